@@ -1,0 +1,1 @@
+"""What Tailrace tells about itself: metrics, logs, spans, and the state of each part."""

@@ -1,0 +1,85 @@
+"""How a running part of a project tells others how it is.
+
+A part (a source, the pipelines, a sink, the follower, the broker, the console) is one
+process. It keeps one small JSON file, `<directory>/run/<name>.json`, replaced
+atomically, which the supervisor, `tailrace status` and the console read. A reader
+therefore needs no connection to a part, and a dead part leaves its last words behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tailrace.clock import SYSTEM, Clock
+
+STATES = ("starting", "running", "lagging", "stopping", "stopped", "failed")
+
+
+@dataclass(slots=True)
+class Part:
+    """One running part: who it is, where it works, when it must stop."""
+
+    name: str
+    kind: str
+    project: str
+    bootstrap: str
+    directory: Path
+    stopping: threading.Event = field(default_factory=threading.Event)
+    clock: Clock = SYSTEM
+    _facts: dict[str, Any] = field(default_factory=dict)
+    _guard: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def report_path(self) -> Path:
+        return report_path(self.directory, f"{self.kind}-{self.name}")
+
+    def report(self, state: str | None = None, **facts: object) -> None:
+        """Merge `facts` into this part's report and write it.
+
+        Known facts: `freshness_ms`, `lag` (records), `error` (the four-part dict of the
+        last error, None when over), `position`; others are shown as they are.
+        """
+        with self._guard:
+            if state is not None:
+                if state not in STATES:
+                    raise ValueError(f"unknown state {state!r}")
+                self._facts["state"] = state
+            self._facts.update(facts)
+            document = {
+                "name": self.name,
+                "kind": self.kind,
+                "project": self.project,
+                "pid": os.getpid(),
+                "state": "starting",
+                **self._facts,
+                "at": self.clock.wall_ms(),
+            }
+            path = self.report_path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(f".{os.getpid()}.tmp")
+            draft.write_bytes(orjson.dumps(document, default=str))
+            # No fsync: a report is news, not a record; after a power cut it is stale anyway.
+            draft.replace(path)
+
+
+def report_path(directory: Path, part: str) -> Path:
+    """Where the part called `<kind>-<name>` keeps its report."""
+    return directory / "run" / (re.sub(r"[^A-Za-z0-9._-]", "_", part) + ".json")
+
+
+def read_reports(directory: Path) -> list[dict[str, Any]]:
+    """The last report of every part below `directory`, by kind and name."""
+    reports: list[dict[str, Any]] = []
+    for path in sorted((directory / "run").glob("*.json")):
+        try:
+            reports.append(orjson.loads(path.read_bytes()))
+        except (OSError, orjson.JSONDecodeError):
+            continue  # swept between the listing and the read
+    return reports
