@@ -1,1 +1,45 @@
-__version__='0.1.0'
+"""Tailrace keeps every copy of a company's data in step with its source.
+
+The public names. They are loaded when first used, so that `import tailrace` brings in
+neither Spark nor a database driver nor a web framework.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from tailrace.config import env as env
+    from tailrace.errors import TailraceError as TailraceError
+    from tailrace.pipelines.declare import stream as stream
+    from tailrace.pipelines.declare import topic as topic
+    from tailrace.pipelines.declare import view as view
+
+# public name → where it lives
+_NAMES: dict[str, str] = {
+    "TailraceError": "tailrace.errors",
+    "env": "tailrace.config",
+    "stream": "tailrace.pipelines.declare",
+    "topic": "tailrace.pipelines.declare",
+    "view": "tailrace.pipelines.declare",
+}
+_ROOMS = ("sources", "sinks", "testing")
+
+__all__ = ["TailraceError", "__version__", "env", "stream", "topic", "view"]
+
+
+def __getattr__(name: str) -> object:
+    if name in _NAMES:
+        value = getattr(importlib.import_module(_NAMES[name]), name)
+        globals()[name] = value
+        return value
+    if name in _ROOMS:
+        return importlib.import_module(f"tailrace.{name}")
+    raise AttributeError(f"module 'tailrace' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(_NAMES) | set(_ROOMS))

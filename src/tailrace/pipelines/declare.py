@@ -1,0 +1,198 @@
+"""What a project declares: views, streams and topics, as plain values.
+
+Nothing here touches Spark, a file or a socket: importing a project has no effect, and a
+declared stream stays an ordinary function of DataFrames that a test can call.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+
+from tailrace.pipelines.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+POLICIES = ("auto", "incremental", "strict", "full")
+OUTPUT_MODES = ("append", "update", "complete")
+FORMATS = ("json", "avro", "raw")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+
+
+@runtime_checkable
+class TableLike(Protocol):
+    """A captured table, as a source declares it."""
+
+    @property
+    def topic(self) -> str:
+        """Its change topic, `<source>.<schema>.<table>`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the user's files something was declared."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A stream of plain records, from any topic.
+
+    `schema` is Spark DDL ("user STRING, at TIMESTAMP"); without one the record's own
+    columns are given (key, value, headers, topic, partition, offset, timestamp).
+    """
+
+    name: str
+    schema: str | None = None
+    format: str = "json"
+    declared_at: Place | None = field(default=None, compare=False)
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+
+Input: TypeAlias = "TableLike | Topic | View | Stream"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """SQL that stays true while its tables change; its changelog is the topic `name`."""
+
+    name: str
+    sql: str
+    key: tuple[str, ...] | None = None
+    policy: str = "auto"
+    to: tuple[object, ...] = ()
+    declared_at: Place | None = field(default=None, compare=False)
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stream:
+    """A pipeline written in PySpark: from DataFrames to a DataFrame, into topic `name`.
+
+    Calling it calls the user's function, so a test needs nothing but DataFrames.
+    """
+
+    name: str
+    inputs: tuple[Input, ...]
+    function: Callable[..., DataFrame]
+    key: tuple[str, ...] = ()
+    output_mode: str = "append"
+    trigger: str = "1 second"
+    to: tuple[object, ...] = ()
+    declared_at: Place | None = None
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+    @property
+    def __wrapped__(self) -> Callable[..., DataFrame]:
+        return self.function
+
+    def __call__(self, *frames: DataFrame, **named: DataFrame) -> DataFrame:
+        return self.function(*frames, **named)
+
+
+def topic(name: str, schema: str | None = None, format: str = "json") -> Topic:
+    """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`."""
+    place = _caller()
+    if format not in FORMATS:
+        raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
+    return Topic(_checked_name(name, place), schema, format, place)
+
+
+def view(
+    name: str,
+    sql: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    policy: str = "auto",
+    to: object | Iterable[object] = (),
+) -> View:
+    """A view kept up to date from its SQL (Spark's dialect); see `View`.
+
+    `key` names the columns that tell its rows apart; without one it is inferred from
+    GROUP BY or a table's key, and else the view is a bag whose rows carry a count.
+    """
+    place = _caller()
+    if policy not in POLICIES:
+        raise _wrong(place, f"unknown policy {policy!r}", f"one of {', '.join(POLICIES)}")
+    if not sql.strip():
+        raise _wrong(place, f'view "{name}" has no SQL', "give a SELECT statement")
+    columns = None if key is None else _names(key)
+    return View(_checked_name(name, place), sql, columns, policy, _targets(to), place)
+
+
+def stream(
+    *inputs: Input,
+    name: str | None = None,
+    key: str | Sequence[str] = (),
+    output_mode: str = "append",
+    trigger: str = "1 second",
+    to: object | Iterable[object] = (),
+) -> Callable[[Callable[..., DataFrame]], Stream]:
+    """Declare a function of DataFrames as a pipeline; one parameter per input.
+
+    Its rows go to the topic `name` (the function's name by default) as JSON, keyed by
+    the columns in `key`; `output_mode` is Spark's.
+    """
+    place = _caller()
+    if not inputs:
+        raise _wrong(place, "a stream needs at least one input", "@tr.stream(tr.topic(…))")
+    if output_mode not in OUTPUT_MODES:
+        raise _wrong(
+            place, f"unknown output mode {output_mode!r}", f"one of {', '.join(OUTPUT_MODES)}"
+        )
+
+    def declare(function: Callable[..., DataFrame]) -> Stream:
+        code = inspect.unwrap(function).__code__
+        where = Place(code.co_filename, code.co_firstlineno)
+        chosen = _checked_name(name or function.__name__, where)
+        return Stream(
+            chosen, inputs, function, _names(key), output_mode, trigger, _targets(to), where
+        )
+
+    return declare
+
+
+def _names(key: str | Sequence[str]) -> tuple[str, ...]:
+    return (key,) if isinstance(key, str) else tuple(key)
+
+
+def _targets(to: object | Iterable[object]) -> tuple[object, ...]:
+    return tuple(to) if isinstance(to, (list, tuple)) else (to,)
+
+
+def _checked_name(name: str, place: Place) -> str:
+    if not _NAME.fullmatch(name) or name.startswith("__"):
+        raise _wrong(
+            place,
+            f"{name!r} cannot be the name of a topic",
+            "letters, digits, '.', '_' and '-', beginning with a letter or digit",
+        )
+    return name
+
+
+def _caller() -> Place:
+    frame = sys._getframe(2)
+    return Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def _wrong(place: Place, message: str, hint: str) -> DeclarationError:
+    return DeclarationError(message, detail=f"declared at {place}", hint=hint)

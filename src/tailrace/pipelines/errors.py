@@ -1,0 +1,118 @@
+"""Errors of pipelines: declarations, state, ticks and streams."""
+
+from __future__ import annotations
+
+from tailrace.errors import TailraceError
+
+
+class PipelineError(TailraceError):
+    """A pipeline or view cannot do its work."""
+
+    code = "pipeline"
+
+
+class DeclarationError(PipelineError):
+    """A stream, view or topic is declared in a way that cannot mean anything: a bad
+    name, an unknown policy, no inputs."""
+
+    code = "declaration"
+
+
+class UserFunctionError(PipelineError):
+    """A function of the project raised an exception. The detail names its file and
+    line; the exception itself is the cause."""
+
+    code = "user-function"
+
+
+class StateError(PipelineError):
+    """The state of an operator cannot be read or written."""
+
+    code = "state"
+
+
+class StateFileMissingError(StateError):
+    """A state file that a committed tick row names is not there. State is never
+    guessed: put the file back, or rebuild the views (`tailrace view rebuild NAME`),
+    which reads their inputs again."""
+
+    code = "state-file-missing"
+
+
+class StateFileDamagedError(StateError):
+    """A state file's bytes do not have the hash its name promises. Put a good copy
+    back, or rebuild the views that use it."""
+
+    code = "state-file-damaged"
+
+
+class StateVersionError(StateError):
+    """A state file was written in a format this version of Tailrace does not read.
+    Run the version that wrote it, or rebuild the views."""
+
+    code = "state-version"
+
+
+class TickError(PipelineError):
+    """A tick could not be planned, run or committed. The views stay at the last
+    complete tick; the next attempt starts from it."""
+
+    code = "tick"
+
+
+class TickFencedError(TickError):
+    """Another driver of the same project has started and taken over. This one stops
+    at once: whatever it had not committed never happened."""
+
+    code = "tick-fenced"
+
+
+class TickUnsteadyError(TickError):
+    """Spark ran a part of the tick twice and got two different answers; the attempt
+    was thrown away. Seen again and again it means a function that is not
+    deterministic, such as rand() or current_timestamp()."""
+
+    code = "tick-unsteady"
+
+
+class ShardsChangedError(TickError):
+    """The number of shards is fixed at a project's first tick, because state is kept
+    per shard. Set `pipelines.shards` back, or rebuild the views."""
+
+    code = "shards-changed"
+
+
+class DataLostError(PipelineError):
+    """Records that a pipeline has not read yet were removed by retention, or the topic
+    was deleted and created again. Numbers would be silently wrong, so it stops; rebuild
+    it, or reset it to where the topic begins now."""
+
+    code = "data-lost"
+
+
+class UndecodableRecordError(PipelineError):
+    """A record does not have the form its topic should have: malformed JSON, a value
+    that does not fit the column's type."""
+
+    code = "undecodable-record"
+
+
+class UnknownTableError(PipelineError):
+    """A view or stream reads a table that no source has described in
+    `<source>.schemas`. Is the source running, and does it capture the table?"""
+
+    code = "unknown-table"
+
+
+class StreamChangedError(PipelineError):
+    """A replayed batch of a stream gave other rows than the first time, while part of
+    the first result is already committed. Writing would double or lose rows. Make the
+    function deterministic, or reset the stream (`tailrace pipeline reset NAME`)."""
+
+    code = "stream-changed"
+
+
+class SparkUnavailableError(PipelineError):
+    """Spark did not start. The detail holds its last words."""
+
+    code = "spark-unavailable"
