@@ -1,0 +1,1 @@
+"""The `tailrace` command; one file per noun."""

@@ -1,0 +1,105 @@
+"""The `tailrace` command.
+
+Sub-commands are imported when they are called, so `tailrace --help` loads no room.
+Exit status: 0 good; 1 the answer is "no" or work failed; 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from tailrace.errors import TailraceError, UsageError
+
+# name → (module in tailrace.cli, one line of help); shown in this order.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "broker": ("broker", "The log alone: start it, look into its files."),
+    "topic": ("topic", "List, create, read, write and alter topics."),
+    "group": ("group", "Consumer groups: lag, members, reset."),
+    "source": ("source", "Databases captured into the log."),
+    "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
+    "view": ("view", "Views: look up, watch, explain, rebuild."),
+    "sql": ("sql", "Query the project's views in one consistent tick."),
+    "sink": ("sink", "Copies: status, replay, verify, dead letters."),
+    "search": ("search", "Search the embedded full-text copies."),
+    "doctor": ("doctor", "What this machine has, lacks, and what that means."),
+    "errors": ("errors", "Explain an error code."),
+    "version": ("version", "Version of Tailrace and of what it stands on."),
+    "completion": ("completion", "Shell completion for bash, zsh or fish."),
+}
+
+
+class LazyCommands(click.Group):
+    """A group whose commands live in modules that are imported on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"tailrace.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        import difflib
+
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            raise UsageError(
+                f"there is no command `{args[0]}`",
+                hint=f"did you mean `tailrace {near[0]}`?" if near else "see `tailrace --help`",
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Tailrace keeps every copy of your data in step with its source."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; every error leaves in its four-part form."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        status = cli.main(args=arguments, prog_name="tailrace", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except TailraceError as error:
+        _fail(error, arguments, 2 if isinstance(error, UsageError) else 1)
+    except click.exceptions.Exit as leaving:
+        sys.exit(leaving.exit_code)
+    except click.Abort:
+        sys.exit(130)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"see `{context.command_path} --help`" if context else "see `tailrace --help`"
+        message = error.format_message().rstrip(".")
+        usage = UsageError(message[:1].lower() + message[1:], hint=hint)
+        _fail(usage, arguments, 2)
+    except BrokenPipeError:
+        # The reader of our output went away (`tailrace topic read … | head`): not an error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+
+
+def _fail(error: TailraceError, arguments: Sequence[str], status: int) -> None:
+    if "--json" in arguments:
+        import orjson
+
+        click.echo(orjson.dumps(error.as_dict()), err=True)
+    else:
+        click.echo(error.render(), err=True)
+    sys.exit(status)

@@ -1,0 +1,83 @@
+"""What commands print: tables for people, JSON for machines, errors in four parts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+import orjson
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def json_option(command: Command) -> Command:
+    """Adds `--json`, passed to the command as `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+
+
+def log_option(command: Command) -> Command:
+    """Adds `--log`, passed as `address`: a broker's HOST:PORT or a project's directory."""
+    return click.option(
+        "--log",
+        "address",
+        metavar="ADDRESS",
+        default=None,
+        envvar="TAILRACE_LOG",
+        help="HOST:PORT of any Kafka-protocol broker, or a project's directory (default: here).",
+    )(command)
+
+
+def bootstrap_address(address: str | None) -> str:
+    """HOST:PORT for what `--log` said: an address as it is, a directory by its project's file."""
+    from tailrace import config
+
+    if address and ":" in address and not address.startswith((".", "/")):
+        return address
+    settings = config.load(address or ".")
+    return settings.log.bootstrap or settings.log.listen
+
+
+def print_json(document: object) -> None:
+    """One JSON document on stdout, indented on a terminal."""
+    option = orjson.OPT_INDENT_2 if sys.stdout.isatty() else 0
+    click.echo(orjson.dumps(document, default=str, option=option | orjson.OPT_NON_STR_KEYS))
+
+
+def print_rows(
+    rows: Iterable[Mapping[str, object]], columns: Sequence[str], *, as_json: bool, empty: str = ""
+) -> None:
+    """Rows as an aligned table, or as a JSON list. Numbers stand to the right."""
+    listed = list(rows)
+    if as_json:
+        print_json(listed)
+        return
+    if not listed:
+        click.echo(empty or "nothing here")
+        return
+    cells = [[_cell(row.get(column)) for column in columns] for row in listed]
+    widths = [max(len(name), *(len(row[i]) for row in cells)) for i, name in enumerate(columns)]
+    numeric = [
+        all(isinstance(row.get(column), int | float) for row in listed) for column in columns
+    ]
+
+    def line(values: Sequence[str]) -> str:
+        parts = (
+            value.rjust(width) if right else value.ljust(width)
+            for value, width, right in zip(values, widths, numeric, strict=True)
+        )
+        return "  ".join(parts).rstrip()
+
+    click.echo(line(list(columns)))
+    click.echo(line(["─" * width for width in widths]))
+    for row in cells:
+        click.echo(line(row))
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.3f}".rstrip("0").rstrip(".")
+    return str(value)

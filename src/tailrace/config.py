@@ -1,0 +1,443 @@
+"""tailrace.toml + TAILRACE_* + flags → frozen settings that know where each value came from.
+
+A later layer wins: built-in default, `tailrace.toml`, environment (`TAILRACE_LOG__LISTEN`
+sets `log.listen`), flag. A key that does not exist is an error, never ignored: a
+misspelt setting would quietly keep its default. Values may contain `${NAME}`, replaced
+from the environment when the settings are loaded.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tailrace.errors import (
+    ConfigError,
+    ConfigSyntaxError,
+    ConfigValueError,
+    MissingVariableError,
+    UnknownKeyError,
+)
+
+FILE_NAME = "tailrace.toml"
+ENVIRONMENT_PREFIX = "TAILRACE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One setting a user may write: its type, its default, and a line for the reference."""
+
+    kind: str  # text, address, whole, duration, flag, table
+    default: Any
+    text: str
+
+
+KEYS: dict[str, Key] = {
+    "project.name": Key("text", None, "Name of the project; the directory's name if absent."),
+    "log.listen": Key("address", "127.0.0.1:9092", "Where the embedded broker listens."),
+    "log.bootstrap": Key("text", None, "An Apache Kafka cluster to use instead of the embedded log."),
+    "log.directory": Key("text", ".tailrace/log", "Where the embedded log keeps its files."),
+    "log.broker": Key("table", {}, "Broker settings by Kafka's names."),
+    "spark.master": Key("text", "local[*]", "local[*], spark://…, yarn or k8s://…"),
+    "spark.shards": Key("whole", 4, "Shards of keyed state; fixed at the first start."),
+    "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
+    "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
+    "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
+    "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
+    "console.token": Key("text", None, "Required from callers when the console is not on loopback."),
+}  # fmt: skip
+SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a value came from: a file and line, a variable, a flag, or the default."""
+
+    place: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.place}:{self.line}" if self.line else self.place
+
+
+DEFAULT = Origin("default")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectSettings:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    listen: str
+    bootstrap: str | None
+    directory: Path
+    broker: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSettings:
+    master: str
+    shards: int
+    conf: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TickSettings:
+    freshness: timedelta
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleSettings:
+    listen: str
+    token: str | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a project's file can say, with defaults filled in."""
+
+    directory: Path
+    project: ProjectSettings
+    log: LogSettings
+    spark: SparkSettings
+    tick: TickSettings
+    console: ConsoleSettings
+    topics: Mapping[str, Mapping[str, str]]
+    origins: Mapping[str, Origin]
+
+    @property
+    def bootstrap(self) -> str:
+        """The address every part of the project uses to reach the log."""
+        return self.log.bootstrap or self.log.listen
+
+    @property
+    def state_directory(self) -> Path:
+        """`.tailrace`, where the project keeps everything that is not the user's."""
+        return self.directory / ".tailrace"
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentValue:
+    """A value to be read from the environment when it is needed, and not before."""
+
+    name: str
+    default: str | None = field(default=None, repr=False)
+
+    def resolve(self) -> str:
+        value = os.environ.get(self.name, self.default)
+        if value is None:
+            raise MissingVariableError(
+                f"environment variable {self.name} is not set",
+                hint=f'set {self.name}, or give a default: tr.env("{self.name}", default="…")',
+            )
+        return value
+
+
+def env(name: str, default: str | None = None) -> EnvironmentValue:
+    """Refer to an environment variable in a declaration; it is read at run time only."""
+    return EnvironmentValue(name, default)
+
+
+def resolve(value: str | EnvironmentValue) -> str:
+    """The text itself, or what the environment holds for it now."""
+    return value.resolve() if isinstance(value, EnvironmentValue) else value
+
+
+# --- words for durations and sizes -------------------------------------------------------
+
+_DURATIONS = {
+    "ms": 0.001, "millisecond": 0.001, "s": 1, "sec": 1, "second": 1, "m": 60, "min": 60, "minute": 60,
+    "h": 3600, "hour": 3600, "d": 86400, "day": 86400, "w": 604800, "week": 604800,
+}  # fmt: skip
+_SIZES = {
+    "b": 1, "byte": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
+    "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30,
+}  # fmt: skip
+_NUMBER_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def parse_duration(value: object) -> timedelta:
+    """`"7 days"`, `"1h 30m"`, `"250ms"`; a bare number is milliseconds, as in Kafka."""
+    if isinstance(value, timedelta):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return timedelta(milliseconds=value)
+    seconds = _sum_of_units(str(value), _DURATIONS)
+    if seconds is None:
+        if re.fullmatch(r"\s*\d+\s*", str(value)):
+            return timedelta(milliseconds=int(str(value)))
+        raise ConfigValueError(f"{value!r} is not a duration", hint='write "30 seconds", "7 days"')
+    return timedelta(seconds=seconds)
+
+
+def parse_size(value: object) -> int:
+    """`"1 GiB"`, `"500 MB"`; a bare number is bytes."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    number = _sum_of_units(str(value), _SIZES)
+    if number is None:
+        if re.fullmatch(r"\s*\d+\s*", str(value)):
+            return int(str(value))
+        raise ConfigValueError(f"{value!r} is not a size", hint='write "64 MiB", "1 GB"')
+    return round(number)
+
+
+def _sum_of_units(text: str, units: Mapping[str, float]) -> float | None:
+    total, position = 0.0, 0
+    for match in _NUMBER_UNIT.finditer(text):
+        if match.start() != position:
+            return None
+        unit = match[2].lower()
+        factor = units.get(unit, units.get(unit.removesuffix("s")))
+        if factor is None:
+            return None
+        total += float(match[1]) * factor
+        position = match.end()
+    return total if position == len(text) and position else None
+
+
+# --- loading -------------------------------------------------------------------------------
+
+
+def load(
+    directory: str | Path = ".",
+    *,
+    flags: Mapping[str, object] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Settings:
+    """The settings of the project in `directory` (which may have no file: all defaults)."""
+    home = Path(directory).resolve()
+    environment = os.environ if environment is None else environment
+    values: dict[str, Any] = {name: key.default for name, key in KEYS.items()}
+    origins: dict[str, Origin] = dict.fromkeys(KEYS, DEFAULT)
+    topics: dict[str, dict[str, str]] = {}
+
+    for name, value, origin in _file_values(home / FILE_NAME, environment, topics, origins):
+        values[name] = _converted(name, value, origin)
+        origins[name] = origin
+    for name, value, origin in _environment_values(environment):
+        values[name] = _converted(name, value, origin)
+        origins[name] = origin
+    for name, value in (flags or {}).items():
+        if value is not None:
+            origin = Origin(f"flag --{name.split('.')[-1].replace('_', '-')}")
+            values[name] = _converted(name, value, origin)
+            origins[name] = origin
+
+    name = values["project.name"] or home.name or "project"
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
+        raise ConfigValueError(
+            f"project name {name!r} cannot be part of a topic's name",
+            detail=str(origins["project.name"]),
+            hint="use letters, digits, '_', '-' and '.'",
+        )
+    return Settings(
+        directory=home,
+        project=ProjectSettings(name),
+        log=LogSettings(
+            listen=values["log.listen"],
+            bootstrap=values["log.bootstrap"],
+            directory=home / values["log.directory"],
+            broker=values["log.broker"],
+        ),
+        spark=SparkSettings(values["spark.master"], values["spark.shards"], values["spark.conf"]),
+        tick=TickSettings(values["tick.freshness"], values["tick.limit"]),
+        console=ConsoleSettings(values["console.listen"], values["console.token"]),
+        topics=topics,
+        origins=origins,
+    )
+
+
+def _file_values(
+    path: Path,
+    environment: Mapping[str, str],
+    topics: dict[str, dict[str, str]],
+    origins: dict[str, Origin],
+) -> Iterator[tuple[str, Any, Origin]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read {path.name}", detail=str(error)) from error
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigSyntaxError(
+            f"{path.name} is not valid TOML",
+            detail=f"{path}: {error}",
+            hint="strings need quotes; a table starts with [name] on a line of its own",
+        ) from error
+    lines = _line_numbers(text)
+
+    def origin(*keys: str) -> Origin:
+        return Origin(path.name, lines.get(keys))
+
+    for section, table in document.items():
+        if section not in SECTIONS:
+            raise _unknown((section,), SECTIONS, origin(section))
+        if not isinstance(table, dict):
+            raise ConfigValueError(
+                f"{section} must be a table",
+                detail=str(origin(section)),
+                hint=f"write [{section}] on a line of its own",
+            )
+        for name, value in table.items():
+            value = _expanded(value, environment, origin(section, name))
+            if section == "topics":
+                if not isinstance(value, dict):
+                    raise ConfigValueError(
+                        f"topics.{name} must be a table",
+                        detail=str(origin(section, name)),
+                        hint=f'write [topics."{name}"] on a line of its own',
+                    )
+                topics[name] = {key: _setting_text(item) for key, item in _flat(value)}
+                for key in topics[name]:
+                    origins[f"topics.{name}.{key}"] = origin(section, name, key)
+                continue
+            full = f"{section}.{name}"
+            if full not in KEYS:
+                known = [key.split(".", 1)[1] for key in KEYS if key.startswith(f"{section}.")]
+                raise _unknown((section, name), known, origin(section, name))
+            yield full, value, origin(section, name)
+
+
+def _environment_values(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Origin]]:
+    for variable, value in environment.items():
+        if not variable.startswith(ENVIRONMENT_PREFIX) or "__" not in variable:
+            continue
+        name = variable.removeprefix(ENVIRONMENT_PREFIX).lower().replace("__", ".")
+        origin = Origin(f"environment {variable}")
+        if name not in KEYS:
+            raise _unknown(tuple(name.split(".")), list(KEYS), origin, whole=name)
+        yield name, value, origin
+
+
+def _unknown(
+    keys: tuple[str, ...], known: list[str] | tuple[str, ...], origin: Origin, whole: str = ""
+) -> UnknownKeyError:
+    wanted = whole or keys[-1]
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.5)
+    return UnknownKeyError(
+        f"unknown key {'.'.join(keys)!r}",
+        detail=f"at {origin}",
+        hint=f"did you mean {near[0]!r}?" if near else f"known here: {', '.join(known)}",
+    )
+
+
+def _expanded(value: Any, environment: Mapping[str, str], origin: Origin) -> Any:
+    if isinstance(value, dict):
+        return {key: _expanded(item, environment, origin) for key, item in value.items()}
+    if not isinstance(value, str):
+        return value
+
+    def variable(match: re.Match[str]) -> str:
+        found = environment.get(match[1])
+        if found is None:
+            raise MissingVariableError(
+                f"environment variable {match[1]} is not set",
+                detail=f"at {origin}",
+                hint=f"set {match[1]} before starting, or write the value into the file",
+            )
+        return found
+
+    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, value)
+
+
+def _converted(name: str, value: Any, origin: Origin) -> Any:
+    kind = KEYS[name].kind
+    try:
+        match kind:
+            case "text" | "address":
+                if not isinstance(value, str) or not value:
+                    raise ConfigValueError(f"{name} must be text")
+                if kind == "address":
+                    parse_address(value)
+                return value
+            case "whole":
+                number = int(value) if isinstance(value, int | str) else None
+                if number is None or isinstance(value, bool) or number < 1:
+                    raise ConfigValueError(f"{name} must be a whole number, at least 1")
+                return number
+            case "duration":
+                return parse_duration(value)
+            case "table":
+                if not isinstance(value, dict):
+                    raise ConfigValueError(f"{name} must be a table")
+                return {key: _setting_text(item) for key, item in _flat(value)}
+    except ValueError as error:
+        raise ConfigValueError(
+            f"{name} cannot be {value!r}", detail=f"at {origin}", hint="write a whole number"
+        ) from error
+    except ConfigValueError as error:
+        raise ConfigValueError(
+            error.message, detail=error.detail or f"{value!r} at {origin}", hint=error.hint
+        ) from error
+    raise AssertionError(kind)
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """HOST:PORT, also [::1]:PORT."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdigit() or int(port) > 65535:
+        raise ConfigValueError(
+            f"{text!r} is not an address", hint="write HOST:PORT, for example 127.0.0.1:9092"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested tables as dotted names: `retention.ms = 1` unquoted is a nested table in TOML."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _setting_text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return ",".join(_setting_text(item) for item in value)
+    return str(value)
+
+
+def _line_numbers(text: str) -> dict[tuple[str, ...], int]:
+    """Line of each table header and key. Good enough for messages: values are not parsed."""
+    lines: dict[tuple[str, ...], int] = {}
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            table = _path_of(stripped.split("]")[0] + "]")
+            for end in range(1, len(table) + 1):
+                lines.setdefault(table[:end], number)
+        elif "=" in stripped and not stripped.startswith("#"):
+            keys = _path_of(stripped.split("=")[0] + "= 0")
+            for end in range(1, len(keys) + 1):
+                lines.setdefault(table + keys[:end], number)
+    return lines
+
+
+def _path_of(fragment: str) -> tuple[str, ...]:
+    try:
+        node: Any = tomllib.loads(fragment.strip("[") if fragment.startswith("[[") else fragment)
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: list[str] = []
+    while isinstance(node, dict) and len(node) == 1:
+        key = next(iter(node))
+        path.append(key)
+        node = node[key]
+    return tuple(path)
