@@ -1,0 +1,248 @@
+"""What a project says about its databases, as plain values.
+
+Nothing here opens a connection: a declaration can be imported, compared and pickled on
+a machine that has no database driver.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from tailrace.config import EnvironmentValue, parse_duration
+from tailrace.sources.errors import SourceDeclarationError
+
+if TYPE_CHECKING:
+    from tailrace.records.envelope import Change
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
+MASKS = ("null", "redact", "sha256")
+
+
+@dataclass(frozen=True, slots=True)
+class TableRef:
+    """A captured table; its rows change, its topic is `<source>.<schema>.<table>`."""
+
+    source: str
+    schema: str
+    table: str
+    history: str | None = None
+    kind: ClassVar[str] = "table"
+
+    @property
+    def topic(self) -> str:
+        return f"{self.source}.{self.schema}.{self.table}"
+
+    @property
+    def name(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+    def inserts(self, *, snapshot: bool = False) -> Inserts:
+        """The rows inserted from now on, as a stream of facts; `snapshot=True` adds the
+        rows of the first copy. Needs `history=` for this table on its source: a
+        compacted topic forgets rows that were changed since."""
+        return Inserts(self, snapshot)
+
+    def changes(self, start: str = "now", *, bootstrap: str | None = None) -> Changes:
+        """A change stream of this table; see `Changes`."""
+        return Changes(self, start, bootstrap)
+
+
+@dataclass(frozen=True, slots=True)
+class Inserts:
+    """Inserted rows of a table as an append-only stream."""
+
+    table: TableRef
+    snapshot: bool = False
+    kind: ClassVar[str] = "inserts"
+
+    @property
+    def topic(self) -> str:
+        return self.table.topic
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Typed changes of one table, read from the log, sync or async.
+
+    `start` is "now", "snapshot" (the rows as they are, then changes) or a position such
+    as `pg:shop:0000000201A2B3C4` (changes of transactions after it). Iterating ends
+    never; break out of it. `bootstrap` defaults to the running project's log.
+    """
+
+    table: TableRef
+    start: str = "now"
+    bootstrap: str | None = None
+    kind: ClassVar[str] = "changes"
+
+    @property
+    def topic(self) -> str:
+        return self.table.topic
+
+    def __iter__(self) -> Iterator[Change]:
+        from tailrace.sources.changes import follow
+
+        return follow(self)
+
+    def __aiter__(self) -> AsyncIterator[Change]:
+        from tailrace.sources.changes import follow_async
+
+        return follow_async(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Outbox:
+    """A table whose inserts are messages, routed to topics by their columns.
+
+    A row goes to the topic `topic` with `{type}` replaced by its `type` column, keyed by
+    its `key` column, with `payload` as the value and `headers` (JSON object) plus the id
+    as headers. Updates and deletes of the table are clean-up and send nothing.
+    """
+
+    table: str
+    topic: str = "{type}.events"
+    id: str = "id"
+    type: str = "aggregatetype"
+    key: str = "aggregateid"
+    payload: str = "payload"
+    headers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A Postgres database (14–18), captured from its write-ahead log.
+
+    `tables` is a list of names ("orders", "sales.orders", "sales.*"); `exclude` takes
+    names out of patterns. `columns` {table: [names]} captures only these, `where`
+    {table: SQL condition} only the rows that fulfil it, `mask` {table: {column:
+    "null" | "redact" | "sha256"}} hides values before they reach the log. `history`
+    {table: "forever" | "90 days"} keeps every change of a table that long. `slot` and
+    `publication` default to `tailrace_<name>`; with `create=False` they must exist.
+    """
+
+    name: str
+    dsn: str | EnvironmentValue
+    tables: str | Sequence[str] = ("public.*",)
+    exclude: Sequence[str] = ()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
+    mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    history: Mapping[str, str] = field(default_factory=dict)
+    outbox: Outbox | None = None
+    snapshot: bool = True
+    partitions: int = 1
+    slot: str | None = None
+    publication: str | None = None
+    create: bool = True
+    ddl_trigger: bool = False
+    heartbeat: str = "10 seconds"
+    wal_warning: str = "1 GiB"
+    wal_critical: str = "10 GiB"
+    kind: ClassVar[str] = "postgres"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def slot_name(self) -> str:
+        return self.slot or "tailrace_" + re.sub(r"[^a-z0-9_]", "_", self.name.lower())
+
+    @property
+    def publication_name(self) -> str:
+        return self.publication or "tailrace_" + re.sub(r"[^a-z0-9_]", "_", self.name.lower())
+
+    @property
+    def position_kind(self) -> str:
+        return "pg"
+
+    @property
+    def transactions_topic(self) -> str:
+        return f"{self.name}.transactions"
+
+    @property
+    def schemas_topic(self) -> str:
+        return f"{self.name}.schemas"
+
+    def table(self, name: str) -> TableRef:
+        """The table `name`; in the schema `public` unless it says another."""
+        return _table(self, name, "public")
+
+
+@dataclass(frozen=True, slots=True)
+class SQLite:
+    """An SQLite file, captured by triggers into a change table in the same file."""
+
+    name: str
+    path: str | EnvironmentValue
+    tables: str | Sequence[str] = ("*",)
+    exclude: Sequence[str] = ()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    history: Mapping[str, str] = field(default_factory=dict)
+    snapshot: bool = True
+    partitions: int = 1
+    poll: str = "20 ms"
+    kind: ClassVar[str] = "sqlite"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    @property
+    def position_kind(self) -> str:
+        return "sqlite"
+
+    @property
+    def transactions_topic(self) -> str:
+        return f"{self.name}.transactions"
+
+    @property
+    def schemas_topic(self) -> str:
+        return f"{self.name}.schemas"
+
+    def table(self, name: str) -> TableRef:
+        """The table `name`."""
+        return _table(self, name, "main")
+
+
+Source: TypeAlias = Postgres | SQLite
+
+
+def patterns(source: Source) -> tuple[str, ...]:
+    """The table patterns of `source` as a tuple, whatever form they were given in."""
+    return (source.tables,) if isinstance(source.tables, str) else tuple(source.tables)
+
+
+def for_table(mapping: Mapping[str, object], schema: str, table: str) -> object | None:
+    """What `mapping` (keyed by "table" or "schema.table") says about one table."""
+    found = mapping.get(f"{schema}.{table}")
+    return found if found is not None else mapping.get(table)
+
+
+def _table(source: Source, name: str, default_schema: str) -> TableRef:
+    schema, _, table = name.rpartition(".")
+    schema = schema or default_schema
+    history = for_table(source.history, schema, table)
+    return TableRef(source.name, schema, table, None if history is None else str(history))
+
+
+def _check(source: Source) -> None:
+    if not _NAME.fullmatch(source.name):
+        raise SourceDeclarationError(
+            f"{source.name!r} cannot be the name of a source",
+            hint="letters, digits, '_' and '-', at most 41, beginning with a letter or digit",
+        )
+    if source.partitions < 1:
+        raise SourceDeclarationError(f'source "{source.name}" needs at least one partition')
+    if not patterns(source):
+        raise SourceDeclarationError(f'source "{source.name}" names no table')
+    for table, masks in source.mask.items():
+        for column, kind in masks.items():
+            if kind not in MASKS:
+                raise SourceDeclarationError(
+                    f"unknown mask {kind!r} for {table}.{column}", hint=f"one of {', '.join(MASKS)}"
+                )
+    for kept in source.history.values():
+        if kept != "forever":
+            parse_duration(kept)

@@ -1,0 +1,1 @@
+"""For users and for us: fixtures, memory log, fake clock, naive models, contract suites."""

