@@ -1,0 +1,78 @@
+# Two commands bring a fresh checkout to life: `make demo` and `make test`.
+# Everything is installed into .venv and the user's cache directory, nowhere else.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PY := .venv/bin/python
+PYTEST := $(PY) -m pytest
+FAST := not clients and not crash and not cluster and not thorough
+
+.PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
+  test-cluster test-thorough bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
+  docs lock codegen web clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
+
+setup: ## build .venv with everything (uv if present, else pip); under 2 s when nothing changed
+	@scripts/setup
+
+setup-servers: ## install Redis and MariaDB from Debian's packages (needs root)
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends redis-server mariadb-server
+
+setup-browser: ## install Chromium from Debian's packages (needs root)
+	DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends chromium
+
+demo: setup ## run the main job on the embedded default
+	@.venv/bin/tailrace demo $(DEMO)
+
+test: check ## make check, then the test suite
+	@$(PY) scripts/suites.py
+
+check: setup ## format, lint, types, import layers, docs
+	@scripts/check
+
+test-clients: setup ## other people's clients: Java tools, Go, librdkafka … (needs Maven, Go)
+	$(PYTEST) tests -m clients
+
+test-crash: setup ## kill -9, power cuts, full disks, for minutes
+	$(PYTEST) tests -m crash --timeout 1800
+
+test-cluster: setup ## the same project on a 3-broker Kafka and a Spark cluster (needs Maven)
+	$(PYTEST) tests -m cluster --timeout 1800
+
+test-thorough: setup ## thousands of random cases
+	HYPOTHESIS_PROFILE=thorough $(PYTEST) tests -m "thorough or not (clients or crash or cluster)" --timeout 3600
+
+bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks ## every benchmark, one table each
+
+bench-broker: setup ## the broker beside Apache Kafka (needs Maven)
+	@$(PY) -m benchmarks.broker
+
+bench-capture: setup ## capture beside pg_recvlogical and Debezium
+	@$(PY) -m benchmarks.capture
+
+bench-pipelines: setup ## pipelines beside Spark's own state
+	@$(PY) -m benchmarks.pipelines
+
+bench-views: setup ## views: cost follows the change
+	@$(PY) -m benchmarks.views
+
+bench-sinks: setup ## sinks beside the plain drivers
+	@$(PY) -m benchmarks.sinks
+
+docs: setup ## build the documentation into site/
+	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"
+
+web: ## build the console's page (needs npm)
+	cd web && npm ci --no-fund --no-audit && npm run build
+
+codegen: setup ## generate wire/messages from the kafka-clients jar (needs Maven)
+	$(PY) codegen/generate.py
+
+lock: ## compile requirements/*.txt from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
+
+clean: ## remove everything that was built
+	rm -rf .venv site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache web/node_modules
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

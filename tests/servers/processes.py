@@ -1,0 +1,97 @@
+"""Starting real servers for tests, and being sure that none is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+
+def free_port() -> int:
+    """A port nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def cache_directory() -> Path:
+    """The user's cache directory for things tests download once."""
+    root = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    path = Path(root) / "tailrace"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+class Server:
+    """One child process with its output in a file; killed with all its children on stop."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        log_path: Path,
+        *,
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        self.command = list(command)
+        self.log_path = log_path
+        self._log: IO[bytes] = log_path.open("ab")
+        self.process = subprocess.Popen(
+            self.command,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+        )
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float = 60) -> None:
+        """Return once `ready()` holds; fail with the end of the log if the server dies."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"server ended at once: {self.tail()}")
+            if ready():
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"server not ready after {seconds} s: {self.tail()}")
+
+    def tail(self) -> str:
+        """The last lines of its output."""
+        return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-30:])
+
+    def stop(self, seconds: float = 15) -> None:
+        """Ask it to end; then make it."""
+        try:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGTERM)
+                try:
+                    self.process.wait(seconds)
+                except subprocess.TimeoutExpired:
+                    os.killpg(self.process.pid, signal.SIGKILL)
+                    self.process.wait()
+        finally:
+            self._log.close()
+
+    def kill(self) -> None:
+        """kill -9, children included."""
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._log.close()
+
+
+def answers(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether something accepts connections there."""
+    try:
+        with socket.create_connection((host, port), timeout=0.5):
+            return True
+    except OSError:
+        return False
