@@ -1,0 +1,146 @@
+"""Typed scalar expressions over the columns of one input.
+
+An expression is a small immutable tree. `sql` is its text in Spark's dialect, `in_arrow`
+tells whether `evaluate` can compute it here; what cannot be computed here is Spark's work.
+Function names are Spark's, in lower case; operators are named by their sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.types import ddl, is_decimal
+
+Value: TypeAlias = object
+
+_INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
+          "like", "||", "rlike", "&", "|", "^"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the input, by name."""
+
+    name: str
+    type: pa.DataType
+
+    @property
+    def sql(self) -> str:
+        return "`" + self.name.replace("`", "``") + "`"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant, in the Python form of its type (None for NULL)."""
+
+    value: Value
+    type: pa.DataType
+
+    @property
+    def sql(self) -> str:
+        return literal_sql(self.value, self.type)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function or operator of its arguments; `cast` takes its target from `type`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: pa.DataType
+
+    @property
+    def sql(self) -> str:
+        texts = [argument.sql for argument in self.arguments]
+        name = self.function
+        if name in _INFIX and len(texts) == 2:
+            return f"({texts[0]} {name.upper()} {texts[1]})"
+        match name:
+            case "cast" | "try_cast":
+                return f"{name.upper()}({texts[0]} AS {ddl(self.type)})"
+            case "not":
+                return f"(NOT {texts[0]})"
+            case "negative":
+                return f"(- {texts[0]})"
+            case "is null" | "is not null" | "is true" | "is false":
+                return f"({texts[0]} {name.upper()})"
+            case "case":
+                pairs = zip(texts[0:-1:2], texts[1:-1:2], strict=True)
+                body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
+                return f"CASE {body} ELSE {texts[-1]} END"
+            case "extract":
+                return f"EXTRACT({self.arguments[0].value} FROM {texts[1]})"  # type: ignore[union-attr]
+        return f"{name}({', '.join(texts)})"
+
+
+Expression: TypeAlias = Column | Literal | Call
+
+
+def literal_sql(value: Value, kind: pa.DataType) -> str:
+    """A constant in Spark's dialect, typed so that it reads back as the same type."""
+    if value is None:
+        return f"CAST(NULL AS {ddl(kind)})"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if isinstance(value, int) and not is_decimal(kind):
+        return str(value) if kind == pa.int32() else f"CAST({value} AS {ddl(kind)})"
+    return f"CAST('{value}' AS {ddl(kind)})"
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """The tree's nodes, parents first."""
+    yield expression
+    if isinstance(expression, Call):
+        for argument in expression.arguments:
+            yield from walk(argument)
+
+
+def columns_of(expression: Expression) -> set[str]:
+    """The names of the columns it reads."""
+    return {node.name for node in walk(expression) if isinstance(node, Column)}
+
+
+def rewrite(
+    expression: Expression, change: Callable[[Expression], Expression | None]
+) -> Expression:
+    """The tree with every node for which `change` gives something replaced by it."""
+    replaced = change(expression)
+    if replaced is not None:
+        return replaced
+    if isinstance(expression, Call):
+        arguments = tuple(rewrite(argument, change) for argument in expression.arguments)
+        if arguments != expression.arguments:
+            return Call(expression.function, arguments, expression.type)
+    return expression
+
+
+def substitute(expression: Expression, values: dict[str, Expression]) -> Expression:
+    """The tree with columns replaced by the expressions of that name."""
+    return rewrite(
+        expression, lambda node: values.get(node.name) if isinstance(node, Column) else None
+    )
+
+
+def conjuncts(expression: Expression | None) -> list[Expression]:
+    """The parts of an AND, flattened."""
+    if expression is None:
+        return []
+    if isinstance(expression, Call) and expression.function == "and":
+        return [part for side in expression.arguments for part in conjuncts(side)]
+    return [expression]
+
+
+def conjunction(parts: list[Expression]) -> Expression | None:
+    """The AND of the parts; None when there are none."""
+    result: Expression | None = None
+    for part in parts:
+        result = part if result is None else Call("and", (result, part), pa.bool_())
+    return result

@@ -1,0 +1,162 @@
+"""The operator graph of a project's views: plain, picklable data.
+
+    table topic ──► keyed ──► join ──► group ──► result ──► changelog of a view
+
+Between operators flow *changes*: Arrow tables with the columns of the sender's `schema`
+and an int64 column `__weight`. What lies between two operators (filter, projection,
+expressions) is the `Projection` on the edge. An operator keeps its state by shard; an edge
+with a `route` brings each row to the shard of those columns, one without leaves it in the
+shard it came from. A node's `id` is a hash of all it computes, so equal sub-plans are one
+node and its state survives changes to other views.
+
+Tables enter as *upserts* (see `TableInput`), views leave as upserts (see `ViewPlan`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.expression import Expression
+from tailrace.pipelines.state.store import OperatorState
+
+WEIGHT = "__weight"
+KEY = "__key"
+DELETED = "__deleted"
+SHARD = "__shard"
+
+
+@dataclass(frozen=True, slots=True)
+class TickContext:
+    """The constants of one tick: the same for every operator."""
+
+    number: int
+    now_ms: int
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TableInput:
+    """A topic that views read.
+
+    `kind` says how its rows arrive in `run_tick`'s inputs, in the order of the log:
+
+    - `table`: the columns of `schema`, `__key` (binary, the record's key as it stands) and
+      `__deleted` (bool; the other columns are then ignored). Last one per key wins.
+    - `bag` (a table without primary key): the columns of `schema`, `__weight` (+1 a row came,
+      −1 it went; an update is both) and `__deleted` (bool): true on a row that says "all rows
+      before this one are gone" (truncated, or a copy that starts again).
+    - `stream`: the columns of `schema`; every row is a fact.
+    - `history`: like `table`, but every version counts (see the as-of join).
+
+    A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
+    partition modulo the number of shards, so that it needs no exchange.
+    `computed` are columns that Spark adds (SQL over the others) before the first operator.
+    """
+
+    name: str
+    topic: str
+    schema: pa.Schema
+    key: tuple[str, ...] = ()
+    kind: str = "table"
+    computed: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """What happens to rows between two operators: filter, then expressions."""
+
+    columns: tuple[tuple[str, Expression], ...]
+    where: Expression | None = None
+
+    @property
+    def sql(self) -> str:
+        """The same as Spark SQL, for the levels and for `explain`."""
+        body = ", ".join(f"{e.sql} AS `{name}`" for name, e in self.columns)
+        return body if self.where is None else f"{body} WHERE {self.where.sql}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An input of a node.
+
+    `source` is a node's id, or `table:<topic>` for the first operator on a table.
+    `projection` None: the rows as they are. `route`: names of projected columns whose hash
+    is the shard; () means shard 0, None means the row stays in its shard.
+    """
+
+    source: str
+    projection: Projection | None = None
+    route: tuple[str, ...] | None = None
+
+
+class Operator(Protocol):
+    """A stateful step; a plain picklable object without state of its own.
+
+    `apply` gets one consolidated table per edge (columns of the edge, `__weight`), reads and
+    changes `state`, and gives the changes of its output (columns of the node's schema,
+    `__weight`). It depends on the set of input rows alone, never on their order. `wakes`:
+    it must run in every tick, with or without input.
+    """
+
+    kind: str
+    wakes: bool
+
+    def apply(
+        self, state: OperatorState, inputs: list[pa.Table], tick: TickContext
+    ) -> pa.Table: ...
+
+    def describe(self) -> str:
+        """One line for `explain`; equal text and inputs mean an equal operator."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An operator in its place. `schema` is the output without `__weight`; `level` is one
+    more than the highest level it reads from over a route (tables are level 0)."""
+
+    id: str
+    operator: Operator
+    edges: tuple[Edge, ...]
+    schema: pa.Schema
+    level: int
+
+
+@dataclass(frozen=True, slots=True)
+class ViewPlan:
+    """A view: the node that ends it and the form of its changelog.
+
+    `node` is a `result` operator; its output in a tick holds at most one row per key: the
+    columns of the view and `__deleted`. A view without a key is a bag: its last column is
+    `count` and its key is all the others. `finish` are expressions Spark evaluates behind
+    the last operator (None: none).
+    """
+
+    name: str
+    node: str
+    key: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    sql: str
+    bag: bool = False
+    policy: str = "auto"
+    finish: Projection | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """All views of a project: `nodes` in an order in which inputs come first."""
+
+    tables: Mapping[str, TableInput]
+    nodes: tuple[Node, ...]
+    views: Mapping[str, ViewPlan]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes when any operator does."""
+        import hashlib
+
+        text = "\n".join(sorted(node.id for node in self.nodes))
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,124 @@
+"""Keys as bytes whose order is the order of the values.
+
+Every part begins with a marker: 0 for NULL (which sorts first), 1 for a value. All integers
+take 8 bytes, so that a widened column keeps its state; -0.0 is 0.0 and there is one NaN,
+above all numbers; strings end with 00 00 and escape 00 as 00 FF. No key is a prefix of
+another. Descending parts are the complement of their bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.rows import encode_row, physical
+from tailrace.pipelines.incremental.types import is_decimal
+
+_U64 = struct.Struct(">Q").pack
+_F64 = struct.Struct(">d").pack
+_SIGN = 1 << 63
+_WIDE_SIGN = 1 << 127
+_FLIP = bytes(255 - byte for byte in range(256))
+_NAN_KEY = b"\x01\xff\xff\xff\xff\xff\xff\xff\xff"
+KEY_LIMIT = 400
+
+
+def encode_part(value: object, kind: pa.DataType) -> bytes:
+    """One physical value as key bytes."""
+    return b"\x00" if value is None else _encoder(kind)(value)
+
+
+def encode_column(values: Sequence[object], kind: pa.DataType) -> list[bytes]:
+    encode = _encoder(kind)
+    return [b"\x00" if value is None else encode(value) for value in values]
+
+
+def _encoder(kind: pa.DataType) -> Callable[[object], bytes]:
+    if pa.types.is_string(kind):
+        return cast("Callable[[object], bytes]", _encode_string)
+    if pa.types.is_floating(kind):
+        return cast("Callable[[object], bytes]", _encode_float)
+    if pa.types.is_boolean(kind):
+        return lambda value: b"\x01\x01" if value else b"\x01\x00"
+    if is_decimal(kind) and kind.precision > 18:
+        return cast("Callable[[object], bytes]", _encode_wide)
+    if is_decimal(kind) or pa.types.is_integer(kind) or pa.types.is_temporal(kind):
+        return cast("Callable[[object], bytes]", _encode_integer)
+    if pa.types.is_binary(kind):
+        return cast("Callable[[object], bytes]", _encode_bytes)
+    return lambda value: _encode_bytes(encode_row((value,)))
+
+
+def _encode_integer(value: int) -> bytes:
+    return b"\x01" + _U64(value + _SIGN)
+
+
+def _encode_wide(value: int) -> bytes:
+    return b"\x01" + (value + _WIDE_SIGN).to_bytes(16, "big")
+
+
+def _encode_string(value: str) -> bytes:
+    return _encode_bytes(value.encode())
+
+
+def _encode_bytes(value: bytes) -> bytes:
+    if b"\x00" in value:
+        value = value.replace(b"\x00", b"\x00\xff")
+    return b"\x01" + value + b"\x00\x00"
+
+
+def _encode_float(value: float) -> bytes:
+    if value != value:
+        return _NAN_KEY
+    packed = _F64(value + 0.0)  # -0.0 + 0.0 is 0.0
+    if packed[0] & 0x80:
+        return b"\x01" + packed.translate(_FLIP)
+    return b"\x01" + bytes((packed[0] | 0x80,)) + packed[1:]
+
+
+def encode_keys(table: pa.Table, names: Sequence[str]) -> list[bytes]:
+    """The key bytes of every row."""
+    parts = [
+        encode_column(physical(table.column(name)), table.schema.field(name).type)
+        for name in names
+    ]
+    if not parts:
+        return [b"\x02"] * table.num_rows
+    if len(parts) == 1:
+        return [key if len(key) <= KEY_LIMIT else bounded(key) for key in parts[0]]
+    return [
+        key if len(key) <= KEY_LIMIT else bounded(key) for key in map(b"".join, zip(*parts))  # noqa: B905
+    ]
+
+
+def encode_order(
+    columns: Sequence[Sequence[object]],
+    kinds: Sequence[pa.DataType],
+    order: Sequence[tuple[bool, bool]],
+) -> list[bytes]:
+    """Sort keys of rows given by columns; `order` is (descending, nulls first) per part."""
+    parts = []
+    for values, kind, (descending, nulls_first) in zip(columns, kinds, order, strict=True):
+        encoded = encode_column(values, kind)
+        if descending:
+            encoded = [key.translate(_FLIP) for key in encoded]
+        # A NULL is one byte: 00, or FF when flipped; put it where the query wants it.
+        null, wanted = (b"\xff", b"\x00") if descending else (b"\x00", b"\xff")
+        if nulls_first == descending:
+            encoded = [wanted if key == null else key for key in encoded]
+        parts.append(encoded)
+    return [b"".join(key) for key in zip(*parts, strict=True)] if parts else []
+
+
+def bounded(key: bytes, limit: int = KEY_LIMIT) -> bytes:
+    """A key that the store can hold: a long one is cut and ends with its hash.
+
+    Keys that agree in the first `limit - 16` bytes then lose their order, not their identity.
+    """
+    if len(key) <= limit:
+        return key
+    return key[: limit - 16] + hashlib.blake2b(key, digest_size=16).digest()

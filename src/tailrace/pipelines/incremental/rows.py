@@ -1,0 +1,194 @@
+"""Rows as Python tuples and as bytes, and back to Arrow.
+
+A *physical* row is a tuple of plain values: decimals as unscaled integers, timestamps as
+microseconds, dates as days, nested values as tuples. Its bytes are `marshal` format 2, which
+is deterministic, so equal bytes mean equal rows (two rows that differ only in the sign of a
+zero are different rows; keys do not distinguish them, see `keys`).
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.pipelines.incremental.graph import WEIGHT
+from tailrace.pipelines.incremental.types import is_decimal
+
+Row: TypeAlias = tuple[object, ...]
+
+_MASK = (1 << 64) - 1
+_NAN = float("nan")
+
+
+def encode_row(row: Row) -> bytes:
+    return marshal.dumps(row, 2)
+
+
+def decode_row(data: bytes) -> Row:
+    return cast(Row, marshal.loads(data))
+
+
+def physical(column: pa.ChunkedArray | pa.Array) -> list[object]:
+    """A column's values in physical form."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    kind = column.type
+    if is_decimal(kind):
+        values = _decimal_integers(column)
+    elif pa.types.is_timestamp(kind):
+        values = _numbers(column.cast(pa.int64()))
+    elif pa.types.is_date32(kind):
+        values = _numbers(column.cast(pa.int32()))
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return cast("list[object]", column.to_numpy(zero_copy_only=False).tolist())
+    elif pa.types.is_floating(kind):
+        values = _numbers(column)
+        if any(value != value for value in values):
+            values = [_NAN if value != value else value for value in values]
+    elif pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        values = _numbers(column)
+    elif pa.types.is_null(kind):
+        return [None] * len(column)
+    else:
+        return [_freeze(value) for value in column.to_pylist()]
+    if column.null_count:
+        for position in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
+            values[position] = None
+    return values
+
+
+def _numbers(column: pa.Array) -> list[object]:
+    if column.null_count:
+        column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
+    return cast("list[object]", column.to_numpy(zero_copy_only=False).tolist())
+
+
+def _decimal_integers(column: pa.Array) -> list[object]:
+    words = np.frombuffer(column.buffers()[1], dtype="<i8") if len(column) else np.empty(0, "<i8")
+    start, end = 2 * column.offset, 2 * (column.offset + len(column))
+    low = words[start:end:2]
+    if column.type.precision <= 18:
+        return cast("list[object]", low.tolist())
+    high = words[start + 1 : end : 2].tolist()
+    return [(h << 64) | (w & _MASK) for h, w in zip(high, low.tolist(), strict=True)]
+
+
+def _freeze(value: object) -> object:
+    if isinstance(value, dict):
+        return ("d", *((name, _freeze(part)) for name, part in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(_freeze(part) for part in value)
+    if value is None or isinstance(value, bool | int | float | str | bytes):
+        return value
+    return ("o", str(type(value).__name__), str(value))
+
+
+def _thaw(value: object, kind: pa.DataType) -> object:
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        fields = {field.name: field.type for field in kind}
+        return {n: _thaw(v, fields[n]) for n, v in cast("tuple[tuple[str, object]]", value)[1:]}
+    if pa.types.is_map(kind):
+        pairs = cast("tuple[tuple[object, object]]", value)
+        return [(_thaw(k, kind.key_type), _thaw(v, kind.item_type)) for k, v in pairs]
+    if pa.types.is_list(kind):
+        return [_thaw(part, kind.value_type) for part in cast("tuple[object]", value)]
+    if isinstance(value, tuple):
+        _, name, text = cast("tuple[str, str, str]", value)
+        return _parse(name, text)
+    return value
+
+
+def _parse(name: str, text: str) -> object:
+    import datetime
+    import decimal
+
+    match name:
+        case "Decimal":
+            return decimal.Decimal(text)
+        case "date":
+            return datetime.date.fromisoformat(text)
+        case "datetime":
+            return datetime.datetime.fromisoformat(text)
+    raise ValueError(f"cannot read a nested {name}")
+
+
+def to_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    """The Arrow array of physical values."""
+    if is_decimal(kind):
+        return _decimal_array(values, kind)
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(kind)
+    if pa.types.is_date32(kind):
+        return pa.array(values, pa.int32()).cast(kind)
+    if pa.types.is_nested(kind):
+        return pa.array([_thaw(value, kind) for value in values], kind)
+    return pa.array(values, kind)
+
+
+def _decimal_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
+    count = len(values)
+    words = np.empty(2 * count, dtype="<i8")
+    nulls = None
+    if None in values:
+        present = np.fromiter((value is not None for value in values), bool, count)
+        nulls = pa.array(present).buffers()[1]
+        values = [value or 0 for value in values]
+    integers = cast("Sequence[int]", values)
+    if kind.precision <= 18:
+        low = np.array(integers, dtype="<i8") if count else np.empty(0, "<i8")
+        words[0::2] = low
+        words[1::2] = low >> 63
+    else:
+        words[0::2] = np.array([v & _MASK for v in integers], dtype="<u8").view("<i8")
+        words[1::2] = np.array([v >> 64 for v in integers], dtype="<i8")
+    return pa.Array.from_buffers(kind, count, [nulls, pa.py_buffer(words)])
+
+
+def to_rows(table: pa.Table, names: Iterable[str] | None = None) -> list[Row]:
+    """The physical rows of a table's columns (all but `__weight` when not named)."""
+    chosen = [n for n in table.column_names if n != WEIGHT] if names is None else list(names)
+    if not chosen:
+        return [()] * table.num_rows
+    return list(zip(*(physical(table.column(name)) for name in chosen), strict=True))
+
+
+def weights(table: pa.Table) -> list[int]:
+    return cast("list[int]", table.column(WEIGHT).to_numpy().tolist())
+
+
+def changes(rows: Sequence[Row], counts: Sequence[int], schema: pa.Schema) -> pa.Table:
+    """The table of changes with `schema` and `__weight` from physical rows."""
+    columns = zip(*rows, strict=True) if rows and len(schema) else repeat((), len(schema))
+    arrays = [to_array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    arrays.append(pa.array(counts, pa.int64()))
+    return pa.Table.from_arrays(arrays, schema=weighted(schema))
+
+
+def weighted(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(WEIGHT, pa.int64(), nullable=False))
+
+
+def consolidate(table: pa.Table) -> pa.Table:
+    """Equal rows added up, zeros dropped. Rows that only came are left as they are."""
+    if table.num_rows < 2 or pc.min(table.column(WEIGHT)).as_py() > 0:
+        return table
+    names = [name for name in table.column_names if name != WEIGHT]
+    if any(pa.types.is_nested(table.schema.field(name).type) for name in names) or not names:
+        totals: dict[bytes, int] = {}
+        for row, weight in zip(to_rows(table), weights(table), strict=True):
+            key = encode_row(row)
+            totals[key] = totals.get(key, 0) + weight
+        left = [(decode_row(key), total) for key, total in totals.items() if total]
+        schema = table.schema.remove(table.schema.get_field_index(WEIGHT))
+        return changes([row for row, _ in left], [total for _, total in left], schema)
+    grouped = table.group_by(names).aggregate([(WEIGHT, "sum")])
+    grouped = grouped.rename_columns([*names, WEIGHT]).select(table.column_names)
+    return grouped.filter(pc.not_equal(grouped.column(WEIGHT), 0)).cast(table.schema)
