@@ -1,0 +1,243 @@
+"""DeleteShareGroupOffsets: generated from Apache Kafka 4.3.1's definitions by codegen/generate.py; do not edit."""
+
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+from struct import Struct, pack, unpack_from
+
+from tailrace.wire.message import (
+    NEW,
+    Message,
+    fail,
+    read_long_varint,
+    read_varint,
+    skip_tags,
+    write_bytes,
+    write_compact_bytes,
+    write_compact_nullable_string,
+    write_compact_string,
+    write_nullable_string,
+    write_string,
+    write_varint,
+)
+
+_struct_16sh = Struct(">16sh")
+_read_16sh = _struct_16sh.unpack_from
+_write_16sh = _struct_16sh.pack
+_struct_ih = Struct(">ih")
+_read_ih = _struct_ih.unpack_from
+_write_ih = _struct_ih.pack
+
+
+class DeleteShareGroupOffsetsRequestTopic(Message):
+    __slots__ = ("topic_name",)
+
+    def __init__(
+        self,
+        topic_name: str = '',
+    ) -> None:
+        self.topic_name: str = topic_name
+
+
+class DeleteShareGroupOffsetsRequest(Message):
+    __slots__ = ("group_id", "topics",)
+
+    def __init__(
+        self,
+        group_id: str = '',
+        topics: list[DeleteShareGroupOffsetsRequestTopic] = NEW,
+    ) -> None:
+        self.group_id: str = group_id
+        self.topics: list[DeleteShareGroupOffsetsRequestTopic] = [] if topics is NEW else topics
+
+
+class DeleteShareGroupOffsetsResponseTopic(Message):
+    __slots__ = ("topic_name", "topic_id", "error_code", "error_message",)
+
+    def __init__(
+        self,
+        topic_name: str = '',
+        topic_id: bytes = b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00',
+        error_code: int = 0,
+        error_message: str | None = None,
+    ) -> None:
+        self.topic_name: str = topic_name
+        self.topic_id: bytes = topic_id
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+
+
+class DeleteShareGroupOffsetsResponse(Message):
+    __slots__ = ("throttle_time_ms", "error_code", "error_message", "responses",)
+
+    def __init__(
+        self,
+        throttle_time_ms: int = 0,
+        error_code: int = 0,
+        error_message: str | None = None,
+        responses: list[DeleteShareGroupOffsetsResponseTopic] = NEW,
+    ) -> None:
+        self.throttle_time_ms: int = throttle_time_ms
+        self.error_code: int = error_code
+        self.error_message: str | None = error_message
+        self.responses: list[DeleteShareGroupOffsetsResponseTopic] = [] if responses is NEW else responses
+
+
+def _decode_delete_share_group_offsets_request_0(b: memoryview, p: int = 0) -> DeleteShareGroupOffsetsRequest:
+    end = len(b)
+    n = b[p] - 1
+    p += 1
+    if n > 126:
+        n, p = read_long_varint(b, p - 1)
+        n -= 1
+    if n < 0:
+        raise fail("group_id is null")
+    q = p + n
+    if q > end:
+        raise fail("group_id past the end")
+    group_id_1 = str(b[p:q], "utf-8")
+    p = q
+    n = b[p] - 1
+    p += 1
+    if n > 126:
+        n, p = read_long_varint(b, p - 1)
+        n -= 1
+    if n < 0:
+        raise fail("topics is null")
+    if n * 2 > end - p:
+        raise fail("topics has more elements than bytes")
+    topics_1 = []
+    for _ in range(n):
+        n = b[p] - 1
+        p += 1
+        if n > 126:
+            n, p = read_long_varint(b, p - 1)
+            n -= 1
+        if n < 0:
+            raise fail("topic_name is null")
+        q = p + n
+        if q > end:
+            raise fail("topic_name past the end")
+        topic_name_2 = str(b[p:q], "utf-8")
+        p = q
+        if b[p]:
+            p = skip_tags(b, p)
+        else:
+            p += 1
+        topics_1.append(DeleteShareGroupOffsetsRequestTopic(topic_name_2))
+    if b[p]:
+        p = skip_tags(b, p)
+    else:
+        p += 1
+    return DeleteShareGroupOffsetsRequest(group_id_1, topics_1)
+
+
+DECODE_DELETE_SHARE_GROUP_OFFSETS_REQUEST = {
+    0: _decode_delete_share_group_offsets_request_0,
+}
+
+
+def _encode_delete_share_group_offsets_request_0(m: DeleteShareGroupOffsetsRequest, out: bytearray) -> None:
+    write_compact_string(out, m.group_id)
+    each_1 = m.topics
+    write_varint(out, len(each_1) + 1)
+    for each_1_m in each_1:
+        write_compact_string(out, each_1_m.topic_name)
+        out.append(0)
+    out.append(0)
+
+
+ENCODE_DELETE_SHARE_GROUP_OFFSETS_REQUEST = {
+    0: _encode_delete_share_group_offsets_request_0,
+}
+
+
+def _decode_delete_share_group_offsets_response_0(b: memoryview, p: int = 0) -> DeleteShareGroupOffsetsResponse:
+    end = len(b)
+    throttle_time_ms_1, error_code_1 = _read_ih(b, p)
+    p += 6
+    n = b[p] - 1
+    p += 1
+    if n > 126:
+        n, p = read_long_varint(b, p - 1)
+        n -= 1
+    if n < 0:
+        error_message_1 = None
+    else:
+        q = p + n
+        if q > end:
+            raise fail("error_message past the end")
+        error_message_1 = str(b[p:q], "utf-8")
+        p = q
+    n = b[p] - 1
+    p += 1
+    if n > 126:
+        n, p = read_long_varint(b, p - 1)
+        n -= 1
+    if n < 0:
+        raise fail("responses is null")
+    if n * 21 > end - p:
+        raise fail("responses has more elements than bytes")
+    responses_1 = []
+    for _ in range(n):
+        n = b[p] - 1
+        p += 1
+        if n > 126:
+            n, p = read_long_varint(b, p - 1)
+            n -= 1
+        if n < 0:
+            raise fail("topic_name is null")
+        q = p + n
+        if q > end:
+            raise fail("topic_name past the end")
+        topic_name_2 = str(b[p:q], "utf-8")
+        p = q
+        topic_id_2, error_code_2 = _read_16sh(b, p)
+        p += 18
+        n = b[p] - 1
+        p += 1
+        if n > 126:
+            n, p = read_long_varint(b, p - 1)
+            n -= 1
+        if n < 0:
+            error_message_2 = None
+        else:
+            q = p + n
+            if q > end:
+                raise fail("error_message past the end")
+            error_message_2 = str(b[p:q], "utf-8")
+            p = q
+        if b[p]:
+            p = skip_tags(b, p)
+        else:
+            p += 1
+        responses_1.append(DeleteShareGroupOffsetsResponseTopic(topic_name_2, topic_id_2, error_code_2, error_message_2))
+    if b[p]:
+        p = skip_tags(b, p)
+    else:
+        p += 1
+    return DeleteShareGroupOffsetsResponse(throttle_time_ms_1, error_code_1, error_message_1, responses_1)
+
+
+DECODE_DELETE_SHARE_GROUP_OFFSETS_RESPONSE = {
+    0: _decode_delete_share_group_offsets_response_0,
+}
+
+
+def _encode_delete_share_group_offsets_response_0(m: DeleteShareGroupOffsetsResponse, out: bytearray) -> None:
+    out += _write_ih(m.throttle_time_ms, m.error_code)
+    write_compact_nullable_string(out, m.error_message)
+    each_1 = m.responses
+    write_varint(out, len(each_1) + 1)
+    for each_1_m in each_1:
+        write_compact_string(out, each_1_m.topic_name)
+        out += _write_16sh(each_1_m.topic_id, each_1_m.error_code)
+        write_compact_nullable_string(out, each_1_m.error_message)
+        out.append(0)
+    out.append(0)
+
+
+ENCODE_DELETE_SHARE_GROUP_OFFSETS_RESPONSE = {
+    0: _encode_delete_share_group_offsets_response_0,
+}
