@@ -1,0 +1,1 @@
+"""Where it rests: partitions as append-only files of record batches."""
