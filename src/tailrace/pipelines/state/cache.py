@@ -1,0 +1,241 @@
+"""The cache of a shard on this host: an LMDB environment of committed ticks only.
+
+    <directory>/<boot id>/<shard>/data.mdb      one database per operator, and a stamp
+    <directory>/<boot id>/<shard>.lock          held while the cache is brought up to date
+
+The stamp names the version the cache holds. One rule leads to another version: if the
+cache lies on the way, the files in between are applied in one write transaction that
+reads the stamp again first; in every other case the cache is deleted and restored. There
+is no undo, so recovery and daily work are the same code.
+
+LMDB does not sync here. The pages survive a crash of the process, not of the kernel:
+hence the boot id in the path. Readers in other processes keep the file they opened, so
+deleting a cache under them is safe; they notice by its inode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import lmdb
+import orjson
+
+from tailrace.pipelines.errors import StateError
+from tailrace.pipelines.state import delta
+from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.store import Version
+
+MAP_BYTES = 1 << 38  # virtual; the file grows with what it holds
+LONGEST_PLAIN_KEY = 478
+_DIGEST_BYTES = 32
+_STAMP_DATABASE = b"!stamp"
+_ATTEMPTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a cache holds."""
+
+    version: Version
+    depth: int
+
+
+@dataclass(slots=True)
+class _Opened:
+    environment: Any
+    inode: int
+    pid: int
+
+
+# LMDB allows one handle per environment and process, and Python workers serve many
+# tasks; what is remembered here is only a handle, checked by inode before each use.
+_opened: dict[Path, _Opened] = {}
+
+
+def boot_id() -> str:
+    """The kernel's identity since it started; pages not synced survive as long."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "unknown"
+
+
+def stored_key(key: bytes) -> bytes:
+    """`key` as LMDB holds it, which allows 511 bytes: long keys are cut and hashed.
+
+    Plain keys are at most LONGEST_PLAIN_KEY long, so the two cannot be confused, and the
+    value of a long key is preceded by the key itself.
+    """
+    if len(key) <= LONGEST_PLAIN_KEY:
+        return key
+    digest = hashlib.blake2b(key, digest_size=_DIGEST_BYTES).digest()
+    return key[:LONGEST_PLAIN_KEY] + digest
+
+
+def stored_pair(key: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A pair as LMDB holds it."""
+    if len(key) <= LONGEST_PLAIN_KEY:
+        return key, value
+    return stored_key(key), len(key).to_bytes(4, "big") + key + value
+
+
+def loaded_pair(key: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """The reverse of `stored_pair`."""
+    if len(key) <= LONGEST_PLAIN_KEY:
+        return key, value
+    length = int.from_bytes(value[:4], "big")
+    return value[4 : 4 + length], value[4 + length :]
+
+
+class ShardCache:
+    """One shard's cache; `reading` gives a transaction that sees exactly one version."""
+
+    def __init__(self, files: StateFiles, directory: Path, shard: int) -> None:
+        self._files = files
+        self._root = directory / boot_id()
+        self._path = self._root / str(shard)
+        self._shard = shard
+
+    @contextlib.contextmanager
+    def reading(self, version: Version) -> Iterator[tuple[Any, Any, Stamp]]:
+        """An environment, a read transaction on it that sees `version`, and its stamp."""
+        for _ in range(_ATTEMPTS):
+            environment = self._environment()
+            with environment.begin() as transaction:
+                stamp = _read_stamp(environment, transaction)
+                if stamp is not None and stamp.version == version:
+                    yield environment, transaction, stamp
+                    return
+            self.bring_to(version)
+        raise StateError(
+            f"the cache of shard {self._shard} does not stay at one version",
+            detail=f"{self._path} was changed {_ATTEMPTS} times by others while it was opened",
+            hint="is another driver of this project running on this host?",
+        )
+
+    def bring_to(self, version: Version) -> None:
+        """Make the cache hold `version`: catch up if it is behind, else restore."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        with open(self._root / f"{self._shard}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            environment = self._environment()
+            with environment.begin() as transaction:
+                stamp = _read_stamp(environment, transaction)
+            known = None if stamp is None else stamp.version
+            if known == version:
+                return
+            way = delta.route(self._files, self._shard, version, known)
+            try:
+                if way.start is None and known is not None:
+                    self.delete()
+                    environment = self._environment()
+                self._apply(environment, way, version, known if way.start is not None else None)
+            except lmdb.Error as problem:
+                raise StateError(
+                    f"the cache of shard {self._shard} cannot be written",
+                    detail=f"{self._path}: {problem}",
+                    hint="free space on that disk; the cache is restored by itself",
+                ) from problem
+
+    def delete(self) -> None:
+        """Forget the cache; the next reader restores it."""
+        opened = _opened.pop(self._path, None)
+        if opened is not None and opened.pid == os.getpid():
+            opened.environment.close()
+        shutil.rmtree(self._path, ignore_errors=True)
+
+    def used_bytes(self) -> int:
+        """How much disk the cache takes."""
+        data = self._path / "data.mdb"
+        return data.stat().st_blocks * 512 if data.exists() else 0
+
+    def _apply(
+        self, environment: Any, way: delta.Route, version: Version, expected: Version | None
+    ) -> None:
+        with environment.begin(write=True) as transaction:
+            stamp = _read_stamp(environment, transaction)
+            if (None if stamp is None else stamp.version) != expected:
+                return  # another process was faster; the caller looks again
+            for name in way.files:
+                header, chunks = delta.read(self._files, self._shard, name)
+                for operator in header.dropped:
+                    database = environment.open_db(operator.encode(), txn=transaction)
+                    transaction.drop(database)
+                for operator, keys, values in chunks:
+                    database = environment.open_db(operator.encode(), txn=transaction)
+                    _put(transaction, database, keys, values)
+            _write_stamp(environment, transaction, Stamp(version, way.depth))
+
+    def _environment(self) -> Any:
+        data = self._path / "data.mdb"
+        opened = _opened.get(self._path)
+        if opened is not None:
+            with contextlib.suppress(FileNotFoundError):
+                if opened.pid == os.getpid() and data.stat().st_ino == opened.inode:
+                    return opened.environment
+            del _opened[self._path]
+            if opened.pid == os.getpid():
+                opened.environment.close()
+        self._path.mkdir(parents=True, exist_ok=True)
+        environment = lmdb.open(
+            str(self._path),
+            map_size=MAP_BYTES,
+            max_dbs=1024,
+            max_readers=1024,
+            sync=False,
+            metasync=False,
+            writemap=False,  # a full disk under writemap is SIGBUS
+            readahead=False,
+        )
+        environment.reader_check()
+        _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid())
+        return environment
+
+
+def _put(transaction: Any, database: Any, keys: list[bytes], values: list[bytes | None]) -> None:
+    pairs = [
+        stored_pair(key, value)
+        for key, value in zip(keys, values, strict=True)
+        if value is not None
+    ]
+    if pairs:
+        with transaction.cursor(database) as cursor:
+            cursor.putmulti(pairs)
+    if len(pairs) < len(keys):
+        for key, value in zip(keys, values, strict=True):
+            if value is None:
+                transaction.delete(stored_key(key), db=database)
+
+
+def _read_stamp(environment: Any, transaction: Any) -> Stamp | None:
+    try:
+        database = environment.open_db(_STAMP_DATABASE, txn=transaction, create=False)
+    except (lmdb.NotFoundError, lmdb.ReadonlyError):
+        return None
+    text = transaction.get(b"stamp", db=database)
+    if text is None:
+        return None
+    fields = orjson.loads(text)
+    return Stamp(tuple(fields["version"]), fields["depth"])
+
+
+def _write_stamp(environment: Any, transaction: Any, stamp: Stamp) -> None:
+    database = environment.open_db(_STAMP_DATABASE, txn=transaction)
+    text = orjson.dumps({"version": stamp.version, "depth": stamp.depth})
+    transaction.put(b"stamp", text, db=database)
+
+
+def sweep_other_boots(directory: Path) -> None:
+    """Remove caches written before the kernel last started: their pages may be torn."""
+    if directory.is_dir():
+        for path in directory.iterdir():
+            if path.is_dir() and path.name != boot_id():
+                shutil.rmtree(path, ignore_errors=True)

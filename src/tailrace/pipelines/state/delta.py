@@ -1,0 +1,180 @@
+"""The format of state files, and the chain they form.
+
+    magic      8 bytes  b"TRSTATE1"
+    length     u32, big-endian, of the header
+    header     JSON: shard, tick, level, previous, snapshot, output, depth, dropped
+    body       Arrow IPC stream (LZ4) of (key binary, value binary); a null value deletes;
+               each batch names its operator in its metadata, its keys are sorted
+
+`previous` is the version of the shard this tick began from, the same in all files the
+tick wrote for it; several levels of one tick touch different operators, so their files
+apply in any order. A snapshot holds the whole shard as it was at `previous`. `output`
+is a digest of the rows the task emitted: it makes the hash in the name one of delta and
+output together, so that two runs of a task with different answers have two names.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+import pyarrow as pa
+
+from tailrace.pipelines.errors import StateVersionError
+from tailrace.pipelines.state.files import Sink, StateFiles
+from tailrace.pipelines.state.store import Version
+
+MAGIC = b"TRSTATE1"
+BATCH_ROWS = 50_000
+_HEAD_BYTES = 8_192
+_SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+
+Chunk: TypeAlias = "tuple[str, list[bytes], list[bytes | None]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a state file says about itself."""
+
+    shard: int
+    tick: int
+    level: int
+    previous: Version
+    snapshot: bool = False
+    output: str = ""
+    depth: int = 1
+    dropped: tuple[str, ...] = ()
+
+    @property
+    def stem(self) -> str:
+        return f"{self.tick:010d}-{self.level}"
+
+    @property
+    def suffix(self) -> str:
+        return ".snapshot" if self.snapshot else ".delta"
+
+
+def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
+    """Write one state file durably; returns its name."""
+
+    def fill(sink: Sink) -> None:
+        text = orjson.dumps(
+            {
+                "shard": header.shard,
+                "tick": header.tick,
+                "level": header.level,
+                "previous": header.previous,
+                "snapshot": header.snapshot,
+                "output": header.output,
+                "depth": header.depth,
+                "dropped": header.dropped,
+            }
+        )
+        sink.write(MAGIC + struct.pack(">I", len(text)) + text)
+        buffer = pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_stream(buffer, _SCHEMA, options=options) as writer:
+            for operator, keys, values in chunks:
+                batch = pa.record_batch(
+                    [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=_SCHEMA
+                )
+                writer.write_batch(batch, custom_metadata={"operator": operator})
+        sink.write(memoryview(buffer.getvalue()))  # type: ignore[arg-type]
+
+    return files.put(header.shard, header.stem, header.suffix, fill)
+
+
+def read_header(files: StateFiles, shard: int, name: str) -> Header:
+    """The header alone, without reading the rest of a large file."""
+    head = files.head(shard, name, _HEAD_BYTES)
+    _check_magic(head, shard, name)
+    (length,) = struct.unpack_from(">I", head, 8)
+    if 12 + length > len(head):
+        head = files.head(shard, name, 12 + length)
+    return _header(head[12 : 12 + length])
+
+
+def read(files: StateFiles, shard: int, name: str) -> tuple[Header, Iterator[Chunk]]:
+    """A whole file: its header and its changes, in batches of one operator each."""
+    data = files.get(shard, name)
+    _check_magic(data, shard, name)
+    (length,) = struct.unpack_from(">I", data, 8)
+    return _header(data[12 : 12 + length]), _chunks(memoryview(data)[12 + length :])
+
+
+def _chunks(body: memoryview) -> Iterator[Chunk]:
+    with pa.ipc.open_stream(body) as reader:
+        while True:
+            try:
+                batch, metadata = reader.read_next_batch_with_custom_metadata()
+            except StopIteration:
+                return
+            operator = metadata[b"operator"].decode()
+            yield operator, batch.column(0).to_pylist(), batch.column(1).to_pylist()
+
+
+def _check_magic(data: bytes, shard: int, name: str) -> None:
+    if data[:8] != MAGIC:
+        raise StateVersionError(
+            f'state file "{name}" of shard {shard} has an unknown format',
+            detail=f"it begins with {data[:8]!r}, this version reads {MAGIC!r}",
+            hint="run the version that wrote it, or rebuild the views",
+        )
+
+
+def _header(text: bytes) -> Header:
+    fields = orjson.loads(text)
+    fields["previous"] = tuple(fields["previous"])
+    fields["dropped"] = tuple(fields["dropped"])
+    return Header(**fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How to reach a version: the state to start from, then files in order.
+
+    `start` is the version a cache already holds, or None to begin from nothing.
+    """
+
+    start: Version | None
+    files: tuple[str, ...]
+    depth: int
+
+
+def route(files: StateFiles, shard: int, version: Version, known: Version | None) -> Route:
+    """The files that lead to `version`, from `known` if it lies on the way.
+
+    Goes back through the headers; ends at what the cache holds, at a snapshot, or at
+    the empty state.
+    """
+    steps: list[tuple[str, ...]] = []
+    at = version
+    depth = 0
+    start: Version | None = None
+    while True:
+        if at == known:
+            start = known
+            break
+        if not at:
+            break
+        headers = {name: read_header(files, shard, name) for name in at}
+        deltas = tuple(name for name, header in headers.items() if not header.snapshot)
+        snapshot = next((name for name, header in headers.items() if header.snapshot), None)
+        previous = next(iter(headers.values())).previous
+        if at == version:
+            depth = max(header.depth for header in headers.values())
+            if snapshot is not None:
+                depth = 1
+        steps.append(deltas)
+        if previous == known:
+            start = known
+            break
+        if snapshot is not None:
+            steps.append((snapshot,))
+            break
+        at = previous
+    names = tuple(name for step in reversed(steps) for name in step)
+    return Route(start, names, depth)

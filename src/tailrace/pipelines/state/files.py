@@ -1,0 +1,221 @@
+"""Where state files rest: `<root>/<shard>/<tick>-<level>-<hash>.delta` or `.snapshot`.
+
+A file is written once, under a name that ends in the hash of its bytes, and is never
+changed. It is on disk, file and directory flushed, before its name is told to anyone,
+so a committed tick row can only name files that survive a power cut. What a crash
+leaves behind is a file that no row names, or a `.tmp`; both are swept after an hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from tailrace.pipelines.errors import StateError, StateFileDamagedError, StateFileMissingError
+
+HASH_BYTES = 10
+
+
+class Sink(Protocol):
+    """What a state file is written to."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+
+class StateFiles(Protocol):
+    """A place for state files; local disk or an object store."""
+
+    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+        """Write `<stem>-<hash><suffix>` durably and return that name."""
+
+    def get(self, shard: int, name: str) -> bytes:
+        """A file's bytes, checked against the hash in its name."""
+
+    def head(self, shard: int, name: str, length: int) -> bytes:
+        """A file's first bytes, not checked."""
+
+    def list(self) -> Iterator[tuple[int, str, float]]:
+        """Every file there is: shard, name, seconds since 1970 when it was written."""
+
+    def remove(self, shard: int, name: str) -> None:
+        """Remove a file; one that is already gone is fine."""
+
+
+class _Hashing:
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._hash = hashlib.blake2b(digest_size=HASH_BYTES)
+
+    def write(self, data: bytes, /) -> int:
+        self._hash.update(data)
+        return self._file.write(data)
+
+    @property
+    def digest(self) -> str:
+        return self._hash.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """State files below a directory of this machine, or of a shared file system."""
+
+    root: Path
+
+    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+        directory = self.root / str(shard)
+        try:
+            if not directory.is_dir():
+                directory.mkdir(parents=True, exist_ok=True)
+                _flush_directory(self.root)
+            with tempfile.NamedTemporaryFile(dir=directory, suffix=".tmp", delete=False) as draft:
+                try:
+                    sink = _Hashing(draft)
+                    fill(sink)
+                    draft.flush()
+                    os.fsync(draft.fileno())
+                    name = f"{stem}-{sink.digest}{suffix}"
+                    os.replace(draft.name, directory / name)
+                except BaseException:
+                    os.unlink(draft.name)
+                    raise
+            # The directory too, or the name itself can be lost.
+            _flush_directory(directory)
+        except OSError as problem:
+            raise StateError(
+                f"state of shard {shard} cannot be written",
+                detail=f"{directory}: {problem.strerror}",
+                hint="free space or fix permissions; the tick is tried again",
+            ) from problem
+        return name
+
+    def get(self, shard: int, name: str) -> bytes:
+        try:
+            data = (self.root / str(shard) / name).read_bytes()
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, str(self.root)) from missing
+        return checked(data, shard, name)
+
+    def head(self, shard: int, name: str, length: int) -> bytes:
+        try:
+            with open(self.root / str(shard) / name, "rb") as file:
+                return file.read(length)
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, str(self.root)) from missing
+
+    def list(self) -> Iterator[tuple[int, str, float]]:
+        if not self.root.is_dir():
+            return
+        for directory in sorted(self.root.iterdir()):
+            if directory.name.isdecimal():
+                for entry in os.scandir(directory):
+                    try:
+                        yield int(directory.name), entry.name, entry.stat().st_mtime
+                    except FileNotFoundError:
+                        continue  # removed while listing
+
+    def remove(self, shard: int, name: str) -> None:
+        (self.root / str(shard) / name).unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteFiles:
+    """State files on any fsspec file system; a file appears by one put.
+
+    `url` is the root, such as `s3://bucket/state`.
+    """
+
+    url: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def _open(self) -> tuple[Any, str]:
+        import fsspec
+
+        filesystem, path = fsspec.core.url_to_fs(self.url, **self.options)
+        return filesystem, str(path).rstrip("/")
+
+    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+        filesystem, root = self._open()
+        with tempfile.NamedTemporaryFile(suffix=suffix) as draft:
+            sink = _Hashing(draft)
+            fill(sink)
+            draft.flush()
+            name = f"{stem}-{sink.digest}{suffix}"
+            filesystem.makedirs(f"{root}/{shard}", exist_ok=True)
+            filesystem.put_file(draft.name, f"{root}/{shard}/{name}")
+        return name
+
+    def get(self, shard: int, name: str) -> bytes:
+        filesystem, root = self._open()
+        try:
+            return checked(filesystem.cat_file(f"{root}/{shard}/{name}"), shard, name)
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, self.url) from missing
+
+    def head(self, shard: int, name: str, length: int) -> bytes:
+        filesystem, root = self._open()
+        try:
+            return bytes(filesystem.cat_file(f"{root}/{shard}/{name}", start=0, end=length))
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, self.url) from missing
+
+    def list(self) -> Iterator[tuple[int, str, float]]:
+        filesystem, root = self._open()
+        filesystem.invalidate_cache()
+        for path in filesystem.find(root):
+            directory, _, name = str(path).rpartition("/")
+            shard = directory.rpartition("/")[2]
+            if shard.isdecimal():
+                yield int(shard), name, filesystem.modified(path).timestamp()
+
+    def remove(self, shard: int, name: str) -> None:
+        filesystem, root = self._open()
+        try:
+            filesystem.rm_file(f"{root}/{shard}/{name}")
+        except FileNotFoundError:
+            return
+
+
+def open_files(location: str | Path) -> StateFiles:
+    """The place `location` names: a directory, or a URL such as `s3://bucket/state`."""
+    text = str(location)
+    return RemoteFiles(text) if "://" in text else LocalFiles(Path(text))
+
+
+def checked(data: bytes, shard: int, name: str) -> bytes:
+    """`data`, if it has the hash that `name` promises."""
+    promised = name.rpartition(".")[0].rpartition("-")[2]
+    found = hashlib.blake2b(data, digest_size=HASH_BYTES).hexdigest()
+    if found != promised:
+        raise StateFileDamagedError(
+            f'state file "{name}" of shard {shard} is damaged',
+            detail=f"its {len(data)} bytes hash to {found}",
+            hint="put a good copy back, or rebuild the views (`tailrace view rebuild NAME`)",
+        )
+    return data
+
+
+def free_bytes(location: Path) -> int:
+    """How much room the disk below `location` has."""
+    return shutil.disk_usage(location).free
+
+
+def _missing(shard: int, name: str, root: str) -> StateFileMissingError:
+    return StateFileMissingError(
+        f'state file "{name}" of shard {shard} is missing',
+        detail=f"a committed tick names it, and {root} does not hold it",
+        hint="put it back, or rebuild the views (`tailrace view rebuild NAME`)",
+    )
+
+
+def _flush_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

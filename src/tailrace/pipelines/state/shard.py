@@ -1,0 +1,270 @@
+"""One attempt at one tick: reads the committed state, keeps its own changes in memory.
+
+`Attempt` opens shards as operators ask for them. `finish` writes one delta per shard
+that changed; closing without it forgets everything. Nothing an attempt does can be seen
+by another until a committed tick row names its files.
+"""
+
+from __future__ import annotations
+
+import bisect
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import lmdb
+
+from tailrace.pipelines.state import delta
+from tailrace.pipelines.state.cache import (
+    LONGEST_PLAIN_KEY,
+    ShardCache,
+    Stamp,
+    loaded_pair,
+    stored_key,
+)
+from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.store import Version
+
+SNAPSHOT_EVERY = 1_000
+_FEW = 64
+
+
+class LiveState:
+    """The state of one operator: committed rows below, this tick's changes above."""
+
+    def __init__(self, transaction: Any, database: Any | None) -> None:
+        self._transaction = transaction
+        self._database = database
+        self.changes: dict[bytes, bytes | None] = {}
+        self._order: list[bytes] | None = []  # sorted keys of `changes`; None: sort when needed
+
+    def get(self, key: bytes) -> bytes | None:
+        if key in self.changes:
+            return self.changes[key]
+        if self._database is None:
+            return None
+        stored = self._transaction.get(stored_key(key), db=self._database)
+        return None if stored is None else loaded_pair(stored_key(key), stored)[1]
+
+    def get_many(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        changes = self.changes
+        if self._database is None:
+            return [changes.get(key) for key in keys]
+        if len(keys) < 4 or len(max(keys, key=len)) > LONGEST_PLAIN_KEY:
+            return [self.get(key) for key in keys]
+        with self._transaction.cursor(self._database) as cursor:
+            found: dict[bytes, bytes] = dict(cursor.getmulti(keys))
+        if not changes:
+            return [found.get(key) for key in keys]
+        return [changes[key] if key in changes else found.get(key) for key in keys]
+
+    def put_many(self, items: Iterable[tuple[bytes, bytes | None]]) -> None:
+        items = list(items)
+        if self._order is not None and len(items) < _FEW:
+            for key, _ in items:
+                if key not in self.changes:
+                    bisect.insort(self._order, key)
+                    self.changes[key] = None
+        else:
+            self._order = None
+        self.changes.update(items)
+
+    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        if self._order is None:
+            self._order = sorted(self.changes)
+        order = self._order
+        position = bisect.bisect_left(order, prefix)
+        for key, value in self._committed(prefix):
+            while position < len(order) and order[position] < key:
+                yield from self._changed(order[position], prefix)
+                position += 1
+            if position < len(order) and order[position] == key:
+                yield from self._changed(key, prefix)
+                position += 1
+            else:
+                yield key, value
+        while position < len(order) and order[position].startswith(prefix):
+            yield from self._changed(order[position], prefix)
+            position += 1
+
+    def _changed(self, key: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        value = self.changes[key]
+        if value is not None and key.startswith(prefix):
+            yield key, value
+
+    def _committed(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        if self._database is None:
+            return
+        with self._transaction.cursor(self._database) as cursor:
+            run: list[tuple[bytes, bytes]] = []  # long keys with one beginning, out of order
+            start = prefix[:LONGEST_PLAIN_KEY]
+            if not (cursor.set_range(start) if start else cursor.first()):
+                return
+            for stored, value in cursor.iternext():
+                if not stored.startswith(start):
+                    break
+                if run and (
+                    len(stored) <= LONGEST_PLAIN_KEY
+                    or stored[:LONGEST_PLAIN_KEY] != run[0][0][:LONGEST_PLAIN_KEY]
+                ):
+                    yield from sorted(run)
+                    run = []
+                if len(stored) > LONGEST_PLAIN_KEY:
+                    pair = loaded_pair(stored, value)
+                    if pair[0].startswith(prefix):
+                        run.append(pair)
+                elif len(prefix) <= len(stored):
+                    yield stored, value
+            yield from sorted(run)
+
+
+class ShardAttempt:
+    """One shard during one attempt. A context manager."""
+
+    def __init__(
+        self, files: StateFiles, cache_directory: Path, shard: int, version: Version
+    ) -> None:
+        self._files = files
+        self._shard = shard
+        self._version = version
+        self._cache = ShardCache(files, cache_directory, shard)
+        self._stack = contextlib.ExitStack()
+        self._environment: Any = None
+        self._transaction: Any = None
+        self._stamp = Stamp((), 0)
+        self._states: dict[str, LiveState] = {}
+
+    def __enter__(self) -> ShardAttempt:
+        opened = self._stack.enter_context(self._cache.reading(self._version))
+        self._environment, self._transaction, self._stamp = opened
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def of(self, operator: str) -> LiveState:
+        """The state of `operator`; empty if the committed tick does not know it."""
+        state = self._states.get(operator)
+        if state is None:
+            state = LiveState(self._transaction, self._database(operator))
+            self._states[operator] = state
+        return state
+
+    def operators(self) -> list[str]:
+        """The operators that have state at this version."""
+        with self._transaction.cursor() as cursor:
+            return [name.decode() for name in cursor.iternext(values=False) if name[:1] != b"!"]
+
+    def finish(
+        self,
+        tick: int,
+        level: int = 0,
+        *,
+        output: str = "",
+        dropped: Sequence[str] = (),
+        snapshot_every: int | None = SNAPSHOT_EVERY,
+    ) -> Version:
+        """Write this attempt's changes; returns the files it wrote, none if nothing changed.
+
+        When the chain behind it has grown to `snapshot_every` files, a snapshot of the
+        state it began from is written beside the delta.
+        """
+        chunks = list(self._changes())
+        gone = tuple(name for name in dropped if self._database(name) is not None)
+        if not chunks and not gone:
+            return ()
+        names: list[str] = []
+        depth = self._stamp.depth + 1
+        if snapshot_every is not None and depth > snapshot_every:
+            header = delta.Header(self._shard, tick, level, self._version, snapshot=True, depth=1)
+            names.append(delta.write(self._files, header, self._everything()))
+            depth = 1
+        header = delta.Header(self._shard, tick, level, self._version, False, output, depth, gone)
+        names.append(delta.write(self._files, header, chunks))
+        return tuple(names)
+
+    def _changes(self) -> Iterator[delta.Chunk]:
+        for operator, state in sorted(self._states.items()):
+            keys = sorted(state.changes)
+            for first in range(0, len(keys), delta.BATCH_ROWS):
+                part = keys[first : first + delta.BATCH_ROWS]
+                yield operator, part, [state.changes[key] for key in part]
+
+    def _everything(self) -> Iterator[delta.Chunk]:
+        for operator in self.operators():
+            committed = LiveState(self._transaction, self._database(operator))
+            keys: list[bytes] = []
+            values: list[bytes | None] = []
+            for key, value in committed.scan():
+                keys.append(key)
+                values.append(value)
+                if len(keys) == delta.BATCH_ROWS:
+                    yield operator, keys, values
+                    keys, values = [], []
+            if keys:
+                yield operator, keys, values
+
+    def _database(self, operator: str) -> Any | None:
+        try:
+            return self._environment.open_db(operator.encode(), txn=self._transaction, create=False)
+        except (lmdb.NotFoundError, lmdb.ReadonlyError):
+            return None
+
+
+@dataclass(slots=True)
+class Attempt:
+    """All shards of one attempt at one tick; shards are opened when first asked for."""
+
+    files: StateFiles
+    cache_directory: Path
+    versions: Mapping[int, Version]
+    _shards: dict[int, ShardAttempt]
+    _stack: contextlib.ExitStack
+
+    @classmethod
+    def begin(
+        cls, files: StateFiles, cache_directory: Path, versions: Mapping[int, Version]
+    ) -> Attempt:
+        return cls(files, cache_directory, versions, {}, contextlib.ExitStack())
+
+    def __enter__(self) -> Attempt:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+        self._shards.clear()
+
+    def shard(self, shard: int) -> ShardAttempt:
+        """One shard, at the version the last tick row names."""
+        if shard not in self._shards:
+            attempt = ShardAttempt(
+                self.files, self.cache_directory, shard, tuple(self.versions.get(shard, ()))
+            )
+            self._shards[shard] = self._stack.enter_context(attempt)
+        return self._shards[shard]
+
+    def of(self, shard: int, operator: str) -> LiveState:
+        return self.shard(shard).of(operator)
+
+    def finish(
+        self, tick: int, level: int = 0, *, output: str = "", dropped: Sequence[str] = ()
+    ) -> dict[int, Version]:
+        """Write what changed; the new files of each shard that changed."""
+        written = {
+            number: shard.finish(tick, level, output=output, dropped=dropped)
+            for number, shard in sorted(self._shards.items())
+        }
+        return {number: names for number, names in written.items() if names}

@@ -1,0 +1,301 @@
+"""Operator state on files and LMDB, judged by a dict."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tailrace.pipelines.errors import (
+    StateFileDamagedError,
+    StateFileMissingError,
+    StateVersionError,
+)
+from tailrace.pipelines.state import cache, delta
+from tailrace.pipelines.state.files import LocalFiles, RemoteFiles
+from tailrace.pipelines.state.shard import Attempt, ShardAttempt
+from tailrace.pipelines.state.sweep import live_files, sweep
+from tailrace.testing.state import MemoryStates
+
+OPERATORS = ("count", "join", "top")
+LONG = b"l" * 470
+
+
+def keys() -> st.SearchStrategy[bytes]:
+    short = st.binary(min_size=1, max_size=3)
+    # Around and past the length LMDB takes, with a common beginning.
+    long = st.builds(lambda tail: LONG + tail, st.binary(min_size=0, max_size=60))
+    return short | long
+
+
+CHANGES = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.sampled_from(OPERATORS),
+        st.lists(st.tuples(keys(), st.none() | st.binary(max_size=8)), max_size=8),
+    ),
+    max_size=6,
+)
+
+
+class StateMachine(RuleBasedStateMachine):
+    """Random ticks, attempts thrown away, caches lost, other hosts, old versions."""
+
+    @initialize()
+    def start(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="tailrace-state-"))
+        self.files = LocalFiles(self.root / "state")
+        self.host = 0
+        self.tick = 0
+        self.versions: dict[int, tuple[str, ...]] = {}
+        self.model = MemoryStates()
+        self.history: list[tuple[dict[int, tuple[str, ...]], MemoryStates]] = [({}, self.model)]
+
+    def attempt(self) -> Attempt:
+        return Attempt.begin(self.files, self.root / f"host-{self.host}", self.versions)
+
+    def work(self, attempt: Attempt, model: MemoryStates, changes: list) -> None:  # type: ignore[type-arg]
+        for shard, operator, items in changes:
+            live, naive = attempt.of(shard, operator), model.of(shard, operator)
+            asked = sorted({key for key, _ in items} | set(naive.rows))
+            assert live.get_many(asked) == naive.get_many(asked)
+            live.put_many(items)
+            naive.put_many(items)
+            assert list(live.scan()) == list(naive.scan())
+            for key, _ in items:
+                assert live.get(key) == naive.get(key)
+                for prefix in (key, key[:1], key[:478], key[:475]):
+                    assert list(live.scan(prefix)) == list(naive.scan(prefix))
+
+    @rule(changes=CHANGES, snapshot_every=st.sampled_from([1, 2, 5, 1000]))
+    def commit_a_tick(self, changes: list, snapshot_every: int) -> None:  # type: ignore[type-arg]
+        model = self.model.copy()
+        with self.attempt() as attempt:
+            self.work(attempt, model, changes)
+            self.tick += 1
+            written = {
+                number: shard.finish(self.tick, snapshot_every=snapshot_every)
+                for number, shard in attempt._shards.items()
+            }
+        self.versions = {**self.versions, **{n: names for n, names in written.items() if names}}
+        self.model = model
+        self.history.append((self.versions, model))
+
+    @rule(changes=CHANGES)
+    def commit_a_tick_in_two_levels(self, changes: list) -> None:  # type: ignore[type-arg]
+        """Two tasks of one tick write files for one shard, with different operators."""
+        model = self.model.copy()
+        self.tick += 1
+        written: dict[int, tuple[str, ...]] = {}
+        for level, mine in ((1, ("count",)), (2, ("join", "top"))):
+            with self.attempt() as attempt:
+                self.work(attempt, model, [c for c in changes if c[1] in mine])
+                for number, names in attempt.finish(self.tick, level).items():
+                    written[number] = written.get(number, ()) + names
+        self.versions = {**self.versions, **written}
+        self.model = model
+        self.history.append((self.versions, model))
+
+    @rule(changes=CHANGES, finished=st.booleans())
+    def throw_an_attempt_away(self, changes: list, finished: bool) -> None:  # type: ignore[type-arg]
+        with self.attempt() as attempt:
+            self.work(attempt, self.model.copy(), changes)
+            if finished:
+                attempt.finish(self.tick + 1)
+
+    @rule(data=st.data())
+    def drop_an_operator(self, data: st.DataObject) -> None:
+        operator = data.draw(st.sampled_from(OPERATORS))
+        model = self.model.copy()
+        self.tick += 1
+        with self.attempt() as attempt:
+            for shard in range(3):
+                attempt.shard(shard)
+                model.of(shard, operator).rows.clear()
+            written = attempt.finish(self.tick, dropped=[operator])
+        self.versions = {**self.versions, **written}
+        self.model = model
+        self.history.append((self.versions, model))
+
+    @rule()
+    def lose_the_cache(self) -> None:
+        shutil.rmtree(self.root / f"host-{self.host}", ignore_errors=True)
+
+    @rule(host=st.integers(0, 2))
+    def move_to_another_host(self, host: int) -> None:
+        self.host = host
+
+    @rule(data=st.data())
+    def read_an_older_tick(self, data: st.DataObject) -> None:
+        versions, model = data.draw(st.sampled_from(self.history[-4:]))
+        with Attempt.begin(self.files, self.root / f"host-{self.host}", versions) as attempt:
+            for shard in range(3):
+                for operator in OPERATORS:
+                    expected = list(model.of(shard, operator).scan())
+                    assert list(attempt.of(shard, operator).scan()) == expected
+
+    @rule()
+    def sweep_what_nobody_names(self) -> None:
+        sweep(self.files, self.versions, older_than=float("inf"))
+        self.history = [(self.versions, self.model)]
+
+    @invariant()
+    def the_committed_state_is_the_dict(self) -> None:
+        with self.attempt() as attempt:
+            for shard in range(3):
+                for operator in OPERATORS:
+                    expected = list(self.model.of(shard, operator).scan())
+                    assert list(attempt.of(shard, operator).scan()) == expected
+
+    def teardown(self) -> None:
+        for path in [path for path in cache._opened if path.is_relative_to(self.root)]:
+            cache._opened.pop(path).environment.close()
+        shutil.rmtree(self.root)
+
+
+StateMachine.TestCase.settings = settings(
+    max_examples=25,
+    stateful_step_count=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+TestStateIsADict = StateMachine.TestCase
+
+
+def commit(files: LocalFiles, host: Path, version: tuple[str, ...], tick: int, items: dict) -> tuple[str, ...]:  # type: ignore[type-arg]  # fmt: skip
+    with ShardAttempt(files, host, 0, version) as shard:
+        shard.of("count").put_many(items.items())
+        return shard.finish(tick)
+
+
+def test_a_lost_state_file_is_told_and_not_guessed(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    first = commit(files, tmp_path / "a", (), 1, {b"k": b"1"})
+    second = commit(files, tmp_path / "a", first, 2, {b"k": b"2"})
+    files.remove(0, first[0])
+    # The cache holds the second tick's predecessor, so only its own file is needed.
+    with ShardAttempt(files, tmp_path / "a", 0, second) as shard:
+        assert shard.of("count").get(b"k") == b"2"
+    with (
+        pytest.raises(StateFileMissingError, match=first[0]),
+        ShardAttempt(files, tmp_path / "b", 0, second),
+    ):
+        pass
+
+
+def test_a_damaged_state_file_is_refused(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version = commit(files, tmp_path / "a", (), 1, {b"k": b"1" * 100})
+    path = tmp_path / "state" / "0" / version[0]
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(StateFileDamagedError), ShardAttempt(files, tmp_path / "b", 0, version):
+        pass
+
+
+def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    name = files.put(0, "0000000001-0", ".delta", lambda sink: sink.write(b"TRSTATE9" + b"\0" * 9))
+    with (
+        pytest.raises(StateVersionError, match="unknown format"),
+        ShardAttempt(files, tmp_path / "a", 0, (name,)),
+    ):
+        pass
+
+
+def test_a_cache_of_another_boot_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version = commit(files, tmp_path / "a", (), 1, {b"k": b"1"})
+    with ShardAttempt(files, tmp_path / "a", 0, version):
+        pass
+    before = cache.boot_id()
+    monkeypatch.setattr(cache, "boot_id", lambda: "after-a-power-cut")
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        assert shard.of("count").get(b"k") == b"1"
+    assert (tmp_path / "a" / "after-a-power-cut" / "0" / "data.mdb").exists()
+    cache.sweep_other_boots(tmp_path / "a")
+    assert not (tmp_path / "a" / before).exists()
+
+
+def test_state_files_may_live_on_an_object_store(tmp_path: Path) -> None:
+    files = RemoteFiles(f"memory://{tmp_path.name}/state")
+    version: tuple[str, ...] = ()
+    for tick in range(1, 4):
+        with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+            shard.of("count").put_many([(b"k", str(tick).encode())])
+            version = shard.finish(tick)
+    with ShardAttempt(files, tmp_path / "b", 0, version) as shard:
+        assert shard.of("count").get(b"k") == b"3"
+    assert len(list(files.list())) == 3
+    sweep(files, {0: version}, older_than=float("inf"))
+    assert len(list(files.list())) == 3
+
+
+def test_the_chain_ends_at_a_snapshot(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version: tuple[str, ...] = ()
+    for tick in range(1, 26):
+        with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+            shard.of("count").put_many([(str(tick % 7).encode(), str(tick).encode())])
+            version = shard.finish(tick, snapshot_every=10)
+    way = delta.route(files, 0, version, None)
+    assert way.files[0].endswith(".snapshot")
+    assert len(way.files) <= 11
+    removed = sweep(files, {0: version}, older_than=float("inf"))
+    assert removed > 0
+    assert set(live_files(files, {0: version})[0]) == set(way.files)
+    with ShardAttempt(files, tmp_path / "b", 0, version) as shard:
+        assert shard.of("count").get(b"3") == b"24"
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import ShardAttempt
+root = Path(sys.argv[1])
+files = LocalFiles(root / "state")
+version, tick = (), 0
+while True:
+    tick += 1
+    with ShardAttempt(files, root / "cache", 0, version) as shard:
+        shard.of("count").put_many([(b"%05d" % (i * tick % 5003), b"%d" % tick) for i in range(400)])
+        version = shard.finish(tick, snapshot_every=7)
+    print(tick, *version, flush=True)
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kill_9_leaves_state_equal_to_the_last_committed_tick(tmp_path: Path, seed: int) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    stop_at = random.Random(seed).randint(8, 40)
+    lines = [process.stdout.readline() for _ in range(stop_at)]
+    os.kill(process.pid, signal.SIGKILL)
+    lines += process.stdout.read().splitlines(keepends=True)
+    process.stdout.close()
+    process.wait()
+    tick, *names = next(line for line in reversed(lines) if line.endswith("\n")).split()
+    expected = {
+        b"%05d" % (i * n % 5003): b"%d" % n for n in range(1, int(tick) + 1) for i in range(400)
+    }
+    for host in ("cache", "elsewhere"):
+        with ShardAttempt(
+            LocalFiles(tmp_path / "state"), tmp_path / host, 0, tuple(names)
+        ) as shard:
+            assert dict(shard.of("count").scan()) == expected
