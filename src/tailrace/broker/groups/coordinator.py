@@ -1,0 +1,404 @@
+"""The group coordinator: every group of this broker.
+
+A group's records live in one partition of `__consumer_offsets`; a partition is read
+the first time one of its groups is asked for, so a broker with a long history starts
+at once.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from tailrace.broker.groups import records
+from tailrace.broker.groups.deadlines import Deadlines
+from tailrace.broker.groups.group import (
+    CommittedOffset,
+    Group,
+    GroupState,
+    JoinAnswer,
+    JoinReply,
+    SyncAnswer,
+    SyncReply,
+    TopicPartition,
+)
+from tailrace.broker.groups.membership import (
+    DeadlineKey,
+    Join,
+    Membership,
+    MembershipSettings,
+    Sync,
+)
+from tailrace.broker.groups.offsets import (
+    Commit,
+    CommitReply,
+    Offsets,
+    OffsetSettings,
+    check_commit,
+    error_of,
+    subscribed_topics,
+)
+from tailrace.broker.journal import EndMarker, Entry, Journal, KeyValue, partition_of
+from tailrace.clock import Clock
+from tailrace.wire.errors import ErrorCode
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """All settings of the coordinator."""
+
+    membership: MembershipSettings = field(default_factory=MembershipSettings)
+    offsets: OffsetSettings = field(default_factory=OffsetSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    """One member as DescribeGroups shows it."""
+
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """One group as DescribeGroups shows it; an unknown one is Dead."""
+
+    group_id: str
+    state: GroupState
+    protocol_type: str = ""
+    protocol: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+class GroupCoordinator:
+    """Groups and their offsets, as a state machine over requests and time."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        clock: Clock,
+        journal: Journal,
+        *,
+        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        stood_still: Callable[[str, float], None] = lambda group_id, seconds: None,
+    ) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._journal = journal
+        self._groups: dict[str, Group] = {}
+        self._loaded: set[int] = set()
+        self._deadlines: Deadlines[DeadlineKey] = Deadlines()
+        self._membership = Membership(
+            settings.membership, clock, self._deadlines, self._store, new_id, stood_still
+        )
+        self._offsets = Offsets(settings.offsets, clock, journal)
+        self._expiry_due = clock.monotonic() + settings.offsets.check_interval_ms / 1000
+
+    # membership
+
+    def join(self, request: Join, reply: JoinReply) -> None:
+        limits = self._settings.membership
+        if request.group_id == "":
+            reply(JoinAnswer(ErrorCode.INVALID_GROUP_ID, request.member_id))
+            return
+        timeout = request.session_timeout_ms
+        if not limits.min_session_timeout_ms <= timeout <= limits.max_session_timeout_ms:
+            reply(JoinAnswer(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+            return
+        group = self.group(request.group_id)
+        if group is None:
+            if request.member_id != "":
+                reply(JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+                return
+            group = self._create(request.group_id)
+        self._membership.join(group, request, reply)
+
+    def sync(self, request: Sync, reply: SyncReply) -> None:
+        group = self.group(request.group_id)
+        if request.group_id == "":
+            reply(SyncAnswer(ErrorCode.INVALID_GROUP_ID))
+        elif group is None:
+            reply(SyncAnswer(ErrorCode.UNKNOWN_MEMBER_ID))
+        else:
+            self._membership.sync(group, request, reply)
+
+    def heartbeat(
+        self, group_id: str, member_id: str, instance_id: str | None, generation: int
+    ) -> ErrorCode:
+        if group_id == "":
+            return ErrorCode.INVALID_GROUP_ID
+        group = self.group(group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return self._membership.heartbeat(group, member_id, instance_id, generation)
+
+    def leave(
+        self, group_id: str, leavers: Iterable[tuple[str, str | None]]
+    ) -> tuple[ErrorCode, list[tuple[str, str | None, ErrorCode]]]:
+        """The error of the whole request, and one for each leaver."""
+        if group_id == "":
+            return ErrorCode.INVALID_GROUP_ID, []
+        group = self.group(group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID, []
+        answers = self._membership.leave(group, leavers)
+        self._drop_if_never_used(group)
+        return ErrorCode.NONE, answers
+
+    # offsets
+
+    def commit(self, commit: Commit, reply: CommitReply) -> None:
+        group = self.group(commit.group_id)
+        if group is None:
+            if commit.generation >= 0:
+                reply(_all(commit, ErrorCode.ILLEGAL_GENERATION))
+                return
+            group = self._create(commit.group_id)
+        error = check_commit(group, commit)
+        if error is not ErrorCode.NONE:
+            reply(_all(commit, error))
+            return
+        self._membership.touch(group, commit.member_id)
+        self._offsets.commit(group, self._home(commit.group_id), commit, reply)
+
+    def fetch(
+        self, group_id: str, wanted: Iterable[TopicPartition] | None, require_stable: bool = False
+    ) -> dict[TopicPartition, tuple[ErrorCode, CommittedOffset]]:
+        return self._offsets.fetch(self.group(group_id), wanted, require_stable)
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        wanted: Iterable[TopicPartition],
+        reply: Callable[[ErrorCode, dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Forget offsets of topics that nobody in the group reads."""
+        group = self.group(group_id)
+        if group is None:
+            reply(ErrorCode.GROUP_ID_NOT_FOUND, {})
+            return
+        if group.state is not GroupState.EMPTY and group.protocol_type != "consumer":
+            reply(ErrorCode.NON_EMPTY_GROUP, {})
+            return
+        subscribed = subscribed_topics(group)
+        if group.state is not GroupState.EMPTY and subscribed is None:
+            # The subscriptions are being settled: refuse all, as Kafka does for unknown ones.
+            subscribed = {topic for topic, _ in group.offsets}
+        answers = {
+            key: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            if subscribed and key[0] in subscribed
+            else ErrorCode.NONE
+            for key in wanted
+        }
+        allowed = [key for key, error in answers.items() if error is ErrorCode.NONE]
+
+        def done(error: ErrorCode) -> None:
+            reply(error, answers if error is ErrorCode.NONE else {})
+
+        self._offsets.delete(group, self._home(group_id), allowed, done)
+
+    def end_transaction(self, partition: int, producer_id: int, commit: bool) -> None:
+        """A marker was written to `partition`: settle what was committed under it."""
+        if partition not in self._loaded:
+            return
+        for group in list(self._groups.values()):
+            if producer_id in group.pending_offsets and self._home(group.group_id) == partition:
+                self._offsets.end_transaction(group, producer_id, commit)
+
+    # administration
+
+    def group(self, group_id: str) -> Group | None:
+        """The group, read from the log if need be; None if there is none."""
+        self._load(self._home(group_id))
+        return self._groups.get(group_id)
+
+    def groups(self) -> list[Group]:
+        """All groups there are."""
+        for partition in range(self._journal.partitions):
+            self._load(partition)
+        return list(self._groups.values())
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        group = self.group(group_id)
+        if group is None:
+            return DescribedGroup(group_id, GroupState.DEAD)
+        stable = group.state is GroupState.STABLE
+        members = tuple(
+            DescribedMember(
+                one.member_id,
+                one.instance_id,
+                one.client_id,
+                one.client_host,
+                one.metadata(group.protocol) if stable else b"",
+                one.assignment if stable else b"",
+            )
+            for one in group.members.values()
+        )
+        return DescribedGroup(
+            group_id,
+            group.state,
+            group.protocol_type or "",
+            (group.protocol or "") if stable else "",
+            members,
+        )
+
+    def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
+        """Remove an empty group with all its offsets."""
+        if group_id == "":
+            reply(ErrorCode.INVALID_GROUP_ID)
+            return
+        group = self.group(group_id)
+        if group is None:
+            reply(ErrorCode.GROUP_ID_NOT_FOUND)
+        elif group.state is not GroupState.EMPTY:
+            reply(ErrorCode.NON_EMPTY_GROUP)
+        else:
+            self._remove(group, reply)
+
+    def forget_topic(self, topic: str) -> None:
+        """A topic was deleted: its committed offsets go too."""
+        for group in self.groups():
+            gone = [key for key in group.offsets if key[0] == topic]
+            if gone:
+                self._offsets.delete(group, self._home(group.group_id), gone, lambda error: None)
+
+    # time
+
+    def next_due(self) -> float:
+        """When `tick` has something to do next, in monotonic seconds."""
+        due = self._deadlines.next_due()
+        return self._expiry_due if due is None else min(due, self._expiry_due)
+
+    def tick(self) -> None:
+        """Do what has become due."""
+        now = self._clock.monotonic()
+        for kind, group_id, member_id in self._deadlines.expired(now):
+            group = self._groups.get(group_id)
+            if group is None:
+                continue
+            match kind:
+                case "session":
+                    self._membership.session_expired(group, member_id)
+                case "pending":
+                    self._membership.pending_expired(group, member_id)
+                    self._drop_if_never_used(group)
+                case "join":
+                    self._membership.join_expired(group)
+                case _:
+                    self._membership.sync_expired(group)
+        if now >= self._expiry_due:
+            self._expiry_due = now + self._settings.offsets.check_interval_ms / 1000
+            self._expire_offsets()
+
+    # pieces
+
+    def _home(self, group_id: str) -> int:
+        return partition_of(group_id, self._journal.partitions)
+
+    def _create(self, group_id: str) -> Group:
+        group = Group(group_id, state_changed_at=self._clock.wall_ms())
+        self._groups[group_id] = group
+        return group
+
+    def _store(self, group: Group, done: Callable[[ErrorCode], None]) -> None:
+        def appended(result: int | Exception) -> None:
+            done(error_of(result) if isinstance(result, Exception) else ErrorCode.NONE)
+
+        record = (records.encode_group_key(group.group_id), records.encode_group_value(group))
+        self._journal.append(self._home(group.group_id), [record], appended)
+
+    def _remove(self, group: Group, reply: Callable[[ErrorCode], None]) -> None:
+        tombstones: list[KeyValue] = [
+            (records.encode_offset_key(group.group_id, *key), None) for key in group.offsets
+        ]
+        tombstones.append((records.encode_group_key(group.group_id), None))
+        self._membership.forget(group)
+        group.state = GroupState.DEAD
+        self._groups.pop(group.group_id, None)
+
+        def done(result: int | Exception) -> None:
+            if isinstance(result, Exception):
+                group.state = GroupState.EMPTY
+                self._groups.setdefault(group.group_id, group)
+                reply(error_of(result))
+            else:
+                reply(ErrorCode.NONE)
+
+        self._journal.append(self._home(group.group_id), tombstones, done)
+
+    def _drop_if_never_used(self, group: Group) -> None:
+        """A group that only ever handed out a member id leaves nothing behind."""
+        if (
+            group.state is GroupState.EMPTY
+            and group.generation == 0
+            and not (group.members or group.pending_joins)
+            and not (group.offsets or group.pending_offsets or +group.appending)
+        ):
+            self._membership.forget(group)
+            self._groups.pop(group.group_id, None)
+
+    def _expire_offsets(self) -> None:
+        for group in self.groups():
+            gone = self._offsets.expired(group)
+            if gone:
+                self._offsets.delete(group, self._home(group.group_id), gone, lambda error: None)
+            if (
+                group.state is GroupState.EMPTY
+                and not (group.offsets or group.pending_offsets or group.pending_joins)
+                and not +group.appending
+            ):
+                self._remove(group, lambda error: None)
+
+    def _load(self, partition: int) -> None:
+        """Read a partition's groups back; what came last counts."""
+        if partition in self._loaded:
+            return
+        self._loaded.add(partition)
+        found: dict[str, Group] = {}
+        stored: set[str] = set()
+        for entry in self._journal.read(partition):
+            if isinstance(entry, EndMarker):
+                for group in found.values():
+                    self._offsets.end_transaction(group, entry.producer_id, entry.commit)
+            else:
+                _replay(found, stored, entry)
+        for group_id, group in found.items():
+            if group_id in stored or group.offsets or group.pending_offsets:
+                self._groups[group_id] = group
+                self._membership.restore(group)
+
+
+def _replay(found: dict[str, Group], stored: set[str], entry: Entry) -> None:
+    key = records.decode_key(entry.key)
+    match key:
+        case records.OffsetKey(group_id=group_id):
+            group = found.setdefault(group_id, Group(group_id))
+            place = (key.topic, key.partition)
+            if entry.value is None:
+                group.offsets.pop(place, None)
+                return
+            committed = records.decode_offset_value(entry.value, entry.offset)
+            if entry.producer_id >= 0:
+                group.pending_offsets.setdefault(entry.producer_id, {})[place] = committed
+            else:
+                group.offsets[place] = committed
+        case records.GroupKey(group_id=group_id):
+            group = found.setdefault(group_id, Group(group_id))
+            if entry.value is None:
+                kept = group.pending_offsets
+                found[group_id] = Group(group_id, pending_offsets=kept)
+                stored.discard(group_id)
+            else:
+                stored.add(group_id)
+                records.decode_group_value(group, entry.value)
+        case None:
+            pass
+
+
+def _all(commit: Commit, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:
+    return {(one.topic, one.partition): error for one in commit.offsets}
