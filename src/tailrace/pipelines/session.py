@@ -1,0 +1,126 @@
+"""A Spark session with the settings that pipelines need.
+
+The same on `local[*]`, a standalone cluster, YARN and Kubernetes: only `spark.master`
+differs, and any setting can be overridden by `[spark] conf` in `tailrace.toml`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.errors import ComponentMissingError
+from tailrace.pipelines import java
+from tailrace.pipelines.errors import SparkUnavailableError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SETTINGS = {
+    # A tick or a micro-batch is small and known; adaptive execution would re-plan it,
+    # and with it the number of tasks that write.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.speculation": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    # The default manager forks about 18 processes a batch.
+    "spark.sql.streaming.checkpointFileManagerClass": (
+        "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+    ),
+    # State columns may be added later only if the encoding was Avro from the first run.
+    "spark.sql.streaming.stateStore.encodingFormat": "avro",
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+    "spark.sql.streaming.numRecentProgressUpdates": "10",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.locality.wait": "0s",
+}
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.filePattern = {path}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %p %c{{1}}: %m%n%ex
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+logger.native.name = org.apache.hadoop.util.NativeCodeLoader
+logger.native.level = error
+"""
+
+
+def start(
+    name: str,
+    directory: Path,
+    *,
+    master: str = "local[*]",
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Start Spark, or give the session that runs.
+
+    `directory` gets Spark's own log (`spark.log`), its scratch files and its warehouse.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    os.environ["JAVA_HOME"] = str(java.find().home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    logging = directory / "log4j2.properties"
+    logging.write_text(_LOGGING.format(path=directory / "spark.log"))
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as missing:
+        raise ComponentMissingError(
+            "PySpark is not installed", hint="pip install 'tailrace[spark]'"
+        ) from missing
+    settings = {
+        **SETTINGS,
+        **_local_settings(master, directory, logging),
+        **dict(conf or {}),
+    }
+    builder = SparkSession.builder.appName(name).master(master)  # type: ignore[attr-defined]
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as problem:
+        raise SparkUnavailableError(
+            "Spark did not start",
+            detail=str(problem).strip().splitlines()[0] if str(problem).strip() else repr(problem),
+            hint=f"look into {directory / 'spark.log'}; is `spark.master` ({master}) right?",
+        ) from problem
+    return session
+
+
+def _local_settings(master: str, directory: Path, logging: Path) -> dict[str, str]:
+    options = f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}"
+    common = {
+        "spark.driver.extraJavaOptions": f"{options} -XX:+UseSerialGC -Xss4m",
+        "spark.sql.warehouse.dir": str((directory / "warehouse").resolve()),
+    }
+    if not master.startswith("local"):
+        return common
+    cores = os.cpu_count() or 2
+    return {
+        **common,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.local.dir": str((directory / "scratch").resolve()),
+        "spark.sql.shuffle.partitions": str(max(2, cores)),
+        "spark.default.parallelism": str(max(2, cores)),
+        "spark.sql.artifact.isolation.enabled": "false",
+    }
