@@ -248,7 +248,7 @@ class Offsets:
 
 def error_of(problem: Exception) -> ErrorCode:
     """What a client is told when a record could not be written, as Kafka translates it."""
-    match getattr(problem, "error_code", None):
+    match getattr(problem, "kafka_code", None):
         case ErrorCode.MESSAGE_TOO_LARGE | ErrorCode.RECORD_LIST_TOO_LARGE:
             return ErrorCode.INVALID_COMMIT_OFFSET_SIZE
         case ErrorCode.INVALID_PRODUCER_EPOCH | ErrorCode.PRODUCER_FENCED as fenced:
