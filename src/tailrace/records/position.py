@@ -1,0 +1,82 @@
+"""Positions as text: `<kind>:<name>:<version>`.
+
+    pg:shop:0000000201A2B3C4     a commit of the Postgres source `shop` (LSN, 16 hex digits)
+    tick:shop:184467             a tick of the project `shop`
+    log:clicks/3:9912            the record at offset 9912 of partition 3 of `clicks`
+
+A position is *covered* by a view once everything up to it, itself included, is in the
+view. Versions of one kind and name are ordered; positions of different names are not
+comparable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tailrace.errors import UsageError
+
+DECIMAL_KINDS = ("tick", "log")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One point in one history."""
+
+    kind: str
+    name: str
+    version: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}:{self.version}"
+
+    @property
+    def number(self) -> int:
+        """The version as a number: decimal for ticks and offsets, else hexadecimal."""
+        return int(self.version, 10 if self.kind in DECIMAL_KINDS else 16)
+
+
+def parse_position(text: str) -> Position:
+    """Read `<kind>:<name>:<version>`; `UsageError` on anything else."""
+    kind, _, rest = text.partition(":")
+    name, _, version = rest.rpartition(":")
+    position = Position(kind, name, version)
+    try:
+        if not kind or not name:
+            raise ValueError
+        position.number  # noqa: B018 - reading it is the check
+        if kind == "log":
+            int(name.rpartition("/")[2])
+    except ValueError:
+        raise UsageError(
+            f"{text!r} is not a position",
+            detail="A position is <kind>:<name>:<version>.",
+            hint="examples: pg:shop:0000000201A2B3C4, tick:shop:184467, log:clicks/3:9912",
+        ) from None
+    return position
+
+
+def covered(
+    wanted: Position,
+    *,
+    project: str,
+    tick: int,
+    positions: Mapping[str, str],
+    inputs: Mapping[str, Mapping[int, int]],
+) -> bool | None:
+    """Whether a view at `tick` has everything up to `wanted`.
+
+    `positions` are the tick row's source positions, `inputs` its next offsets. None means
+    that this view cannot tell: it does not read that source or topic.
+    """
+    if wanted.kind == "tick":
+        return tick >= wanted.number if wanted.name == project else None
+    if wanted.kind == "log":
+        topic, _, partition = wanted.name.rpartition("/")
+        following = inputs.get(topic, {}).get(int(partition))
+        return None if following is None else following > wanted.number
+    reached = positions.get(wanted.name)
+    if reached is None:
+        return None
+    held = parse_position(reached)
+    return held.number >= wanted.number if held.kind == wanted.kind else None

@@ -1,0 +1,85 @@
+"""What can go wrong when views are followed and asked.
+
+ViewsError                     views
+├── ViewsNotReadyError         views-not-ready
+├── UnknownViewError           view-unknown
+├── ViewKeyError               view-key
+├── PositionUnknownError       position-unknown
+├── PositionTimeoutError       position-timeout
+├── QueryError                 view-query
+├── HistoryGoneError           view-history-gone
+├── FollowerRunningError       follower-running
+└── ViewsRemoteError           views-remote
+"""
+
+from __future__ import annotations
+
+from tailrace.errors import TailraceError
+
+
+class ViewsError(TailraceError):
+    """A view could not be kept or asked."""
+
+    code = "views"
+
+
+class ViewsNotReadyError(ViewsError):
+    """The follower has not applied a first tick yet, or never ran in this directory. It
+    answers as soon as the pipelines have committed their first tick."""
+
+    code = "views-not-ready"
+
+
+class UnknownViewError(ViewsError):
+    """No view of that name is in the tick the follower has reached. `tailrace view list`
+    shows those that are."""
+
+    code = "view-unknown"
+
+
+class ViewKeyError(ViewsError):
+    """The key given does not fit the view's key columns: too many or too few parts, or a
+    part that is not of the column's type."""
+
+    code = "view-key"
+
+
+class PositionUnknownError(ViewsError):
+    """The views do not read the source or topic that the position belongs to, so waiting
+    for it would never end."""
+
+    code = "position-unknown"
+
+
+class PositionTimeoutError(ViewsError):
+    """The views have not reached the position within the time given. Over HTTP this is
+    status 504; ask again, or look at `tailrace status` for the part that lags."""
+
+    code = "position-timeout"
+
+
+class QueryError(ViewsError):
+    """The SQL cannot be answered. Views are asked in DuckDB's dialect, one SELECT at a
+    time, read-only; tables are the project's views."""
+
+    code = "view-query"
+
+
+class HistoryGoneError(ViewsError):
+    """The changes asked for are older than the history the follower keeps (bounded by
+    size, and begun anew when a view is rebuilt). Take a snapshot and go on from there;
+    subscriptions do so by themselves."""
+
+    code = "view-history-gone"
+
+
+class FollowerRunningError(ViewsError):
+    """Another follower writes to the same directory."""
+
+    code = "follower-running"
+
+
+class ViewsRemoteError(ViewsError):
+    """The console that serves the views answered with an error or not at all."""
+
+    code = "views-remote"

@@ -1,0 +1,79 @@
+"""From what a caller gives to the key bytes of a view's record.
+
+A record key is the compact JSON object of the view's key columns in key order. Callers
+give parts (`"NL"`, `5`, `("NL", 5)`), a mapping, or text from a command line or an
+address, which is read by the column's type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+
+import orjson
+
+from tailrace.records.rows import json_value
+from tailrace.records.tick import ViewInfo
+from tailrace.views.errors import ViewKeyError
+
+INTEGERS = ("TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER", "BIGINT", "LONG")
+DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
+
+
+def key_columns(info: ViewInfo) -> tuple[str, ...]:
+    """The columns that make up a record key: the view's key, or all columns of a bag."""
+    return info.key or tuple(name for name, _ in info.columns if name != "count")
+
+
+def encode_key(info: ViewInfo, key: object) -> bytes:
+    """Record key for `key`: a part, a sequence of parts, or a mapping by column."""
+    columns = key_columns(info)
+    if isinstance(key, Mapping):
+        parts: Sequence[object] = [key.get(column) for column in columns]
+        unknown = [name for name in key if name not in columns]
+        if unknown:
+            raise _wrong(info, f"{unknown[0]!r} is not one of its key columns")
+    elif isinstance(key, tuple | list):
+        parts = key
+    else:
+        parts = (key,)
+    if len(parts) != len(columns):
+        raise _wrong(info, f"{len(parts)} given")
+    types = dict(info.columns)
+    return orjson.dumps(
+        {
+            column: _part(info, column, types.get(column, "STRING"), part)
+            for column, part in zip(columns, parts, strict=True)
+        }
+    )
+
+
+def _part(info: ViewInfo, column: str, kind: str, value: object) -> object:
+    word = kind.split("(")[0].split("<")[0].strip().upper()
+    try:
+        if value is None:
+            return None
+        if word in INTEGERS:
+            return value if type(value) is int else int(str(value))
+        if word in DECIMALS:
+            _, _, arguments = kind.partition("(")
+            scale = int(arguments.rstrip(") ").partition(",")[2] or 0)
+            return format(Decimal(str(value)).quantize(Decimal(1).scaleb(-scale)), "f")
+        if word in ("DOUBLE", "FLOAT", "REAL"):
+            return float(str(value))
+        if word == "BOOLEAN":
+            if str(value).lower() not in ("true", "false"):
+                raise ValueError
+            return str(value).lower() == "true"
+    except (ValueError, InvalidOperation):
+        raise _wrong(info, f"{value!r} is not {kind} (column {column!r})") from None
+    return json_value(value)
+
+
+def _wrong(info: ViewInfo, detail: str) -> ViewKeyError:
+    columns = ", ".join(key_columns(info))
+    return ViewKeyError(
+        f"key does not fit view {info.name!r}",
+        detail=f"Its key is ({columns}); {detail}.",
+        hint="give one value per key column, in that order",
+    )
