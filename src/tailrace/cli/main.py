@@ -17,6 +17,12 @@ from tailrace.errors import TailraceError, UsageError
 
 # name → (module in tailrace.cli, one line of help); shown in this order.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "init": ("init", "Make a project."),
+    "up": ("up", "Run a project."),
+    "check": ("check", "Validate everything without running it."),
+    "test": ("test", "Run the project's own tests."),
+    "status": ("status", "Every part: running, lagging, stopped."),
+    "graph": ("graph", "Draw what feeds what."),
     "broker": ("broker", "The log alone: start it, look into its files."),
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),

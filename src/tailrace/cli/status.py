@@ -1,0 +1,37 @@
+"""`tailrace status`: every part of a running project, from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailrace.cli.output import json_option, print_json, print_rows
+
+
+@click.command()
+@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
+@json_option
+def status(directory: Path, as_json: bool) -> int:
+    """Show every part: running, lagging or stopped, freshness, lag, last error."""
+    from tailrace import config
+    from tailrace.node.health import status_of
+
+    found = status_of(config.load(directory))
+    if as_json:
+        print_json(found)
+    else:
+        rows = [
+            {
+                "part": f"{part['kind']} {part['name']}",
+                "state": part["state"],
+                "pid": part.get("pid"),
+                "freshness ms": part.get("freshness_ms"),
+                "lag": part.get("lag"),
+                "last error": (part.get("error") or {}).get("error"),
+            }
+            for part in found["parts"]
+        ]
+        columns = ["part", "state", "pid", "freshness ms", "lag", "last error"]
+        print_rows(rows, columns, as_json=False, empty="nothing runs here; `tailrace up` starts it")
+    return 0 if found["ready"] else 1

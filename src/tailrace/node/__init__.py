@@ -1,0 +1,1 @@
+"""One running project: a supervisor and its parts, each a process."""

@@ -1,0 +1,114 @@
+"""One part of a project, as a process: `python -m tailrace.node.child KIND NAME DIRECTORY ADDRESS`.
+
+The process dies with its supervisor (the kernel sends SIGTERM), carries a title, stops
+on SIGTERM by itself, and leaves its last error in its report.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from tailrace import config
+from tailrace.errors import TailraceError
+from tailrace.node.parts import PartSpec
+from tailrace.project import load as project_load
+from tailrace.telemetry import logs
+from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+
+PR_SET_PDEATHSIG = 1
+
+
+def follow_parent(parent: int) -> None:
+    """Have the kernel end this process when its parent is gone, however it went."""
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it died between our start and the call
+        sys.exit(1)
+
+
+def set_title(title: str) -> None:
+    """The name shown by `ps`."""
+    try:
+        import setproctitle
+    except ImportError:
+        return
+    setproctitle.setproctitle(title)
+
+
+def run_source(project: project_load.Project, part: Part) -> None:
+    from tailrace.sources.runner import run
+
+    run(project.sources[part.name], part)
+
+
+def run_pipelines(project: project_load.Project, part: Part) -> None:
+    from tailrace.pipelines.runner import run
+
+    run(list(project.views.values()), list(project.streams.values()), part)
+
+
+def run_views(project: project_load.Project, part: Part) -> None:
+    from tailrace.views.follower import run
+
+    run(part)
+
+
+def run_sink(project: project_load.Project, part: Part) -> None:
+    from tailrace.sinks.delivery import run
+
+    binding = project.sinks[part.name]
+    run(binding.sink, part, of=binding.of, keyed=binding.of in project.views)
+
+
+def run_console(project: project_load.Project, part: Part) -> None:
+    from tailrace.console.server import run
+
+    run(project, part)
+
+
+RUN: dict[str, Callable[[project_load.Project, Part], None]] = {
+    "source": run_source,
+    "pipelines": run_pipelines,
+    "views": run_views,
+    "sink": run_sink,
+    "console": run_console,
+}
+
+
+def main(kind: str, name: str, directory: str, address: str) -> int:
+    """Run one part until it is told to stop; 0 when it stopped, 1 when it failed."""
+    set_title(PartSpec(kind, name).title)
+    logs.configure(os.environ.get("TAILRACE_LOG_LEVEL", "info"))
+    settings = config.load(directory)
+    part = Part(name, kind, settings.project.name, address, settings.state_directory)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the group; the supervisor drains
+    signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
+    part.report("starting", error=None)
+    try:
+        RUN[kind](project_load.load(Path(directory)), part)
+    except TailraceError as error:
+        part.report("failed", error=error.as_dict())
+        print(error.render(), file=sys.stderr, flush=True)
+        return 1
+    except Exception as error:
+        part.report("failed", error={"error": f"{type(error).__name__}: {error}", "code": "bug"})
+        log.exception("part failed", extra={"part": f"{kind} {name}"})
+        return 1
+    part.report("stopped")
+    return 0
+
+
+if __name__ == "__main__":
+    follow_parent(int(os.environ.get("TAILRACE_SUPERVISOR", os.getppid())))
+    status = main(*sys.argv[1:5])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads of drivers and of Spark must not keep a finished part alive.
+    os._exit(status)

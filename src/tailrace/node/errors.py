@@ -1,0 +1,30 @@
+"""Errors of a running project."""
+
+from __future__ import annotations
+
+from tailrace.errors import TailraceError
+
+
+class NodeError(TailraceError):
+    """The project's processes cannot be run."""
+
+    code = "node"
+
+
+class AlreadyRunningError(NodeError):
+    """Another `tailrace up` runs this project in the same directory. Two would fence
+    each other for ever. Stop the first, or look at it with `tailrace status`."""
+
+    code = "already-running"
+
+
+class BrokerDidNotStartError(NodeError):
+    """The embedded broker ended before it answered. The detail holds its last words."""
+
+    code = "broker-did-not-start"
+
+
+class UnknownPartError(NodeError):
+    """`--only` names a part the project does not have."""
+
+    code = "unknown-part"

@@ -1,0 +1,43 @@
+"""The state of a project as seen from outside: reports of its parts, checked for life."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tailrace.clock import SYSTEM, Clock
+from tailrace.config import Settings
+from tailrace.node.parts import KINDS
+from tailrace.telemetry.part import read_reports
+
+SILENT_AFTER_MS = 15_000
+
+
+def status_of(settings: Settings, clock: Clock = SYSTEM) -> dict[str, Any]:
+    """`{"project", "ready", "parts": [report, …]}`; `ready` when every part runs."""
+    parts = read_reports(settings.state_directory)
+    for part in parts:
+        pid = part.get("pid")
+        if part["state"] in ("starting", "running", "lagging") and not _alive(pid):
+            part["state"] = "stopped"
+        elif part["state"] == "running" and part.get("kind") != "broker":
+            # A part that says nothing for long hangs, whatever it said last.
+            if clock.wall_ms() - part.get("at", 0) > SILENT_AFTER_MS:
+                part["state"] = "lagging"
+    parts.sort(key=lambda part: (KINDS.index(part["kind"]), part["name"]))
+    running = [part["state"] in ("running", "lagging") for part in parts]
+    return {
+        "project": settings.project.name,
+        "ready": bool(running) and all(running),
+        "parts": parts,
+    }
+
+
+def _alive(pid: object) -> bool:
+    if not isinstance(pid, int):
+        return False
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

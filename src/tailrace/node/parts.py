@@ -1,0 +1,56 @@
+"""Which processes a project consists of, in the order in which they start."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from tailrace.node.errors import UnknownPartError
+from tailrace.project.load import Project
+
+# Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
+KINDS = ("broker", "source", "pipelines", "views", "sink", "console")
+DRAIN = ("source", "pipelines", "sink", "views", "console", "broker")
+
+
+@dataclass(frozen=True, slots=True)
+class PartSpec:
+    """One process to run. `name` is what a user calls it."""
+
+    kind: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}-{self.name}"
+
+    @property
+    def title(self) -> str:
+        return f"tailrace {self.kind} {self.name}"
+
+
+def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
+    """Every process of `project`, or those named in `only` with the log and the console."""
+    parts: list[PartSpec] = []
+    if project.settings.log.bootstrap is None:
+        parts.append(PartSpec("broker", "log"))
+    parts += [PartSpec("source", name) for name in project.sources]
+    if project.views or project.streams:
+        parts.append(PartSpec("pipelines", project.name))
+    if project.views:
+        parts.append(PartSpec("views", project.name))
+    parts += [PartSpec("sink", name) for name in project.sinks]
+    parts.append(PartSpec("console", "console"))
+    if not only:
+        return parts
+    known = {part.name for part in parts} | {part.kind for part in parts}
+    for name in only:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            raise UnknownPartError(
+                f"the project has no part {name!r}",
+                hint=f"did you mean {near[0]!r}?" if near else f"parts: {', '.join(sorted(known))}",
+            )
+    always = ("broker", "console")
+    return [part for part in parts if part.kind in always or {part.name, part.kind} & set(only)]

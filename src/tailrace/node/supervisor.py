@@ -1,0 +1,361 @@
+"""Runs a project: starts its parts in order, restarts what fails, drains on the way out.
+
+Each part is a child process in its own group. Its output is passed on with a prefix and
+kept in `.tailrace/up.log`. `.tailrace/run/children.json` names every child with its
+start time, so that the next `up` can end what a killed supervisor left behind, and
+never a stranger that got the same process id.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+from tailrace.clock import SYSTEM, Clock
+from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
+from tailrace.node.parts import DRAIN, PartSpec, parts_of
+from tailrace.project.load import Project
+from tailrace.telemetry.part import Part, read_reports, report_path
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE = 0.5
+LONGEST_PAUSE = 30.0
+GOOD_AFTER = 60.0  # seconds a part must run before its pause starts small again
+DRAIN_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Child:
+    """A part and the process that runs it now."""
+
+    spec: PartSpec
+    command: list[str]
+    process: subprocess.Popen[bytes] | None = None
+    started_at: float = 0.0
+    due_at: float = 0.0
+    pause: float = FIRST_PAUSE
+    restarts: int = 0
+    unfinished: bytes = b""
+    last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+
+
+class Supervisor:
+    """Owns the children of one project; a context manager that leaves none behind."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        only: Collection[str] = (),
+        echo: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.project = project
+        self.directory = project.settings.state_directory
+        self.address = project.settings.bootstrap
+        self.clock = clock
+        self._echo = echo
+        self._only = only
+        self._children: dict[str, Child] = {}
+        self._selector = selectors.DefaultSelector()
+        self._stopping = False
+        self._lock: IO[str] | None = None
+        self._log: IO[bytes] | None = None
+
+    def __enter__(self) -> Supervisor:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._lock = self._take_lock()
+        end_leftovers(self.directory)
+        for path in (self.directory / "run").glob("*.json"):
+            path.unlink()
+        self._log = (self.directory / "up.log").open("ab", buffering=0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.drain()
+        self._selector.close()
+        if self._log:
+            self._log.close()
+        if self._lock:
+            self._lock.close()
+
+    def _take_lock(self) -> IO[str]:
+        held = (self.directory / "up.lock").open("a+")
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            held.seek(0)
+            pid = held.read().strip()
+            held.close()
+            raise AlreadyRunningError(
+                "this project is running already",
+                detail=f"process {pid or 'unknown'} holds {self.directory / 'up.lock'}",
+                hint="`tailrace status` shows it; stop it before starting another",
+            ) from error
+        held.truncate(0)
+        held.write(str(os.getpid()))
+        held.flush()
+        return held
+
+    # --- life ------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start every part; returns when the log answers and the rest are on their way."""
+        parts = parts_of(self.project, self._only)
+        for spec in parts:
+            if spec.kind == "broker":
+                self._start_broker(spec)
+        self._ensure_topics()
+        for spec in parts:
+            if spec.kind != "broker":
+                arguments = [spec.kind, spec.name, str(self.project.directory), self.address]
+                command = [sys.executable, "-m", "tailrace.node.child", *arguments]
+                self._launch(Child(spec, command))
+
+    def run_once(self, seconds: float = 0.2) -> None:
+        """Pass on output and restart what has ended; call it again and again."""
+        for key, _ in self._selector.select(seconds):
+            self._read(key.data)
+        now = self.clock.monotonic()
+        for child in self._children.values():
+            if child.process is None:
+                if now >= child.due_at and not self._stopping:
+                    child.restarts += 1
+                    self._launch(child)
+            elif child.process.poll() is not None and not self._stopping:
+                self._ended(child, now)
+
+    def ready(self) -> bool:
+        """Whether every part runs."""
+        reports = {f"{r['kind']}-{r['name']}": r for r in read_reports(self.directory)}
+        for child in self._children.values():
+            report = reports.get(child.spec.id)
+            if child.process is None or report is None:
+                return False
+            if report["state"] not in ("running", "lagging"):
+                return False
+        return True
+
+    def drain(self) -> None:
+        """Stop every part, inputs first and the log last; nothing is killed silently."""
+        self._stopping = True
+        for kind in DRAIN:
+            group = [c for c in self._children.values() if c.spec.kind == kind and c.process]
+            for child in group:
+                if child.process and child.process.poll() is None:
+                    child.process.terminate()
+            deadline = self.clock.monotonic() + DRAIN_SECONDS
+            for child in group:
+                process = child.process
+                while process and process.poll() is None:
+                    if self.clock.monotonic() > deadline:
+                        self._echo(f"{child.spec.kind} {child.spec.name} does not stop: killed")
+                        _kill_group(process.pid)
+                        process.wait()
+                    self.run_once(0.05)
+                if process:
+                    self._read(child)
+                    self._forget(child)
+        self._write_children()
+
+    # --- children ----------------------------------------------------------------------
+
+    def _start_broker(self, spec: PartSpec) -> None:
+        settings = self.project.settings.log
+        command = [sys.executable, "-m", "tailrace.node.broker", str(settings.directory), settings.listen]  # fmt: skip
+        command += [f"{name}={value}" for name, value in settings.broker.items()]
+        child = Child(spec, command)
+        self._launch(child)
+        deadline = self.clock.monotonic() + 60
+        while child.process and child.process.poll() is None:
+            self.run_once(0.05)
+            for line in child.last_lines:
+                if line.startswith("listening on "):
+                    self.address = line.removeprefix("listening on ").strip()
+                    # The next start of a broker with port 0 must come back to this address.
+                    child.command[4] = self.address
+                    self._report_broker(child)
+                    return
+            if self.clock.monotonic() > deadline:
+                break
+        with contextlib.suppress(OSError):
+            self._read(child)
+        raise BrokerDidNotStartError(
+            "the embedded broker did not start", detail="\n".join(child.last_lines)
+        )
+
+    def _report_broker(self, child: Child) -> None:
+        if child.process:
+            path = report_path(self.directory, child.spec.id)
+            part = Part("log", "broker", self.project.name, self.address, self.directory)
+            part.report("running", address=self.address)
+            document = orjson.loads(path.read_bytes()) | {"pid": child.process.pid}
+            path.write_bytes(orjson.dumps(document))
+
+    def _ensure_topics(self) -> None:
+        if not self.project.settings.topics:
+            return
+        from tailrace.client.admin import Admin
+
+        with Admin(self.address) as admin:
+            for name, settings in self.project.settings.topics.items():
+                wanted = dict(settings)
+                partitions = int(wanted.pop("partitions", "1"))
+                admin.ensure_topic(name, partitions=partitions, config=wanted)
+
+    def _launch(self, child: Child) -> None:
+        environment = dict(os.environ)
+        environment["TAILRACE_SUPERVISOR"] = str(os.getpid())
+        environment["PYTHONUNBUFFERED"] = "1"
+        # What flags said must reach the children, who load the settings themselves.
+        environment["TAILRACE_CONSOLE__LISTEN"] = self.project.settings.console.listen
+        paths = [str(self.project.directory), environment.get("PYTHONPATH", "")]
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+        child.process = subprocess.Popen(
+            child.command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+        child.started_at = self.clock.monotonic()
+        child.last_lines.clear()
+        stdout = child.process.stdout
+        assert stdout is not None
+        os.set_blocking(stdout.fileno(), False)
+        self._selector.register(stdout, selectors.EVENT_READ, child)
+        self._children[child.spec.id] = child
+        self._write_children()
+        if child.restarts and child.spec.kind == "broker":
+            self._report_broker(child)
+
+    def _ended(self, child: Child, now: float) -> None:
+        assert child.process is not None
+        self._read(child)
+        status = child.process.returncode
+        if now - child.started_at > GOOD_AFTER:
+            child.pause = FIRST_PAUSE
+        child.due_at = now + child.pause
+        self._echo(
+            f"{child.spec.kind} {child.spec.name} ended ({_reason(status)}); "
+            f"starting it again in {child.pause:.1f} s"
+        )
+        self._mark_failed(child, status)
+        child.pause = min(child.pause * 2, LONGEST_PAUSE)
+        self._forget(child)
+
+    def _mark_failed(self, child: Child, status: int) -> None:
+        path = report_path(self.directory, child.spec.id)
+        try:
+            document = orjson.loads(path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            document = {"name": child.spec.name, "kind": child.spec.kind}
+        document["state"] = "failed"
+        document["restarts"] = child.restarts
+        if not document.get("error"):
+            document["error"] = {"error": f"ended: {_reason(status)}", "code": "part-ended"}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(orjson.dumps(document))
+
+    def _forget(self, child: Child) -> None:
+        if child.process is not None and child.process.stdout is not None:
+            with contextlib.suppress(KeyError, ValueError):
+                self._selector.unregister(child.process.stdout)
+            child.process.stdout.close()
+        child.process = None
+
+    def _read(self, child: Child) -> None:
+        if child.process is None or child.process.stdout is None or child.process.stdout.closed:
+            return
+        while True:
+            try:
+                block = os.read(child.process.stdout.fileno(), 65536)
+            except BlockingIOError:
+                return
+            if not block:
+                with contextlib.suppress(KeyError, ValueError):
+                    self._selector.unregister(child.process.stdout)
+                return
+            *lines, child.unfinished = (child.unfinished + block).split(b"\n")
+            for line in lines:
+                text = line.decode(errors="replace").rstrip()
+                child.last_lines.append(text)
+                shown = f"{child.spec.kind + ' ' + child.spec.name:<24} | {text}"
+                self._echo(shown)
+                if self._log:
+                    self._log.write(shown.encode() + b"\n")
+
+    def _write_children(self) -> None:
+        listed = [
+            {"id": child.spec.id, "pid": child.process.pid, "born": born(child.process.pid)}
+            for child in self._children.values()
+            if child.process is not None
+        ]
+        path = self.directory / "children.json"
+        draft = path.with_suffix(".tmp")
+        draft.write_bytes(orjson.dumps(listed))
+        draft.replace(path)
+
+
+def born(pid: int) -> int | None:
+    """When a process started, in the kernel's ticks; with its id this names it for ever."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return int(text.rpartition(")")[2].split()[19])
+
+
+def end_leftovers(directory: Path) -> list[int]:
+    """End the children that a killed supervisor left behind; their ids."""
+    try:
+        listed = orjson.loads((directory / "children.json").read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        return []
+    alive = [c["pid"] for c in listed if c["born"] is not None and born(c["pid"]) == c["born"]]
+    for pid in alive:
+        log.warning("ending a process left by an earlier run", extra={"pid": pid})
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    for pid in alive:
+        while Path(f"/proc/{pid}").exists() and not _zombie(pid):
+            if time.monotonic() > deadline:
+                _kill_group(pid)
+                break
+            time.sleep(0.05)
+    return alive
+
+
+def _zombie(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def _reason(status: int) -> str:
+    if status < 0:
+        return f"signal {signal.Signals(-status).name}"
+    return f"status {status}"

@@ -1,0 +1,1 @@
+"""A user's folder: its declarations, its topology, its scaffold."""

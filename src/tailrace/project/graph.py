@@ -1,0 +1,233 @@
+"""The topology of a project: what feeds what.
+
+Nodes are sources, tables (change topics), topics, streams, views and sinks; an edge
+points from what is read to what reads it. The graph is acyclic, or `build` refuses it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import fnmatch
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tailrace.pipelines.declare import Stream, View
+from tailrace.project.errors import (
+    AmbiguousTableError,
+    CycleError,
+    HistoryNeededError,
+    MissingInputError,
+)
+from tailrace.project.load import Project
+from tailrace.sources.declare import Inserts, Postgres, SQLite, for_table, patterns
+
+
+@dataclass(frozen=True, slots=True)
+class GraphNode:
+    """One thing in the topology; `name` is unique, `kind` says what it is."""
+
+    name: str
+    kind: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """Nodes in an order in which every input comes before its readers, and edges."""
+
+    nodes: tuple[GraphNode, ...]
+    edges: tuple[tuple[str, str], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "nodes": [asdict(node) for node in self.nodes],
+            "edges": [{"from": a, "to": b} for a, b in self.edges],
+        }
+
+    def text(self) -> str:
+        """A tree of readers under each node that reads nothing."""
+        readers: dict[str, list[str]] = {}
+        for giver, reader in self.edges:
+            readers.setdefault(giver, []).append(reader)
+        kinds = {node.name: node for node in self.nodes}
+        read = {reader for _, reader in self.edges}
+
+        def lines(name: str, depth: int) -> Iterator[str]:
+            node = kinds[name]
+            yield f"{'  ' * depth}{'└ ' if depth else ''}{node.kind} {node.label}"
+            for reader in readers.get(name, []):
+                yield from lines(reader, depth + 1)
+
+        roots = [node.name for node in self.nodes if node.name not in read]
+        return "\n".join(line for root in roots for line in lines(root, 0))
+
+    def mermaid(self) -> str:
+        """The same as a Mermaid flowchart."""
+        shapes = {
+            "source": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
+            "stream": "({})", "view": "({})", "sink": "[/{}/]",
+        }  # fmt: skip
+        numbers = {node.name: f"n{index}" for index, node in enumerate(self.nodes)}
+        out = ["flowchart LR"]
+        for node in self.nodes:
+            label = node.label.replace('"', "'")
+            out.append(f"  {numbers[node.name]}" + shapes[node.kind].format(f'"{label}"'))
+        out += [f"  {numbers[a]} --> {numbers[b]}" for a, b in self.edges]
+        return "\n".join(out)
+
+
+def build(project: Project) -> Topology:
+    """The topology, or an error that names the declaration at fault."""
+    nodes: dict[str, GraphNode] = {}
+    edges: list[tuple[str, str]] = []
+
+    def add(name: str, kind: str, label: str) -> str:
+        nodes.setdefault(name, GraphNode(name, kind, label))
+        return name
+
+    for source in project.sources.values():
+        add(f"source:{source.name}", "source", source.name)
+        for pattern in patterns(source):
+            if "*" not in pattern:
+                table = source.table(pattern)
+                add(table.topic, "table", table.topic)
+                edges.append((f"source:{source.name}", table.topic))
+    for topic in project.topics.values():
+        add(topic.name, "topic", topic.name)
+    for stream in project.streams.values():
+        add(stream.name, "stream", stream.name)
+    for view in project.views.values():
+        add(view.name, "view", view.name)
+    for reader, giver in _readings(project):
+        if giver not in nodes:
+            table_source = giver.split(".", 1)[0]
+            add(giver, "table", giver)
+            edges.append((f"source:{table_source}", giver))
+        edges.append((giver, reader))
+    for sink in project.sinks.values():
+        add(f"sink:{sink.name}", "sink", f"{sink.name} ({sink.kind})")
+        edges.append((sink.of, f"sink:{sink.name}"))
+    unique = list(dict.fromkeys(edges))
+    return Topology(tuple(_ordered(nodes, unique)), tuple(unique))
+
+
+def _readings(project: Project) -> Iterator[tuple[str, str]]:
+    """(reader, what it reads) for every stream and view."""
+    for stream in project.streams.values():
+        for given in stream.inputs:
+            if isinstance(given, Inserts) and given.table.history is None:
+                raise HistoryNeededError(
+                    f"{stream.name} reads the inserts of {given.table.name}, which has no history",
+                    detail=f"declared at {project.places[stream.name]}",
+                    hint=f'give the source history={{"{given.table.table}": "90 days"}}',
+                )
+            if isinstance(given, Stream | View) and given.name not in project.places:
+                raise _missing(project, stream.name, given.name)
+            yield stream.name, given.topic
+    for view in project.views.values():
+        for parts in tables_of(view):
+            yield view.name, resolve_table(project, view, parts)
+
+
+def tables_of(view: View) -> list[tuple[str, ...]]:
+    """The names of the tables a view's SQL reads, without its own CTEs."""
+    import sqlglot
+    from sqlglot import exp
+    from sqlglot.errors import SqlglotError
+
+    try:
+        tree = sqlglot.parse_one(view.sql, read="spark")
+    except SqlglotError:
+        return []  # the compiler tells it better, with line and column
+    inner = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
+    found: dict[tuple[str, ...], None] = {}
+    for table in tree.find_all(exp.Table):
+        parts = tuple(part.name for part in table.parts)
+        if parts and not (len(parts) == 1 and parts[0] in inner):
+            found[parts] = None
+    return list(found)
+
+
+def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
+    """The topic that `shop.orders`, `shop.public.orders` or a bare name stands for."""
+    name = ".".join(parts)
+    if name in project.views or name in project.streams or name in project.topics:
+        return name
+    if len(parts) == 1:
+        raise _missing(project, view.name, name)
+    source = project.sources.get(parts[0])
+    if source is None:
+        raise _missing(project, view.name, name)
+    if len(parts) == 3:
+        if not _captures(source, parts[1], parts[2]):
+            raise _missing(project, view.name, name)
+        return name
+    schemas = sorted(
+        {pattern.rpartition(".")[0] or _default_schema(source) for pattern in patterns(source)}
+    )
+    fitting = [schema for schema in schemas if _captures(source, schema, parts[1])]
+    if not fitting:
+        raise _missing(project, view.name, name)
+    if len(fitting) > 1:
+        raise AmbiguousTableError(
+            f"{name} could be any of {', '.join(f'{schema}.{parts[1]}' for schema in fitting)}",
+            detail=f"in view {view.name}, {project.places[view.name]}",
+            hint=f"write {parts[0]}.{fitting[0]}.{parts[1]}",
+        )
+    return f"{parts[0]}.{fitting[0]}.{parts[1]}"
+
+
+def _default_schema(source: Postgres | SQLite) -> str:
+    return "main" if isinstance(source, SQLite) else "public"
+
+
+def _captures(source: Postgres | SQLite, schema: str, table: str) -> bool:
+    default = _default_schema(source)
+    for pattern in patterns(source):
+        pattern_schema, _, pattern_table = pattern.rpartition(".")
+        if fnmatch.fnmatch(schema, pattern_schema or default) and fnmatch.fnmatch(
+            table, pattern_table
+        ):
+            return for_table(dict.fromkeys(source.exclude, True), schema, table) is None
+    return False
+
+
+def _missing(project: Project, reader: str, name: str) -> MissingInputError:
+    known = [*project.views, *project.streams, *project.topics]
+    for source in project.sources.values():
+        known += [f"{source.name}.{pattern}" for pattern in patterns(source)]
+    near = difflib.get_close_matches(name, known, n=1)
+    return MissingInputError(
+        f"{reader} reads {name}, which nothing provides",
+        detail=f"declared at {project.places[reader]}",
+        hint=f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'nothing yet'}",
+    )
+
+
+def _ordered(nodes: dict[str, GraphNode], edges: list[tuple[str, str]]) -> list[GraphNode]:
+    waiting = {name: {giver for giver, reader in edges if reader == name} for name in nodes}
+    done: list[GraphNode] = []
+    while waiting:
+        ready = [name for name, givers in waiting.items() if not givers]
+        if not ready:
+            circle = _circle(waiting)
+            raise CycleError(
+                f"{' → '.join(circle)} feed each other in a circle",
+                hint="read one of them from a topic that another project writes",
+            )
+        for name in ready:
+            del waiting[name]
+            done.append(nodes[name])
+        for givers in waiting.values():
+            givers.difference_update(ready)
+    return done
+
+
+def _circle(waiting: dict[str, set[str]]) -> list[str]:
+    path = [next(iter(waiting))]
+    while True:
+        giver = next(name for name in waiting[path[-1]] if name in waiting)
+        if giver in path:
+            return [*path[path.index(giver) :], giver][::-1]
+        path.append(giver)

@@ -1,0 +1,225 @@
+"""Loading a project: its settings and everything its files declare.
+
+Declarations are plain module values; importing the user's files has no other effect.
+Every `pipelines/*.py` is imported as `pipelines.<name>`, so files may import each
+other; every `pipelines/*.sql` is a view named like the file, whose leading comments may
+say `-- key: a, b` and `-- policy: strict`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.machinery
+import re
+import sys
+import traceback
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tailrace import config
+from tailrace.errors import TailraceError
+from tailrace.pipelines.declare import Place, Stream, Topic, View
+from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
+from tailrace.sources.declare import Postgres, SQLite
+
+FOLDER = "pipelines"
+_COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class SinkBinding:
+    """A copy: what is copied, and the sink declaration it goes to.
+
+    `name` is unique in the project: the view's or stream's name, with the sink's kind
+    and a number behind it where one view has several.
+    """
+
+    name: str
+    of: str
+    sink: object
+
+    @property
+    def kind(self) -> str:
+        return str(getattr(self.sink, "kind", type(self.sink).__name__.lower()))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A loaded project; everything it declares, by name, in order of declaration."""
+
+    settings: config.Settings
+    sources: dict[str, Postgres | SQLite]
+    views: dict[str, View]
+    streams: dict[str, Stream]
+    topics: dict[str, Topic]
+    sinks: dict[str, SinkBinding]
+    places: dict[str, str]
+
+    @property
+    def name(self) -> str:
+        return self.settings.project.name
+
+    @property
+    def directory(self) -> Path:
+        return self.settings.directory
+
+
+def load(
+    directory: str | Path = ".", *, flags: dict[str, object] | None = None, need_file: bool = True
+) -> Project:
+    """The project in `directory`, or an error that points at the user's line."""
+    settings = config.load(directory, flags=flags)
+    home = settings.directory
+    if need_file and not (home / config.FILE_NAME).exists():
+        raise ProjectMissingError(
+            f"no {config.FILE_NAME} here",
+            detail=f"looked in {home}",
+            hint="`tailrace init DIR` makes a project; or go to your project's directory",
+        )
+    collector = _Collector(home)
+    for module in _modules(home):
+        for name, value in vars(module).items():
+            collector.take(value, f"{Path(module.__file__ or '').name} ({name})")
+    for path in sorted((home / FOLDER).glob("*.sql")):
+        collector.take(sql_view(path), str(path.relative_to(home)))
+    return Project(
+        settings=settings,
+        sources=collector.sources,
+        views=collector.views,
+        streams=collector.streams,
+        topics=collector.topics,
+        sinks=collector.sinks(),
+        places=collector.places,
+    )
+
+
+def sql_view(path: Path) -> View:
+    """The view that a `.sql` file declares."""
+    text = path.read_text(encoding="utf-8")
+    key: tuple[str, ...] | None = None
+    policy = "auto"
+    for line in text.splitlines():
+        if not line.strip():
+            continue
+        if not line.lstrip().startswith("--"):
+            break
+        if match := _COMMENT.match(line.strip()):
+            if match[1] == "key":
+                key = tuple(part.strip() for part in match[2].split(",") if part.strip())
+            else:
+                policy = match[2].strip()
+    return View(path.stem, text, key, policy, (), Place(str(path), 1))
+
+
+class _Collector:
+    """Takes declarations in, once each, and refuses two of one name."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.sources: dict[str, Postgres | SQLite] = {}
+        self.views: dict[str, View] = {}
+        self.streams: dict[str, Stream] = {}
+        self.topics: dict[str, Topic] = {}
+        self.places: dict[str, str] = {}
+        self._seen: set[int] = set()
+
+    def take(self, value: object, where: str) -> None:
+        if id(value) in self._seen:
+            return
+        match value:
+            case Postgres() | SQLite():
+                self._claim(value.name, value, where)
+                self.sources[value.name] = value
+            case View():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.views[value.name] = value
+            case Stream():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.streams[value.name] = value
+                for input_ in value.inputs:
+                    if isinstance(input_, Topic):
+                        self.take(input_, where)
+            case Topic():
+                known = self.topics.get(value.name)
+                if known is None or known != value:  # a topic may be declared twice, alike
+                    self._claim(value.name, value, self._place(value.declared_at, where))
+                    self.topics[value.name] = value
+            case _:
+                return
+
+    def _claim(self, name: str, value: object, where: str) -> None:
+        if name in self.places:
+            raise NameClashError(
+                f"the name {name!r} is declared twice",
+                detail=f"{self.places[name]}\n{where}",
+                hint="rename one of them; names become topics",
+            )
+        self._seen.add(id(value))
+        self.places[name] = where
+
+    def _place(self, place: Place | None, otherwise: str) -> str:
+        if place is None:
+            return otherwise
+        path = Path(place.file)
+        shown = path.relative_to(self.home) if path.is_relative_to(self.home) else path
+        return f"{shown}:{place.line}"
+
+    def sinks(self) -> dict[str, SinkBinding]:
+        found: dict[str, SinkBinding] = {}
+        declarations: list[View | Stream] = [*self.views.values(), *self.streams.values()]
+        for declared in declarations:
+            for sink in declared.to:
+                kind = str(getattr(sink, "kind", type(sink).__name__.lower()))
+                name = str(getattr(sink, "name", None) or f"{declared.name}-{kind}")
+                base, number = name, 2
+                while name in found:
+                    name, number = f"{base}-{number}", number + 1
+                found[name] = SinkBinding(name, declared.name, sink)
+        return found
+
+
+def _modules(home: Path) -> Iterator[types.ModuleType]:
+    folder = home / FOLDER
+    files = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
+    if not files:
+        return
+    for name in [name for name in sys.modules if name.split(".")[0] == FOLDER]:
+        del sys.modules[name]  # another project's, loaded before in this process
+    if str(home) not in sys.path:
+        sys.path.insert(0, str(home))
+    # A package made by hand: the first `pipelines` on sys.path might be someone else's.
+    package = types.ModuleType(FOLDER)
+    package.__path__ = [str(folder)]
+    package.__spec__ = importlib.machinery.ModuleSpec(FOLDER, None, is_package=True)
+    sys.modules[FOLDER] = package
+    importlib.invalidate_caches()
+    for path in files:
+        try:
+            yield importlib.import_module(f"{FOLDER}.{path.stem}")
+        except TailraceError:
+            raise
+        except Exception as error:
+            raise _user_error(error, path, home) from error
+
+
+def _user_error(error: Exception, path: Path, home: Path) -> UserFileError:
+    if isinstance(error, SyntaxError) and error.filename:
+        place = f"{_shown(Path(error.filename), home)}:{error.lineno}"
+        line = (error.text or "").strip()
+    else:
+        frames = traceback.extract_tb(error.__traceback__)
+        ours = [frame for frame in frames if Path(frame.filename).is_relative_to(home)]
+        last = ours[-1] if ours else None
+        place = f"{_shown(Path(last.filename), home)}:{last.lineno}" if last else path.name
+        line = (last.line or "") if last else ""
+    return UserFileError(
+        f"{_shown(path, home)} cannot be imported",
+        detail=f"{place}: {line}\n{type(error).__name__}: {error}",
+        hint="importing a project's file must not need a running database or broker",
+    )
+
+
+def _shown(path: Path, home: Path) -> str:
+    return str(path.relative_to(home)) if path.is_relative_to(home) else str(path)

@@ -1,0 +1,69 @@
+/** Every call to the server. Errors come in four parts and are thrown as such. */
+
+import type { Fault, Graph, LogRecord, Rows } from "./types";
+
+export class ApiError extends Error {
+  constructor(readonly fault: Fault) {
+    super(fault.error);
+  }
+}
+
+/** The token of a console that is not on loopback, given once as #token=… and kept for the tab. */
+function token(): string | null {
+  const given = /[#&]token=([^&]+)/.exec(location.hash);
+  if (given?.[1]) {
+    sessionStorage.setItem("tailrace-token", decodeURIComponent(given[1]));
+    location.hash = "#/";
+  }
+  return sessionStorage.getItem("tailrace-token");
+}
+
+export async function call<T>(path: string, body?: unknown): Promise<T> {
+  const headers: Record<string, string> = { accept: "application/json" };
+  const secret = token();
+  if (secret) headers["authorization"] = `Bearer ${secret}`;
+  if (body !== undefined) headers["content-type"] = "application/json";
+  let answer: Response;
+  try {
+    answer = await fetch(path, {
+      method: body === undefined ? "GET" : "POST",
+      headers,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+  } catch {
+    throw new ApiError({ error: "the console does not answer", hint: "is `tailrace up` running?", code: "unreachable" });
+  }
+  if (!answer.ok) {
+    const text = await answer.text();
+    let fault: Fault;
+    try {
+      fault = JSON.parse(text) as Fault;
+      if (typeof fault.error !== "string") throw new Error();
+    } catch {
+      fault = { error: text.slice(0, 200) || answer.statusText, code: String(answer.status) };
+    }
+    throw new ApiError(fault);
+  }
+  return (await answer.json()) as T;
+}
+
+export const graph = () => call<Graph>("api/graph");
+export const viewRows = (name: string, limit = 200) =>
+  call<Rows>(`api/views/${encodeURIComponent(name)}?limit=${limit}`);
+export const sql = (text: string) => call<Rows>("api/sql", { sql: text });
+export const explain = (name: string) => call<{ text: string }>(`api/views/${encodeURIComponent(name)}/explain`);
+export const topic = (name: string) =>
+  call<{ name: string; config: Record<string, string>; partitions: { partition: number; first: number; end: number }[] }>(
+    `api/topics/${encodeURIComponent(name)}`,
+  );
+export const latest = (name: string, from: string) =>
+  call<{ records: LogRecord[] }>(`api/topics/${encodeURIComponent(name)}/latest?from=${encodeURIComponent(from)}`);
+export const group = (name: string) =>
+  call<{ name: string; state: string; members: { id: string; client: string }[]; partitions: { topic: string; partition: number; committed: number; end: number; lag: number }[] }>(
+    `api/groups/${encodeURIComponent(name)}`,
+  );
+
+export function streamUrl(path: string): string {
+  const secret = token();
+  return secret ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(secret)}` : path;
+}

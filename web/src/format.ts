@@ -1,0 +1,46 @@
+/** Figures and values as people read them. */
+
+const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
+
+export function count(value: number | null | undefined): string {
+  if (value === null || value === undefined || Number.isNaN(value)) return "–";
+  if (Math.abs(value) >= 1e6) return `${(value / 1e6).toFixed(1)} M`;
+  return WHOLE.format(value);
+}
+
+export function rate(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  return value >= 100 ? `${count(value)}/s` : `${value.toFixed(1)}/s`;
+}
+
+export function age(ms: number | null | undefined): string {
+  if (ms === null || ms === undefined) return "–";
+  if (ms < 1000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.round(ms / 60_000)} min`;
+  return `${(ms / 3_600_000).toFixed(1)} h`;
+}
+
+/** A value of a row or record as short text; never as markup. */
+export function cell(value: unknown): string {
+  if (value === null || value === undefined) return "∅";
+  if (typeof value === "string") return value;
+  if (typeof value === "object") return JSON.stringify(value);
+  return String(value);
+}
+
+export function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
+  const names = new Set<string>();
+  for (const row of rows) for (const name of Object.keys(row)) names.add(name);
+  return [...names];
+}
+
+/** JSON text indented, anything else as it is. */
+export function pretty(text: string | null): string {
+  if (text === null) return "∅ (null)";
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

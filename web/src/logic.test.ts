@@ -1,0 +1,53 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { age, cell, columnsOf, count, pretty, rate } from "./format";
+import { layout } from "./layout";
+import { applyEvent } from "./rows";
+import type { Row } from "./types";
+
+describe("figures", () => {
+  test("are short and say when they are unknown", () => {
+    expect(count(1234)).toBe("1,234");
+    expect(count(2_500_000)).toBe("2.5 M");
+    expect(count(null)).toBe("–");
+    expect(rate(0.25)).toBe("0.3/s");
+    expect(age(950)).toBe("950 ms");
+    expect(age(90_000)).toBe("2 min");
+  });
+  test("values become text, never markup", () => {
+    expect(cell("<img onerror=alert(1)>")).toBe("<img onerror=alert(1)>");
+    expect(cell({ a: 1 })).toBe('{"a":1}');
+    expect(cell(null)).toBe("∅");
+    expect(pretty("not json")).toBe("not json");
+    expect(columnsOf([{ a: 1 }, { b: 2 }])).toEqual(["a", "b"]);
+  });
+});
+
+describe("rows of a view", () => {
+  let held: Map<string, Row>;
+  beforeEach(() => {
+    held = new Map();
+  });
+  test("follow a snapshot and its changes", () => {
+    applyEvent(held, { snapshot: [{ key: { c: "NL" }, row: { c: "NL", n: 1 } }] }, 10);
+    applyEvent(held, { changes: [{ key: { c: "NL" }, row: { c: "NL", n: 2 } }, { key: { c: "DE" }, row: { c: "DE", n: 1 } }] }, 10);
+    expect([...held.values()]).toEqual([{ c: "NL", n: 2 }, { c: "DE", n: 1 }]);
+    applyEvent(held, { changes: [{ key: { c: "NL" }, row: null }] }, 10);
+    expect([...held.values()]).toEqual([{ c: "DE", n: 1 }]);
+  });
+  test("a new snapshot replaces everything, and the limit holds", () => {
+    applyEvent(held, { snapshot: [1, 2, 3].map((n) => ({ key: n, row: { n } })) }, 2);
+    expect(held.size).toBe(2);
+    applyEvent(held, { snapshot: [] }, 2);
+    expect(held.size).toBe(0);
+  });
+});
+
+test("the topology runs from left to right", () => {
+  const placed = layout({
+    nodes: ["a", "b"].map((name) => ({ name, kind: "view", label: name })),
+    edges: [{ from: "a", to: "b" }],
+  });
+  const [a, b] = placed.nodes;
+  expect(a!.x).toBeLessThan(b!.x);
+  expect(placed.edges[0]!.path.startsWith("M")).toBe(true);
+});

@@ -1,0 +1,92 @@
+/** Topics and their records. Record values are hostile input: always text, never markup. */
+
+import { useState } from "preact/hooks";
+import * as api from "../api";
+import { count, pretty, rate } from "../format";
+import { live } from "../live";
+import { Chart, Empty, FaultBox, useLoaded } from "../parts/common";
+
+export function Topics() {
+  const [wanted, setWanted] = useState("");
+  const [internal, setInternal] = useState(false);
+  const state = live.value;
+  if (!state) return <Empty>Waiting for the first figures…</Empty>;
+  const shown = state.topics.filter((topic) => (internal || !topic.internal) && topic.name.includes(wanted));
+  return (
+    <>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
+        <label><input type="checkbox" checked={internal} onChange={(event) => setInternal(event.currentTarget.checked)} /> internal</label>
+      </form>
+      {shown.length === 0 ? <Empty>No topic{wanted ? ` with “${wanted}” in its name` : " yet: start a source, or `tailrace topic create NAME`"}.</Empty> : null}
+      <div class="scroll">
+        <table aria-label="Topics">
+          <thead><tr><th scope="col">topic</th><th scope="col">partitions</th><th scope="col">records</th><th scope="col">rate</th></tr></thead>
+          <tbody>
+            {shown.slice(0, 500).map((topic) => (
+              <tr key={topic.name}>
+                <td><a href={`#/topics/${encodeURIComponent(topic.name)}`}>{topic.name}</a></td>
+                <td class="number">{topic.partitions}</td>
+                <td class="number">{count(topic.records)}</td>
+                <td class="number" data-live={`rate:${topic.name}`}>{rate(topic.rate)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+export function TopicPage({ name }: { name: string }) {
+  const [from, setFrom] = useState("latest");
+  const { value: about, fault } = useLoaded(() => api.topic(name), [name], 5000);
+  const { value: read, fault: readFault } = useLoaded(() => api.latest(name, from), [name, from], from === "latest" ? 2000 : 0);
+  if (fault) return <FaultBox fault={fault} />;
+  return (
+    <>
+      <h1>{name}</h1>
+      <Chart series={`topic:${name}`} label="records a second" />
+      {about ? (
+        <details>
+          <summary>{about.partitions.length} partitions, {Object.keys(about.config).length} settings</summary>
+          <div class="scroll">
+            <table aria-label="Partitions">
+              <thead><tr><th scope="col">partition</th><th scope="col">first</th><th scope="col">end</th></tr></thead>
+              <tbody>
+                {about.partitions.map((part) => (
+                  <tr key={part.partition}><td class="number">{part.partition}</td><td class="number">{part.first}</td><td class="number">{part.end}</td></tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <dl class="settings">{Object.entries(about.config).map(([key, value]) => (<div key={key}><dt>{key}</dt><dd>{value}</dd></div>))}</dl>
+        </details>
+      ) : null}
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Records from <select value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
+          <option value="latest">the end, live</option>
+          <option value="earliest">the start</option>
+          <option value="-5m">5 minutes ago</option>
+          <option value="-1h">1 hour ago</option>
+        </select></label>
+      </form>
+      {readFault ? <FaultBox fault={readFault} /> : null}
+      {read && read.records.length === 0 ? <Empty>No records here yet.</Empty> : null}
+      <ol class="records">
+        {read?.records.map((record) => (
+          <li key={`${record.partition}-${record.offset}`}>
+            <details>
+              <summary>
+                <code>{record.partition}:{record.offset}</code> <time>{new Date(record.timestamp).toLocaleTimeString()}</time>{" "}
+                <b>{record.key ?? "∅"}</b> <span class="peek">{(record.value ?? "∅ tombstone").slice(0, 160)}</span>
+              </summary>
+              <pre>{pretty(record.value)}</pre>
+              {Object.keys(record.headers).length ? <pre>{JSON.stringify(record.headers, null, 2)}</pre> : null}
+            </details>
+          </li>
+        ))}
+      </ol>
+    </>
+  );
+}
