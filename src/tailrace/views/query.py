@@ -6,6 +6,7 @@ statements that read. A view's Arrow table is kept until the view changes.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -63,7 +64,7 @@ class Engine:
                     if name in snapshot.state.views:
                         self._connection.register(name, self._scan(snapshot, name))
                         used.append(name)
-                return self._connection.execute(query, parameters or None).to_arrow_table()
+                return self._answer(query, parameters)
             except duckdb.Error as reason:
                 raise _query_error(reason, snapshot) from reason
             finally:
@@ -122,6 +123,22 @@ class Engine:
             return set(self._connection.get_table_names(query))
         except duckdb.Error as reason:
             raise QueryError("the SQL cannot be read", detail=str(reason)) from reason
+
+    def _answer(self, query: str, parameters: Sequence[object] | None) -> pa.Table:
+        relation = (
+            self._connection.sql(query, params=list(parameters))
+            if parameters
+            else self._connection.sql(query)
+        )
+        table = relation.to_arrow_table()
+        for index, column in enumerate(table.schema):
+            # sum() of integers is a HUGEINT, which Arrow only knows as a decimal.
+            if column.type == pa.decimal128(38, 0):
+                with contextlib.suppress(pa.ArrowInvalid):
+                    table = table.set_column(
+                        index, column.name, table.column(index).cast(pa.int64())
+                    )
+        return table
 
     def _scan(self, snapshot: Snapshot, name: str) -> pa.Table:
         held = snapshot.view(name)
