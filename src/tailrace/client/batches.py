@@ -1,0 +1,119 @@
+"""Records waiting to be sent to one partition, and the batches they become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailrace.records.batch import Headers, encode_columns
+
+RECORD_OVERHEAD_BYTES = 20
+
+
+class Pending:
+    """Columns of records for one partition, in order.
+
+    `take` gives the next batch without removing it; `done` removes what was written.
+    """
+
+    __slots__ = ("headers", "keys", "size_bytes", "taken", "timestamps", "values")
+
+    def __init__(self) -> None:
+        self.keys: list[bytes | None] = []
+        self.values: list[bytes | None] = []
+        self.timestamps: list[int] = []
+        self.headers: list[Headers] = []
+        self.size_bytes = 0
+        self.taken = 0  # records of the batch on its way
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        self.keys.append(key)
+        self.values.append(value)
+        self.timestamps.append(timestamp)
+        self.headers.append(headers)
+        self.size_bytes += record_bytes(key, value, headers)
+
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers],
+    ) -> None:
+        self.keys.extend(keys)
+        self.values.extend(values)
+        self.timestamps.extend(timestamps)
+        self.headers.extend(headers)
+        size = RECORD_OVERHEAD_BYTES * len(values)
+        size += sum(len(key) for key in keys if key is not None)
+        size += sum(len(value) for value in values if value is not None)
+        for each in headers:
+            if each:
+                size += header_bytes(each)
+        self.size_bytes += size
+
+    def take(self, most_bytes: int, most_records: int) -> int:
+        """How many records the next batch holds: at least one, at most these limits."""
+        count = min(len(self.values), most_records)
+        if self.size_bytes > most_bytes:
+            size = 0
+            for number in range(count):
+                size += record_bytes(self.keys[number], self.values[number], self.headers[number])
+                if size > most_bytes and number:
+                    count = number
+                    break
+        self.taken = count
+        return count
+
+    def encode(
+        self, *, compression: str, producer_id: int, producer_epoch: int, base_sequence: int
+    ) -> bytearray:
+        """The batch of the records taken."""
+        count = self.taken
+        whole = count == len(self.values)
+        headers = self.headers if whole else self.headers[:count]
+        timestamps: list[int] | int = self.timestamps if whole else self.timestamps[:count]
+        return encode_columns(
+            self.keys if whole else self.keys[:count],
+            self.values if whole else self.values[:count],
+            timestamps,
+            headers if any(headers) else None,
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            transactional=True,
+        )
+
+    def done(self) -> int:
+        """Forget the records taken, which are written; how many they were."""
+        count = self.taken
+        if count == len(self.values):
+            self.clear()
+            return count
+        for number in range(count):
+            self.size_bytes -= record_bytes(
+                self.keys[number], self.values[number], self.headers[number]
+            )
+        del self.keys[:count], self.values[:count], self.timestamps[:count], self.headers[:count]
+        self.taken = 0
+        return count
+
+    def clear(self) -> None:
+        self.keys.clear()
+        self.values.clear()
+        self.timestamps.clear()
+        self.headers.clear()
+        self.size_bytes = self.taken = 0
+
+
+def record_bytes(key: bytes | None, value: bytes | None, headers: Headers) -> int:
+    """About what a record takes in a batch; never less than it does."""
+    size = RECORD_OVERHEAD_BYTES + (len(key) if key else 0) + (len(value) if value else 0)
+    return size + header_bytes(headers) if headers else size
+
+
+def header_bytes(headers: Headers) -> int:
+    return sum(10 + len(name) * 4 + (len(value) if value else 0) for name, value in headers)

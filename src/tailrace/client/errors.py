@@ -1,0 +1,167 @@
+"""What can go wrong between a client and a log."""
+
+from __future__ import annotations
+
+from tailrace.errors import TailraceError
+from tailrace.wire.errors import ErrorCode, error_name
+
+
+class ClientError(TailraceError):
+    """A request to the log failed."""
+
+    code = "client"
+
+
+class BrokerUnavailableError(ClientError):
+    """No broker of the given addresses answers: nothing listens there, the name does
+    not resolve, or the connection was refused or lost. Start the broker, or correct
+    the address."""
+
+    code = "client-unavailable"
+
+
+class RequestTimeoutError(ClientError):
+    """The log did not give a final answer in time. For a write this means *unknown*:
+    it may or may not have happened. A transaction that is given up is aborted by the
+    log after its transaction time-out."""
+
+    code = "client-timeout"
+
+
+class RequestError(ClientError):
+    """The log answered with an error that trying again does not change. `error_code`
+    is Kafka's number for it."""
+
+    code = "client-request"
+    error_code: int = ErrorCode.UNKNOWN_SERVER_ERROR
+
+    @classmethod
+    def of(cls, error_code: int, action: str, *, detail: str = "", hint: str = "") -> RequestError:
+        """The error for a code, as the narrowest type there is."""
+        kind = _KINDS.get(error_code, RequestError if cls is ClientError else cls)
+        try:
+            sentence = ErrorCode(error_code).message
+        except ValueError:
+            sentence = "an error this version does not know"
+        error = kind(
+            f"{action}: {error_name(error_code).lower().replace('_', ' ')}",
+            detail=detail or f"{sentence} (Kafka error {error_code})",
+            hint=hint,
+        )
+        error.error_code = error_code
+        return error
+
+
+class ProducerFencedError(RequestError):
+    """A newer writer with the same transactional id has taken over, or the transaction
+    took longer than its time-out and the log ended it. This writer must stop: nothing
+    of its open transaction will ever be visible."""
+
+    code = "client-fenced"
+    error_code = ErrorCode.PRODUCER_FENCED
+
+
+class UnknownTopicError(RequestError):
+    """The topic or partition does not exist on this log. `tailrace topic list` shows
+    what exists; `tailrace topic create` makes one."""
+
+    code = "client-unknown-topic"
+    error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class TopicExistsError(RequestError):
+    """A topic of this name exists already."""
+
+    code = "client-topic-exists"
+    error_code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class RecordTooLargeError(RequestError):
+    """A record is larger than the topic takes (`max.message.bytes`). Raise the topic's
+    setting, or keep large objects elsewhere and send their address."""
+
+    code = "client-too-large"
+    error_code = ErrorCode.MESSAGE_TOO_LARGE
+
+
+class OffsetOutOfRangeError(RequestError):
+    """The offset is not in the log: before its start (retention removed it) or past its
+    end (the log was truncated or made anew)."""
+
+    code = "client-offset-out-of-range"
+    error_code = ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+class NotAllowedError(RequestError):
+    """The log refuses this user the operation. Ask its operator for the permission."""
+
+    code = "client-not-allowed"
+    error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+
+
+class CommitFailedError(RequestError):
+    """Offsets were not stored because the group has moved on: the member was removed or
+    its partitions now belong to another. The records will be read again by their new
+    owner."""
+
+    code = "client-commit-failed"
+    error_code = ErrorCode.ILLEGAL_GENERATION
+
+
+class TransactionStateError(ClientError):
+    """A call that the state of the writer does not allow: sending before `init()`,
+    or going on after an error without `abort()`."""
+
+    code = "client-transaction-state"
+
+
+class ClientClosedError(ClientError):
+    """The client was closed and cannot be used any more."""
+
+    code = "client-closed"
+
+
+class ConcurrentUseError(ClientError):
+    """A consumer was used from two threads at once. Give each thread its own consumer;
+    only `wakeup()` may be called from anywhere."""
+
+    code = "client-two-threads"
+
+
+class WakeupError(ClientError):
+    """`wakeup()` was called while the consumer waited in `poll()`."""
+
+    code = "client-wakeup"
+
+
+class BufferFullError(ClientError):
+    """The producer's buffer (`buffer_memory`) stayed full for `max_block`: records are
+    sent more slowly than they are made."""
+
+    code = "client-buffer-full"
+
+
+class LogLockedError(ClientError):
+    """Another process has this log's directory open. Only one process can: connect to
+    the broker that serves it, or stop the other process."""
+
+    code = "client-locked"
+
+
+_KINDS: dict[int, type[RequestError]] = {
+    ErrorCode.INVALID_PRODUCER_EPOCH: ProducerFencedError,
+    ErrorCode.PRODUCER_FENCED: ProducerFencedError,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicError,
+    ErrorCode.UNKNOWN_TOPIC_ID: UnknownTopicError,
+    ErrorCode.TOPIC_ALREADY_EXISTS: TopicExistsError,
+    ErrorCode.MESSAGE_TOO_LARGE: RecordTooLargeError,
+    ErrorCode.RECORD_LIST_TOO_LARGE: RecordTooLargeError,
+    ErrorCode.OFFSET_OUT_OF_RANGE: OffsetOutOfRangeError,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: NotAllowedError,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: NotAllowedError,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NotAllowedError,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: NotAllowedError,
+    ErrorCode.ILLEGAL_GENERATION: CommitFailedError,
+    ErrorCode.UNKNOWN_MEMBER_ID: CommitFailedError,
+    ErrorCode.FENCED_INSTANCE_ID: CommitFailedError,
+}

@@ -1,0 +1,635 @@
+"""A synchronous transactional writer, for our broker and for Apache Kafka.
+
+    with TransactionalWriter("127.0.0.1:9092", "tailrace.shop.ticks") as writer:
+        writer.init()                                # fences and ends what came before
+        writer.send("orders", None, b"1", b"…")      # kept here
+        writer.flush()                               # written: {("orders", 0): next offset}
+        writer.send_offsets("group", {("in", 0): 7})
+        writer.commit()                              # or abort()
+
+A transaction begins with the first record or offset and ends with `commit` or `abort`.
+Everything that can be tried again is tried again here, until `timeout`; what comes out
+is final. After any error but ProducerFencedError the transaction can only be aborted.
+
+Two flows: with `transaction.version` 2 (KIP-890) a write adds its partition to the
+transaction by itself and every end gives a new epoch; before it, partitions and groups
+are announced first. The log says which it speaks. A log may still be ending the last
+transaction when the next one begins (CONCURRENT_TRANSACTIONS): tried again after 1 ms.
+
+Not for use from several threads. A crash leaves an open transaction, which the next
+`init()` with the same id, or the time-out, aborts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import Protocol
+
+from tailrace.client.batches import Pending
+from tailrace.client.cluster import COORDINATOR_MOVED, GROUP, TRANSACTION, Cluster, TryAgain
+from tailrace.client.connection import Connection
+from tailrace.client.errors import (
+    BrokerUnavailableError,
+    ClientError,
+    ProducerFencedError,
+    RecordTooLargeError,
+    RequestError,
+    TransactionStateError,
+)
+from tailrace.clock import SYSTEM, Clock
+from tailrace.records.batch import Headers, advance_sequence
+from tailrace.records.partitioner import partition_for
+from tailrace.wire.apis import APIS, Api, ApiKey
+from tailrace.wire.errors import ErrorCode
+from tailrace.wire.message import Message
+from tailrace.wire.messages.add_offsets_to_txn import (
+    AddOffsetsToTxnRequest,
+    AddOffsetsToTxnResponse,
+)
+from tailrace.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnTopic,
+)
+from tailrace.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from tailrace.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from tailrace.wire.messages.produce import ProduceResponse
+from tailrace.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+    TxnOffsetCommitResponse,
+)
+from tailrace.wire.produce import encode_produce_request
+
+Place = tuple[str, int]  # topic and partition
+
+PRODUCE = APIS[ApiKey.PRODUCE]
+INIT_PRODUCER_ID = APIS[ApiKey.INIT_PRODUCER_ID]
+ADD_PARTITIONS = APIS[ApiKey.ADD_PARTITIONS_TO_TXN]
+ADD_OFFSETS = APIS[ApiKey.ADD_OFFSETS_TO_TXN]
+TXN_OFFSET_COMMIT = APIS[ApiKey.TXN_OFFSET_COMMIT]
+END_TXN = APIS[ApiKey.END_TXN]
+
+BUSY_PAUSE = 0.001
+BUSY = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS})
+FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
+MOST_RECORDS_A_BATCH = 100_000
+
+
+class Columns(Protocol):
+    """An Arrow array of bytes."""
+
+    def to_pylist(self) -> list[bytes | None]: ...
+
+
+class TransactionalWriter:
+    """See the module. `batch_bytes` must stay below the topics' `max.message.bytes`;
+    a batch the log finds too large is cut in two and tried again."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        transactional_id: str,
+        *,
+        transaction_timeout: timedelta = timedelta(seconds=60),
+        timeout: timedelta = timedelta(seconds=60),
+        compression: str = "none",
+        batch_bytes: int = 900_000,
+        buffer_bytes: int = 8 * 1024 * 1024,
+        create_topics: bool = True,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.transactional_id = transactional_id
+        self.cluster = Cluster(
+            bootstrap, client_id=transactional_id, timeout=timeout.total_seconds(), clock=clock
+        )
+        self._clock = clock
+        self._transaction_timeout_ms = int(transaction_timeout.total_seconds() * 1000)
+        self._compression = compression
+        self._batch_bytes = batch_bytes
+        self._buffer_bytes = buffer_bytes
+        self._create_topics = create_topics
+        self.producer_id = -1
+        self.producer_epoch = -1
+        self._second_version = False
+        self._sequences: dict[Place, int] = {}
+        self._pending: dict[Place, Pending] = {}
+        self._pending_bytes = 0
+        self._written: dict[Place, int] = {}
+        self._added: set[Place] = set()
+        self._groups: set[str] = set()
+        self._begun = False
+        self._sticky: dict[str, int] = {}
+        self._failure: ClientError | None = None
+
+    # The life of a writer ------------------------------------------------------
+
+    def init(self) -> None:
+        """Take over the transactional id: any earlier writer is fenced, and what it left
+        open is aborted. May be called again after an error; buffered records are dropped."""
+        self._drop()
+        self.producer_id = self.producer_epoch = -1
+        self._initialise(-1, -1)
+        self._failure = None
+
+    def __enter__(self) -> TransactionalWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection; an open transaction is aborted if that can be done."""
+        if self.cluster.closed:
+            return
+        try:
+            if self._begun and not isinstance(self._failure, ProducerFencedError):
+                self.abort()
+        except ClientError:
+            pass  # the log will abort it after its time-out
+        finally:
+            self._drop()
+            self.cluster.close()
+
+    # Records -------------------------------------------------------------------
+
+    def send(
+        self,
+        topic: str,
+        partition: int | None,
+        key: bytes | None,
+        value: bytes | None,
+        headers: Headers | Mapping[str, bytes | None] = (),
+        timestamp: int | None = None,
+    ) -> None:
+        """Keep a record for `flush`, which also happens when the buffer is full.
+
+        Without a partition the key decides (murmur2, as Java's producer); without
+        either, one partition per transaction is taken in turn.
+        """
+        self._check()
+        if partition is None:
+            partition = self._partition(topic, key)
+        if headers and isinstance(headers, Mapping):
+            headers = tuple(headers.items())
+        place = (topic, partition)
+        pending = self._pending.get(place)
+        if pending is None:
+            pending = self._pending[place] = Pending()
+        before = pending.size_bytes
+        if timestamp is None:
+            timestamp = self._clock.wall_ms()
+        pending.add(key, value, timestamp, headers)  # type: ignore[arg-type]
+        self._pending_bytes += pending.size_bytes - before
+        if self._pending_bytes > self._buffer_bytes:
+            self.flush()
+
+    def send_columns(
+        self,
+        topic: str,
+        partition: int | None,
+        keys: Sequence[bytes | None] | Columns | None,
+        values: Sequence[bytes | None] | Columns,
+        timestamps: Sequence[int] | int | None = None,
+        headers: Sequence[Headers] | None = None,
+    ) -> None:
+        """Keep many records: lists of bytes or Arrow binary arrays of equal length."""
+        self._check()
+        value_list = values if isinstance(values, Sequence) else values.to_pylist()
+        count = len(value_list)
+        if keys is None:
+            key_list: Sequence[bytes | None] = [None] * count
+        else:
+            key_list = keys if isinstance(keys, Sequence) else keys.to_pylist()
+        if timestamps is None:
+            timestamps = self._clock.wall_ms()
+        time_list = [timestamps] * count if isinstance(timestamps, int) else timestamps
+        header_list: Sequence[Headers] = [()] * count if headers is None else headers
+        if not count == len(key_list) == len(time_list) == len(header_list):
+            raise ValueError("columns differ in length")
+        if partition is not None:
+            self._extend((topic, partition), key_list, value_list, time_list, header_list)
+        else:
+            chosen: dict[int, list[int]] = {}
+            for number, key in enumerate(key_list):
+                chosen.setdefault(self._partition(topic, key), []).append(number)
+            for index, numbers in chosen.items():
+                self._extend(
+                    (topic, index),
+                    [key_list[number] for number in numbers],
+                    [value_list[number] for number in numbers],
+                    [time_list[number] for number in numbers],
+                    [header_list[number] for number in numbers],
+                )
+        if self._pending_bytes > self._buffer_bytes:
+            self.flush()
+
+    def flush(self) -> dict[Place, int]:
+        """Write everything kept, and wait until all of it is acknowledged.
+
+        For every partition this transaction has written: the offset behind the last
+        record, not counting the marker that will end the transaction.
+        """
+        self._check()
+        try:
+            self._flush()
+        except ClientError as error:
+            self._failure = error
+            raise
+        return dict(self._written)
+
+    def send_offsets(
+        self,
+        group: str,
+        offsets: Mapping[Place, int],
+        *,
+        generation: int = -1,
+        member_id: str = "",
+        group_instance_id: str | None = None,
+    ) -> None:
+        """Store a group's offsets with this transaction: they count when it commits."""
+        self._check()
+        if not offsets:
+            return
+        try:
+            if not self._second_version and group not in self._groups:
+                self._ask_coordinator(
+                    ADD_OFFSETS,
+                    AddOffsetsToTxnRequest(
+                        self.transactional_id, self.producer_id, self.producer_epoch, group
+                    ),
+                    None,
+                )
+                self._groups.add(group)
+            self._begun = True
+            self._commit_offsets(group, offsets, generation, member_id, group_instance_id)
+        except ClientError as error:
+            self._failure = error
+            raise
+
+    # The end of a transaction --------------------------------------------------
+
+    def commit(self) -> dict[Place, int]:
+        """Write what is kept and make the transaction visible as a whole; what `flush`
+        returned last. Without records and offsets this does nothing."""
+        written = self.flush()
+        if self._begun:
+            try:
+                self._end(commit=True)
+            except ClientError as error:
+                self._failure = error
+                raise
+        self._drop()
+        return written
+
+    def abort(self) -> None:
+        """Give the transaction up. Also the way on after an error."""
+        if isinstance(self._failure, ProducerFencedError):
+            raise self._failure
+        failed = self._failure is not None
+        begun = self._begun
+        self._drop()
+        if begun:
+            try:
+                self._end(commit=False)
+            except ClientError as error:
+                self._failure = error
+                raise
+        if failed and not (begun and self._second_version):
+            # Some batch may or may not have been written, so the next sequence number
+            # is not known: a new epoch starts them all at 0.
+            self._initialise(self.producer_id, self.producer_epoch)
+        self._failure = None
+
+    # Inside --------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if self.producer_id < 0:
+            raise TransactionStateError("the writer is not initialised", hint="call init() first")
+        if self._failure is not None:
+            if isinstance(self._failure, ProducerFencedError):
+                raise self._failure
+            raise TransactionStateError(
+                "an earlier error ended this transaction",
+                detail=str(self._failure),
+                hint="call abort(), then begin again",
+            ) from self._failure
+
+    def _drop(self) -> None:
+        self._pending.clear()
+        self._pending_bytes = 0
+        self._written.clear()
+        self._added.clear()
+        self._groups.clear()
+        self._sticky.clear()
+        self._begun = False
+
+    def _partition(self, topic: str, key: bytes | None) -> int:
+        known = self.cluster.topic(topic, create=self._create_topics)
+        if key is not None:
+            return partition_for(key, len(known.leaders))
+        if topic not in self._sticky:
+            self._sticky[topic] = self._clock.wall_ms() % len(known.leaders)
+        return self._sticky[topic]
+
+    def _extend(
+        self,
+        place: Place,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers],
+    ) -> None:
+        if not values:
+            return
+        pending = self._pending.setdefault(place, Pending())
+        before = pending.size_bytes
+        pending.extend(keys, values, timestamps, headers)
+        self._pending_bytes += pending.size_bytes - before
+
+    def _initialise(self, producer_id: int, producer_epoch: int) -> None:
+        response = self._ask_coordinator(
+            INIT_PRODUCER_ID,
+            InitProducerIdRequest(
+                self.transactional_id, self._transaction_timeout_ms, producer_id, producer_epoch
+            ),
+            5,
+        )
+        assert isinstance(response, InitProducerIdResponse)
+        self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+        self._sequences.clear()
+        features = self.cluster.coordinator(self.transactional_id, TRANSACTION).features
+        self._second_version = features.get("transaction.version", 0) >= 2
+
+    def _ask_coordinator(self, api: Api, request: Message, highest: int | None) -> Message:
+        """A request to the transaction coordinator, tried again while that makes sense."""
+
+        def ask() -> Message:
+            try:
+                connection = self.cluster.coordinator(self.transactional_id, TRANSACTION)
+                response = connection.request(api, request, highest)
+            except BrokerUnavailableError:
+                self.cluster.forget_coordinator(self.transactional_id, TRANSACTION)
+                raise
+            self._judge(_worst(response), api.module)
+            return response
+
+        return self.cluster.retry(ask, f"{api.module} of {self.transactional_id}")
+
+    def _judge(self, error_code: int, action: str) -> None:
+        """Nothing for 0; TryAgain or the final error for anything else."""
+        if error_code == ErrorCode.NONE:
+            return
+        if error_code in BUSY:
+            raise TryAgain(error_code, BUSY_PAUSE)
+        if error_code in COORDINATOR_MOVED:
+            self.cluster.forget_coordinator(self.transactional_id, TRANSACTION)
+            raise TryAgain(error_code)
+        if error_code in FENCED:
+            raise self._fenced(error_code)
+        if error_code in _known() and ErrorCode(error_code).retriable:
+            raise TryAgain(error_code)
+        raise RequestError.of(error_code, f"{action} of {self.transactional_id}")
+
+    def _fenced(self, error_code: int) -> RequestError:
+        return RequestError.of(
+            error_code,
+            f'writer "{self.transactional_id}" was fenced',
+            detail="a newer writer has this transactional id, "
+            "or the transaction took longer than its time-out",
+            hint="stop this writer; if it is the only one, begin again with init()",
+        )
+
+    def _flush(self) -> None:
+        waiting = {place: pending for place, pending in self._pending.items() if len(pending)}
+        while waiting:
+            if not self._second_version:
+                self._announce(waiting)
+            self._begun = True
+            self._round(waiting)
+            waiting = {place: pending for place, pending in waiting.items() if len(pending)}
+        self._pending.clear()
+        self._pending_bytes = 0
+
+    def _announce(self, places: Iterable[Place]) -> None:
+        """Before version 2: add partitions to the transaction before writing to them."""
+        new: dict[str, list[int]] = {}
+        for topic, partition in places:
+            if (topic, partition) not in self._added:
+                new.setdefault(topic, []).append(partition)
+        if not new:
+            return
+        self._begun = True
+        self._ask_coordinator(
+            ADD_PARTITIONS,
+            AddPartitionsToTxnRequest(
+                v3_and_below_transactional_id=self.transactional_id,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.producer_epoch,
+                v3_and_below_topics=[
+                    AddPartitionsToTxnTopic(topic, partitions) for topic, partitions in new.items()
+                ],
+            ),
+            3,
+        )
+        self._added.update((topic, partition) for topic in new for partition in new[topic])
+
+    def _round(self, waiting: Mapping[Place, Pending]) -> None:
+        """One batch of every partition, acknowledged."""
+        limits = dict.fromkeys(waiting, self._batch_bytes)
+        records = dict.fromkeys(waiting, MOST_RECORDS_A_BATCH)
+        left = dict(waiting)
+        for attempt in self.cluster.attempts(f"writing of {self.transactional_id}"):
+            batches: dict[int, list[tuple[str, int, bytearray]]] = {}
+            again: TryAgain | BrokerUnavailableError | None = None
+            for place, pending in sorted(left.items()):
+                try:
+                    leader = self._leader(place)
+                except (TryAgain, BrokerUnavailableError) as error:
+                    again = error
+                    continue
+                pending.take(limits[place], records[place])
+                batch = pending.encode(
+                    compression=self._compression,
+                    producer_id=self.producer_id,
+                    producer_epoch=self.producer_epoch,
+                    base_sequence=self._sequences.get(place, 0),
+                )
+                batches.setdefault(leader, []).append((*place, batch))
+            for place, error_code, base_offset in self._exchange(batches):
+                if error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
+                    pending = left.pop(place)
+                    count = pending.done()
+                    sequence = self._sequences.get(place, 0)
+                    self._sequences[place] = advance_sequence(sequence, count)
+                    self._written[place] = base_offset + count
+                    continue
+                if error_code == ErrorCode.MESSAGE_TOO_LARGE and left[place].taken > 1:
+                    records[place] = left[place].taken // 2
+                    again = TryAgain(error_code, 0.0)
+                    continue
+                again = self._judge_write(place, error_code)
+            if not left:
+                return
+            if again is None:
+                again = TryAgain(ErrorCode.NETWORK_EXCEPTION)
+            pause = again.pause if isinstance(again, TryAgain) else 0.05
+            attempt.failed(again, pause)
+
+    def _leader(self, place: Place) -> int:
+        topic, partition = place
+        self.cluster.topic(topic, create=self._create_topics)
+        return self.cluster.leader(topic, partition)
+
+    def _exchange(
+        self, batches: Mapping[int, list[tuple[str, int, bytearray]]]
+    ) -> Iterable[tuple[Place, int, int]]:
+        """Send to all leaders at once, then collect: place, error code, base offset."""
+        answers: list[tuple[Place, int, int]] = []
+        sent: list[tuple[Connection, list[tuple[str, int, bytearray]]]] = []
+        for leader, group in batches.items():
+            try:
+                connection = self.cluster.broker(leader)
+                version = connection.version(PRODUCE, 12 if self._second_version else 11)
+                pieces = encode_produce_request(
+                    version,
+                    connection.next_correlation_id(),
+                    self.transactional_id,
+                    -1,
+                    30_000,
+                    group,
+                    self.transactional_id.encode()[:200],
+                )
+                connection.send_pieces(PRODUCE, version, pieces)
+                sent.append((connection, group))
+            except BrokerUnavailableError:
+                answers += self._unanswered(group)
+        for connection, group in sent:
+            try:
+                response = connection.receive()
+            except BrokerUnavailableError:
+                answers += self._unanswered(group)
+                continue
+            assert isinstance(response, ProduceResponse)
+            answers += [
+                ((topic.name, each.index), each.error_code, each.base_offset)
+                for topic in response.responses
+                for each in topic.partition_responses
+            ]
+        return answers
+
+    def _unanswered(self, group: list[tuple[str, int, bytearray]]) -> list[tuple[Place, int, int]]:
+        return [((topic, index), ErrorCode.NETWORK_EXCEPTION, -1) for topic, index, _ in group]
+
+    def _judge_write(self, place: Place, error_code: int) -> TryAgain:
+        topic, partition = place
+        if error_code in BUSY:
+            return TryAgain(error_code, BUSY_PAUSE)
+        if error_code in FENCED:
+            raise self._fenced(error_code)
+        if error_code == ErrorCode.CORRUPT_MESSAGE:
+            raise RequestError.of(error_code, f'writing to "{topic}" partition {partition}')
+        if error_code == ErrorCode.MESSAGE_TOO_LARGE:
+            raise RecordTooLargeError(
+                f'a record for "{topic}" is too large',
+                detail=f"partition {partition} takes at most its max.message.bytes",
+                hint=f"tailrace topic alter {topic} --config max.message.bytes=…",
+            )
+        if error_code in _known() and ErrorCode(error_code).retriable:
+            self.cluster.forget(topic)
+            return TryAgain(error_code)
+        raise RequestError.of(error_code, f'writing to "{topic}" partition {partition}')
+
+    def _commit_offsets(
+        self,
+        group: str,
+        offsets: Mapping[Place, int],
+        generation: int,
+        member_id: str,
+        group_instance_id: str | None,
+    ) -> None:
+        topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
+        for (topic, partition), offset in offsets.items():
+            topics.setdefault(topic, []).append(
+                TxnOffsetCommitRequestPartition(partition, offset, -1, "")
+            )
+        request = TxnOffsetCommitRequest(
+            self.transactional_id,
+            group,
+            self.producer_id,
+            self.producer_epoch,
+            generation,
+            member_id,
+            group_instance_id,
+            [
+                TxnOffsetCommitRequestTopic(name=name, partitions=each)
+                for name, each in topics.items()
+            ],
+        )
+
+        def ask() -> None:
+            try:
+                connection = self.cluster.coordinator(group, GROUP)
+                response = connection.request(
+                    TXN_OFFSET_COMMIT, request, 5 if self._second_version else 4
+                )
+            except BrokerUnavailableError:
+                self.cluster.forget_coordinator(group, GROUP)
+                raise
+            worst = _worst(response)
+            if worst in COORDINATOR_MOVED:
+                self.cluster.forget_coordinator(group, GROUP)
+            self._judge(worst, f'offsets of group "{group}"')
+
+        self.cluster.retry(ask, f'offsets of group "{group}"')
+
+    def _end(self, *, commit: bool) -> None:
+        response = self._ask_coordinator(
+            END_TXN,
+            EndTxnRequest(self.transactional_id, self.producer_id, self.producer_epoch, commit),
+            5 if self._second_version else 4,
+        )
+        assert isinstance(response, EndTxnResponse)
+        if self._second_version and response.producer_id >= 0:
+            self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
+            self._sequences.clear()
+
+
+_codes: frozenset[int] = frozenset()
+
+
+def _known() -> frozenset[int]:
+    global _codes
+    if not _codes:
+        _codes = frozenset(int(code) for code in ErrorCode)
+    return _codes
+
+
+def _worst(response: Message) -> int:
+    """The error code of a response, looking at its parts where it has none itself."""
+    match response:
+        case InitProducerIdResponse() | AddOffsetsToTxnResponse() | EndTxnResponse():
+            return response.error_code
+        case AddPartitionsToTxnResponse():
+            parts = [
+                each.partition_error_code
+                for topic in response.results_by_topic_v3_and_below
+                for each in topic.results_by_partition
+            ]
+        case TxnOffsetCommitResponse():
+            parts = [each.error_code for topic in response.topics for each in topic.partitions]
+        case _:
+            raise TypeError(type(response).__name__)
+    found = [code for code in parts if code != ErrorCode.NONE]
+    # OPERATION_NOT_ATTEMPTED only tells that another partition failed.
+    return next((code for code in found if code != ErrorCode.OPERATION_NOT_ATTEMPTED), 0) or (
+        found[0] if found else 0
+    )
