@@ -21,7 +21,8 @@ def errors(code: str | None, as_json: bool) -> None:
             {"code": kind.code, "meaning": _text(kind).split(". ")[0].rstrip(".")}
             for kind in all_errors()
         ]
-        print_rows(sorted(rows, key=lambda row: row["code"]), ["code", "meaning"], as_json=as_json)
+        rows.sort(key=lambda row: row["code"])
+        print_rows(rows, ["code", "meaning"], as_json=as_json)
         return
     kind = explain(code)
     if kind is None:

@@ -42,6 +42,14 @@ def set_title(title: str) -> None:
     setproctitle.setproctitle(title)
 
 
+def run_broker(settings: config.Settings, part: Part) -> None:
+    """The embedded log; it needs nothing of the project's own files."""
+    from tailrace.broker.process import run
+
+    host, port = config.parse_address(part.bootstrap)
+    run([settings.log.directory], host=host, port=port, settings=settings.log.broker, part=part)
+
+
 def run_source(project: project_load.Project, part: Part) -> None:
     from tailrace.sources.runner import run
 
@@ -92,7 +100,10 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
     part.report("starting", error=None)
     try:
-        RUN[kind](project_load.load(Path(directory)), part)
+        if kind == "broker":
+            run_broker(settings, part)
+        else:
+            RUN[kind](project_load.load(Path(directory)), part)
     except TailraceError as error:
         part.report("failed", error=error.as_dict())
         print(error.render(), file=sys.stderr, flush=True)

@@ -29,7 +29,7 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
 from tailrace.node.parts import DRAIN, PartSpec, parts_of
 from tailrace.project.load import Project
-from tailrace.telemetry.part import Part, read_reports, report_path
+from tailrace.telemetry.part import read_reports, report_path
 
 log = logging.getLogger(__name__)
 
@@ -123,9 +123,7 @@ class Supervisor:
         self._ensure_topics()
         for spec in parts:
             if spec.kind != "broker":
-                arguments = [spec.kind, spec.name, str(self.project.directory), self.address]
-                command = [sys.executable, "-m", "tailrace.node.child", *arguments]
-                self._launch(Child(spec, command))
+                self._launch(Child(spec, self._command(spec, self.address)))
 
     def run_once(self, seconds: float = 0.2) -> None:
         """Pass on output and restart what has ended; call it again and again."""
@@ -176,21 +174,18 @@ class Supervisor:
     # --- children ----------------------------------------------------------------------
 
     def _start_broker(self, spec: PartSpec) -> None:
-        settings = self.project.settings.log
-        command = [sys.executable, "-m", "tailrace.node.broker", str(settings.directory), settings.listen]  # fmt: skip
-        command += [f"{name}={value}" for name, value in settings.broker.items()]
-        child = Child(spec, command)
+        child = Child(spec, self._command(spec, self.address))
         self._launch(child)
+        path = report_path(self.directory, spec.id)
         deadline = self.clock.monotonic() + 60
         while child.process and child.process.poll() is None:
             self.run_once(0.05)
-            for line in child.last_lines:
-                if line.startswith("listening on "):
-                    self.address = line.removeprefix("listening on ").strip()
-                    # The next start of a broker with port 0 must come back to this address.
-                    child.command[4] = self.address
-                    self._report_broker(child)
-                    return
+            report = orjson.loads(path.read_bytes()) if path.exists() else {}
+            if report.get("state") == "running" and report["pid"] == child.process.pid:
+                self.address = report["address"]
+                # A broker that picked its port must come back to the same one.
+                child.command = self._command(spec, self.address)
+                return
             if self.clock.monotonic() > deadline:
                 break
         with contextlib.suppress(OSError):
@@ -199,13 +194,9 @@ class Supervisor:
             "the embedded broker did not start", detail="\n".join(child.last_lines)
         )
 
-    def _report_broker(self, child: Child) -> None:
-        if child.process:
-            path = report_path(self.directory, child.spec.id)
-            part = Part("log", "broker", self.project.name, self.address, self.directory)
-            part.report("running", address=self.address)
-            document = orjson.loads(path.read_bytes()) | {"pid": child.process.pid}
-            path.write_bytes(orjson.dumps(document))
+    def _command(self, spec: PartSpec, address: str) -> list[str]:
+        arguments = [spec.kind, spec.name, str(self.project.directory), address]
+        return [sys.executable, "-m", "tailrace.node.child", *arguments]
 
     def _ensure_topics(self) -> None:
         if not self.project.settings.topics:
@@ -242,8 +233,6 @@ class Supervisor:
         self._selector.register(stdout, selectors.EVENT_READ, child)
         self._children[child.spec.id] = child
         self._write_children()
-        if child.restarts and child.spec.kind == "broker":
-            self._report_broker(child)
 
     def _ended(self, child: Child, now: float) -> None:
         assert child.process is not None

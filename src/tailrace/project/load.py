@@ -14,7 +14,7 @@ import re
 import sys
 import traceback
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,7 +67,7 @@ class Project:
 
 
 def load(
-    directory: str | Path = ".", *, flags: dict[str, object] | None = None, need_file: bool = True
+    directory: str | Path = ".", *, flags: Mapping[str, object] | None = None, need_file: bool = True
 ) -> Project:
     """The project in `directory`, or an error that points at the user's line."""
     settings = config.load(directory, flags=flags)

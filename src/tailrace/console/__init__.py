@@ -1,0 +1,1 @@
+"""The console: one HTTP server for people (the page) and programs (the API)."""

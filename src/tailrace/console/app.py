@@ -1,0 +1,347 @@
+"""The HTTP API of INTERFACE, and the page.
+
+Answers about views carry `Tailrace-Position`; `?at_least=POSITION&timeout=5s` waits
+until the views have reached it, and is 504 if they do not. Errors are the four parts
+as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+from fastapi import FastAPI, Header, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse, StreamingResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from tailrace import __version__
+from tailrace.clock import SYSTEM
+from tailrace.config import parse_duration
+from tailrace.console.alarms import alarms
+from tailrace.console.errors import LogUnreachableError, UnknownNameError
+from tailrace.console.feed import Feed
+from tailrace.console.figures import Figures
+from tailrace.errors import ConfigValueError, TailraceError, UsageError
+from tailrace.node.health import status_of
+from tailrace.project import graph as project_graph
+from tailrace.project.load import Project
+from tailrace.telemetry.metrics import exposition
+from tailrace.views.errors import (
+    PositionTimeoutError,
+    PositionUnknownError,
+    QueryError,
+    UnknownViewError,
+    ViewKeyError,
+    ViewsNotReadyError,
+)
+from tailrace.views.reader import Views
+
+STATIC = Path(__file__).parent / "static"
+LIVE_EVERY = 1.0
+_STATUS: dict[type[TailraceError], int] = {
+    UnknownViewError: 404,
+    UnknownNameError: 404,
+    PositionTimeoutError: 504,
+    ViewsNotReadyError: 503,
+    LogUnreachableError: 503,
+    PositionUnknownError: 400,
+    ViewKeyError: 400,
+    QueryError: 400,
+    UsageError: 400,
+    ConfigValueError: 400,
+}
+
+AtLeast = Annotated[str | None, Query(max_length=500)]
+Timeout = Annotated[str, Query(max_length=30)]
+
+
+class SqlQuestion(BaseModel):
+    """A SELECT over the project's views."""
+
+    sql: str = Field(min_length=1, max_length=100_000)
+
+
+class Json(Response):
+    """orjson's bytes, with decimals and times as text."""
+
+    media_type = "application/json"
+
+    def render(self, content: object) -> bytes:
+        return orjson.dumps(content, default=str, option=orjson.OPT_NON_STR_KEYS)
+
+
+@dataclass(slots=True)
+class Served:
+    """What the routes stand on."""
+
+    project: Project
+    bootstrap: str
+    views: Views
+    figures: Figures
+    feed: Feed | None = None
+
+
+def create_app(served: Served) -> FastAPI:
+    """The application; `served` is closed by its owner, not here."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        served.feed = Feed(served.views)
+        served.feed.start()
+        yield
+        await served.feed.stop()
+
+    app = FastAPI(
+        title="Tailrace",
+        version=__version__,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        lifespan=lifespan,
+        default_response_class=Json,
+    )
+    app.add_exception_handler(TailraceError, _answer_error)
+    app.add_exception_handler(RequestValidationError, _answer_invalid)
+    app.add_exception_handler(HTTPException, _answer_http)
+    _add_project(app, served)
+    _add_topics(app, served)
+    _add_views(app, served)
+    _add_page(app)
+    return app
+
+
+async def _answer_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, TailraceError)
+    status = next((s for kind, s in _STATUS.items() if isinstance(error, kind)), 500)
+    return Json(error.as_dict(), status_code=status)
+
+
+async def _answer_invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+    answer = UsageError("the request is not of the form this call takes", detail=found)
+    return Json(answer.as_dict(), status_code=422)
+
+
+async def _answer_http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    body = {"error": str(error.detail).lower(), "detail": "", "hint": "see /api/docs", "code": "http"}  # fmt: skip
+    return Json(body, status_code=error.status_code, headers=error.headers)
+
+
+def live_state(served: Served) -> dict[str, Any]:
+    """Everything the page shows that moves."""
+    status = status_of(served.project.settings)
+    return {
+        "at": SYSTEM.wall_ms(),
+        "project": status["project"],
+        "ready": status["ready"],
+        "parts": status["parts"],
+        "topics": served.figures.topics,
+        "groups": served.figures.groups,
+        "alarms": list(
+            alarms(status["parts"], served.figures.groups, served.project.directory)
+        ),
+    }  # fmt: skip
+
+
+def _add_project(app: FastAPI, served: Served) -> None:
+    @app.get("/api/status")
+    def status() -> Response:
+        """Every part; `ready` when all of them run."""
+        return Json(status_of(served.project.settings))
+
+    @app.get("/api/graph")
+    def graph() -> Response:
+        """The topology."""
+        return Json(project_graph.build(served.project).as_dict())
+
+    @app.get("/api/live")
+    async def live() -> Response:
+        """Status and figures once a second, as server-sent events."""
+
+        async def events() -> AsyncIterator[bytes]:
+            while True:
+                state = await run_in_threadpool(live_state, served)
+                yield b"data: " + orjson.dumps(state, default=str) + b"\n\n"
+                await asyncio.sleep(LIVE_EVERY)
+
+        return _event_stream(events())
+
+    @app.get("/api/alarms")
+    def current_alarms() -> Response:
+        """What deserves attention now."""
+        return Json(live_state(served)["alarms"])
+
+    @app.get("/metrics")
+    def metrics() -> Response:
+        """Prometheus."""
+        return Response(exposition(), media_type="text/plain; version=0.0.4")
+
+
+def _add_topics(app: FastAPI, served: Served) -> None:
+    from tailrace.console.records import latest
+
+    @app.get("/api/topics")
+    def topics() -> Response:
+        """Every topic with its figures."""
+        return Json({"topics": served.figures.topics})
+
+    @app.get("/api/topics/{name}")
+    def topic(name: str) -> Response:
+        """Settings and partitions of a topic."""
+        return Json(served.figures.topic(name))
+
+    @app.get("/api/topics/{name}/latest")
+    def newest(
+        name: str,
+        start: Annotated[str, Query(alias="from", max_length=40)] = "latest",
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> Response:
+        """Some records: the newest, the oldest, or from a time."""
+        return Json({"records": latest(served.bootstrap, name, start, limit)})
+
+    @app.get("/api/groups")
+    def groups() -> Response:
+        """Every consumer group with its lag."""
+        return Json({"groups": served.figures.groups})
+
+    @app.get("/api/groups/{name}")
+    def group(name: str) -> Response:
+        """Members and partitions of a group."""
+        return Json(served.figures.group(name))
+
+
+def _add_views(app: FastAPI, served: Served) -> None:
+    views = served.views
+
+    async def asked(
+        work: Callable[[], Any], at_least: str | None, timeout: str
+    ) -> tuple[Any, dict[str, str]]:
+        seconds = parse_duration(timeout).total_seconds()
+
+        def both() -> tuple[Any, str]:
+            if at_least:
+                views.wait(at_least, min(seconds, 300))
+            return work(), views.position
+
+        value, position = await run_in_threadpool(both)
+        return value, {"Tailrace-Position": position}
+
+    @app.get("/api/views")
+    async def listed() -> Response:
+        """The views, their keys and columns."""
+
+        def describe() -> list[dict[str, Any]]:
+            with views.snapshot() as snapshot:
+                return [
+                    {
+                        "name": name,
+                        "key": list(snapshot.view(name).info.key or ()),
+                        "columns": [list(column) for column in snapshot.view(name).info.columns],
+                        "rows": snapshot.count(name),
+                    }
+                    for name in snapshot.names
+                ]
+
+        found, headers = await asked(describe, None, "0")
+        return Json({"views": found}, headers=headers)
+
+    @app.get("/api/views/{name}")
+    async def rows(
+        name: str,
+        where: Annotated[str | None, Query(max_length=10_000)] = None,
+        limit: Annotated[int, Query(ge=1, le=100_000)] = 1000,
+        after: Annotated[str | None, Query(max_length=100_000)] = None,
+        key: Annotated[list[str] | None, Query()] = None,
+        at_least: AtLeast = None,
+        timeout: Timeout = "5s",
+    ) -> Response:
+        """Rows of a view; with `key=` (several for a composite key) the one row."""
+        if key is not None:
+            return await one(name, key, at_least, timeout)
+        page, headers = await asked(
+            lambda: views.rows(name, where=where, limit=limit, after=after), at_least, timeout
+        )
+        return Json(
+            {"rows": page.rows, "next": page.next, "position": page.position}, headers=headers
+        )
+
+    @app.get("/api/views/{name}/changes")
+    async def changes(
+        name: str,
+        last_event_id: Annotated[str | None, Header()] = None,
+        after: Annotated[int | None, Query(ge=0)] = None,
+    ) -> Response:
+        """Snapshot, then changes, resumable by Last-Event-ID (server-sent events)."""
+        start = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
+        await run_in_threadpool(views.describe, name)  # an unknown view is 404, not a stream
+        assert served.feed is not None
+        return _event_stream(served.feed.subscribe(name, start))
+
+    @app.get("/api/views/{name}/explain")
+    async def explain(name: str) -> Response:
+        """How the view is kept up to date."""
+        from tailrace.pipelines.declare import View
+
+        view: View | None = served.project.views.get(name)
+        if view is None:
+            raise UnknownNameError(f"there is no view {name!r}")
+        return Json({"text": view.sql.strip()})
+
+    @app.get("/api/views/{name}/{key}")
+    async def single(
+        name: str, key: str, at_least: AtLeast = None, timeout: Timeout = "5s"
+    ) -> Response:
+        """One row by its key."""
+        return await one(name, [key], at_least, timeout)
+
+    async def one(name: str, key: list[str], at_least: str | None, timeout: str) -> Response:
+        row, headers = await asked(lambda: views.get(name, key), at_least, timeout)
+        if row is None:
+            missing = UnknownNameError(f"view {name!r} has no row {', '.join(key)!r}")
+            return Json(missing.as_dict(), status_code=404, headers=headers)
+        return Json({"row": row}, headers=headers)
+
+    @app.post("/api/sql")
+    async def sql(
+        question: SqlQuestion, at_least: AtLeast = None, timeout: Timeout = "5s"
+    ) -> Response:
+        """One SELECT over the views, all at one tick."""
+        page, headers = await asked(
+            lambda: views.sql(question.sql, limit=100_000), at_least, timeout
+        )
+        return Json(
+            {"rows": page.rows, "next": page.next, "position": page.position}, headers=headers
+        )
+
+
+def _add_page(app: FastAPI) -> None:
+    @app.get("/", include_in_schema=False)
+    def page() -> Response:
+        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+
+    @app.get("/api/docs", include_in_schema=False)
+    def docs() -> Response:
+        """The API in words, without scripts from other hosts."""
+        lines = ["Tailrace API (OpenAPI: /api/openapi.json)", ""]
+        for path, methods in sorted(app.openapi()["paths"].items()):
+            for method, about in methods.items():
+                lines.append(f"{method.upper():<5} {path:<36} {about.get('description', '')}")
+        return Response("\n".join(lines) + "\n", media_type="text/plain; charset=utf-8")
+
+    app.mount("/assets", StaticFiles(directory=STATIC / "assets"), name="assets")
+
+
+def _event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)

@@ -1,0 +1,93 @@
+"""Records of a topic for people and subscribers: a page of them, or a stream."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tailrace.client.ranges import KafkaRanges, Range
+from tailrace.clock import SYSTEM, Clock
+from tailrace.config import parse_duration
+from tailrace.console.errors import UnknownNameError
+from tailrace.errors import UsageError
+
+PAGE = 100
+LONGEST_VALUE = 100_000
+
+
+def latest(bootstrap: str, topic: str, start: str, limit: int = PAGE) -> list[dict[str, Any]]:
+    """Up to `limit` records: the newest ("latest"), the oldest, or from a time ("-5m")."""
+    reader = KafkaRanges(bootstrap)
+    try:
+        bounds = reader.bounds(topic)
+        if not bounds:
+            raise UnknownNameError(f"there is no topic {topic!r}")
+        starts = _starts(bootstrap, topic, start, bounds, limit)
+        ranges = [
+            Range(topic, partition, first, min(bounds[partition][1], first + limit))
+            for partition, first in starts.items()
+            if first < bounds[partition][1]
+        ]
+        found = [record for chunk in reader.read(ranges) for record in as_records(chunk)]
+    finally:
+        reader.close()
+    found.sort(key=lambda record: (record["timestamp"], record["partition"], record["offset"]))
+    return found[-limit:][::-1] if start == "latest" else found[:limit]
+
+
+def _starts(
+    bootstrap: str, topic: str, start: str, bounds: Any, limit: int, clock: Clock = SYSTEM
+) -> dict[int, int]:
+    if start == "earliest":
+        return {partition: first for partition, (first, _) in bounds.items()}
+    if start == "latest":
+        return {partition: max(first, end - limit) for partition, (first, end) in bounds.items()}
+    if not re.fullmatch(r"-\s*\d+\s*\w+|\d+", start):
+        raise UsageError(f"{start!r} is no start", hint="earliest, latest, -5m, or milliseconds")
+    if start.startswith("-"):
+        at = clock.wall_ms() - round(parse_duration(start[1:]).total_seconds() * 1000)
+    else:
+        at = int(start)
+    from confluent_kafka import Consumer, TopicPartition
+
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "log_level": 0})
+    try:
+        asked = [TopicPartition(topic, partition, at) for partition in bounds]
+        found = consumer.offsets_for_times(asked, timeout=5)
+    finally:
+        consumer.close()
+    return {
+        place.partition: place.offset if place.offset >= 0 else bounds[place.partition][1]
+        for place in found
+    }
+
+
+def as_records(chunk: Any) -> Iterator[dict[str, Any]]:
+    """The records of a chunk, in a form that JSON can hold."""
+    for index, offset in enumerate(chunk.offsets):
+        headers = chunk.headers[index] if chunk.headers else ()
+        yield {
+            "partition": chunk.partition,
+            "offset": offset,
+            "timestamp": chunk.timestamps[index],
+            "key": text(chunk.keys[index]),
+            "value": text(chunk.values[index]),
+            "headers": {name: text(value) for name, value in headers or ()},
+        }
+
+
+def text(data: bytes | None) -> str | None:
+    """Bytes as text where they are UTF-8, else as `base64:…`; long values are cut."""
+    if data is None:
+        return None
+    cut = data[:LONGEST_VALUE]
+    try:
+        shown = cut.decode()
+    except UnicodeDecodeError as error:
+        if len(cut) < len(data) and error.start > len(cut) - 4:
+            shown = cut[: error.start].decode()
+        else:
+            shown = "base64:" + base64.b64encode(cut).decode()
+    return shown if len(cut) == len(data) else f"{shown}… ({len(data):,} bytes)"

@@ -1,0 +1,76 @@
+"""The console as a process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+
+import uvicorn
+
+from tailrace.config import parse_address
+from tailrace.console.app import Served, create_app
+from tailrace.console.figures import Figures
+from tailrace.console.security import Guard, need_token
+from tailrace.errors import PortInUseError
+from tailrace.project.load import Project
+from tailrace.telemetry.part import Part
+from tailrace.views.reader import Views
+
+log = logging.getLogger(__name__)
+
+
+def run(project: Project, part: Part) -> None:
+    """Serve the page and the API until `part.stopping` is set."""
+    host, port = parse_address(project.settings.console.listen)
+    token = project.settings.console.token
+    need_token(host, token)
+    listening = _listen(host, port)
+    figures = Figures(part.bootstrap)
+    views = Views(part.directory / "views")
+    served = Served(project, part.bootstrap, views, figures)
+    app = Guard(create_app(served), host=host, token=token)
+    configuration = uvicorn.Config(
+        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2
+    )
+    server = uvicorn.Server(configuration)
+    shown = f"[{host}]" if ":" in host else host
+    address = f"http://{shown}:{listening.getsockname()[1]}"
+    try:
+        asyncio.run(_serve(server, listening, part, address))
+    finally:
+        figures.close()
+        views.close()
+        listening.close()
+
+
+async def _serve(
+    server: uvicorn.Server, listening: socket.socket, part: Part, address: str
+) -> None:
+    async def watch() -> None:
+        while not part.stopping.is_set():
+            part.report("running" if server.started else "starting", address=address)
+            await asyncio.sleep(0.2 if not server.started else 1.0)
+        server.should_exit = True
+
+    watching = asyncio.create_task(watch())
+    # The supervisor owns the signals; uvicorn would take them over.
+    await server._serve([listening])
+    watching.cancel()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(family)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise PortInUseError(
+            f"cannot listen on {host}:{port}",
+            detail=error.strerror or str(error),
+            hint="choose another: console.listen in tailrace.toml, or --console HOST:PORT",
+        ) from error
+    made.listen(1024)
+    return made
