@@ -92,7 +92,7 @@ def start(
         **_local_settings(master, directory, logging),
         **dict(conf or {}),
     }
-    builder = SparkSession.builder.appName(name).master(master)  # type: ignore[attr-defined]
+    builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:

@@ -1,0 +1,179 @@
+"""From records of the log to Arrow rows, and from a view's changes to records.
+
+The value of a change topic is Debezium's envelope: `before`, `after`, `op`. A table's
+rows come from `after` alone and its record key; weights are `keyed`'s business, because
+`before` need not match what a reader holds. What cannot be read is given back with the
+reason, never skipped in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.pipelines.incremental.graph import DELETED, KEY, SHARD, WEIGHT, TableInput, ViewPlan
+from tailrace.pipelines.reader import Records
+from tailrace.records.rows import python_rows, read_objects
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRecord:
+    """A record that could not be read, and why."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """Rows in the order of the log, as `TableInput` says they arrive, and dead records."""
+
+    rows: pa.Table
+    dead: list[DeadRecord]
+
+
+def decode(table: TableInput, records: Records, shards: int, *, envelope: bool = True) -> Decoded:
+    """Turn records of a topic into the rows its operators take.
+
+    `envelope` False: the value is the row itself, and every record is a fact.
+    """
+    match table.kind:
+        case "bag":
+            return _decode_bag(table, records, shards)
+        case "stream":
+            return _decode_stream(table, records, shards, envelope)
+        case _:
+            return _decode_table(table, records, shards)
+
+
+def _decode_table(table: TableInput, records: Records, shards: int) -> Decoded:
+    kind = pa.struct(list(table.schema))
+    parsed, where, dead = _parse(records, pa.schema([("after", kind)]))
+    keyless = [i for i, key in enumerate(records.keys) if key is None]
+    if keyless:
+        dead += [_dead(records, i, "a record of a keyed table has no key") for i in keyless]
+        lost = set(keyless)
+        where = [(i, row) for i, row in where if i not in lost]
+    after = parsed["after"].combine_chunks().take(pa.array([r for _, r in where], pa.int64()))
+    columns = after.flatten()
+    key = pa.array([records.keys[i] for i, _ in where], pa.binary())
+    rows = pa.table(
+        [*columns, key, pc.is_null(after), _shard(records, shards, len(where))],
+        schema=_with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32())),
+    )
+    return Decoded(rows, dead)
+
+
+def _decode_bag(table: TableInput, records: Records, shards: int) -> Decoded:
+    kind = pa.struct(list(table.schema))
+    schema = pa.schema([("op", pa.string()), ("before", kind), ("after", kind)])
+    parsed, where, dead = _parse(records, schema)
+    both = pa.concat_arrays([parsed["before"].combine_chunks(), parsed["after"].combine_chunks()])
+    ops, count = parsed["op"].to_pylist(), parsed.num_rows
+    taken: list[int | None] = []
+    weights: list[int] = []
+    deleted: list[bool] = []
+    for _, row in where:
+        if row is None:
+            continue  # a tombstone says nothing about a table without key
+        if ops[row] == "t":
+            taken, weights, deleted = [*taken, None], [*weights, 0], [*deleted, True]
+        if ops[row] in ("u", "d"):
+            taken.append(row)
+            weights.append(-1)
+            deleted.append(False)
+        if ops[row] in ("u", "c", "r"):
+            taken.append(count + row)
+            weights.append(1)
+            deleted.append(False)
+    rows = pa.table(
+        [
+            *both.take(pa.array(taken, pa.int64())).flatten(),
+            pa.array(weights, pa.int64()),
+            pa.array(deleted, pa.bool_()),
+            _shard(records, shards, len(taken)),
+        ],
+        schema=_with(
+            table.schema, (WEIGHT, pa.int64()), (DELETED, pa.bool_()), (SHARD, pa.int32())
+        ),
+    )
+    return Decoded(rows, dead)
+
+
+def _decode_stream(table: TableInput, records: Records, shards: int, envelope: bool) -> Decoded:
+    kind = pa.struct(list(table.schema))
+    schema = _with(table.schema, (SHARD, pa.int32()))
+    if envelope:
+        parsed, where, dead = _parse(records, pa.schema([("op", pa.string()), ("after", kind)]))
+        ops = parsed["op"].to_pylist()
+        facts = [row for _, row in where if row is not None and ops[row] == "c"]
+        columns = parsed["after"].combine_chunks().take(pa.array(facts, pa.int64())).flatten()
+    else:
+        parsed, where, dead = _parse(records, table.schema)
+        facts = [row for _, row in where if row is not None]
+        columns = [c.combine_chunks() for c in parsed.take(pa.array(facts, pa.int64())).columns]
+    rows = pa.table([*columns, _shard(records, shards, len(facts))], schema=schema)
+    return Decoded(rows, dead)
+
+
+def _parse(
+    records: Records, schema: pa.Schema
+) -> tuple[pa.Table, list[tuple[int, int | None]], list[DeadRecord]]:
+    """Parsed values; for each readable record its parsed row (None for a tombstone)."""
+    live = [i for i, value in enumerate(records.values) if value is not None]
+    parsed, refused = read_objects([records.values[i] for i in live], schema)  # type: ignore[misc]
+    reasons = {live[r.index]: r.reason for r in refused}
+    dead = [_dead(records, index, reason) for index, reason in reasons.items()]
+    where: list[tuple[int, int | None]] = []
+    row = 0
+    for index, value in enumerate(records.values):
+        if value is None:
+            where.append((index, None))
+        elif index not in reasons:
+            where.append((index, row))
+            row += 1
+    return parsed, where, dead
+
+
+def _dead(records: Records, index: int, reason: str) -> DeadRecord:
+    return DeadRecord(
+        records.topic,
+        records.partition,
+        records.offsets[index],
+        reason,
+        records.keys[index],
+        records.values[index],
+    )
+
+
+def _shard(records: Records, shards: int, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(records.partition % shards, pa.int32()), count)
+
+
+def _with(schema: pa.Schema, *fields: tuple[str, pa.DataType]) -> pa.Schema:
+    return pa.schema([*schema, *(pa.field(name, kind) for name, kind in fields)])
+
+
+def encode_changes(view: ViewPlan, changes: pa.Table) -> tuple[list[bytes], list[bytes | None]]:
+    """Keys and values of a view's changelog records: `{"row": …}`, or None for a row gone."""
+    names = [name for name, _ in view.columns]
+    rows = python_rows(changes.select(names))
+    deleted: Sequence[bool] = changes[DELETED].to_pylist()
+    if view.bag:
+        key_names = names[:-1]  # the last column is the count
+    else:
+        key_names = list(view.key)
+    keys = [orjson.dumps({name: row[name] for name in key_names}) for row in rows]
+    values = [
+        None if gone else orjson.dumps({"row": row})
+        for row, gone in zip(rows, deleted, strict=True)
+    ]
+    return keys, values

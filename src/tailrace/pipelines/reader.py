@@ -1,0 +1,219 @@
+"""Reading exact ranges of the log, committed records only.
+
+A range is finished when the position reaches its end, never by counting: transaction
+markers, aborted and compacted records leave gaps. Records that retention removed before
+they were read are an error (`DataLostError`), never fewer rows.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.errors import DataLostError, PipelineError
+
+BATCH_RECORDS = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Offsets `start` up to, not including, `end` of one partition."""
+
+    topic: str
+    partition: int
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class Records:
+    """Records of one partition, in order, column by column."""
+
+    topic: str
+    partition: int
+    offsets: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+    timestamps: list[int] = field(default_factory=list)
+    headers: list[Sequence[tuple[str, bytes | None]] | None] = field(default_factory=list)
+
+
+class LogReader:
+    """Reads ranges through librdkafka; joins no group. Owns a connection: close it."""
+
+    def __init__(self, bootstrap: str, *, clock: Clock = SYSTEM) -> None:
+        from confluent_kafka import Consumer
+
+        self._clock = clock
+        self._consumer: Any = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": "tailrace-reader",  # librdkafka wants one; it is never joined
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "queued.min.messages": 200_000,
+                "fetch.wait.max.ms": 50,
+                "fetch.error.backoff.ms": 5,
+                "fetch.queue.backoff.ms": 2,
+                "topic.metadata.refresh.fast.interval.ms": 20,
+                "reconnect.backoff.ms": 20,
+                "reconnect.backoff.max.ms": 1000,
+                "allow.auto.create.topics": False,
+                "log_level": 0,
+            }
+        )
+
+    def __enter__(self) -> LogReader:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def partitions(self, topic: str) -> list[int]:
+        """The partitions of a topic; none if it does not exist."""
+        found = self._consumer.list_topics(topic, timeout=10).topics.get(topic)
+        return [] if found is None or found.error is not None else sorted(found.partitions)
+
+    def topics(self) -> dict[str, list[int]]:
+        """Every topic and its partitions."""
+        listing = self._consumer.list_topics(timeout=10).topics
+        return {name: sorted(topic.partitions) for name, topic in listing.items()}
+
+    def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
+        """First offset and stable end of every partition; empty for an unknown topic."""
+        from confluent_kafka import TopicPartition
+
+        return {
+            partition: self._consumer.get_watermark_offsets(
+                TopicPartition(topic, partition), timeout=10
+            )
+            for partition in self.partitions(topic)
+        }
+
+    def offsets_at(self, topic: str, wall_ms: int) -> dict[int, int]:
+        """The first offset at or after a time, per partition; the end where there is none."""
+        from confluent_kafka import TopicPartition
+
+        asked = [TopicPartition(topic, p, wall_ms) for p in self.partitions(topic)]
+        found = {t.partition: t.offset for t in self._consumer.offsets_for_times(asked, timeout=10)}
+        ends = self.bounds(topic)
+        return {p: offset if offset >= 0 else ends[p][1] for p, offset in found.items()}
+
+    def read(self, ranges: Iterable[Range], *, timeout: float = 60.0) -> Iterator[Records]:
+        """All committed records of the ranges, in pieces; order is kept per partition.
+
+        A range may end where nothing is committed yet: it is waited for, `timeout`
+        seconds without any progress at most.
+        """
+        from confluent_kafka import KafkaError, TopicPartition
+
+        waiting = {(r.topic, r.partition): r for r in ranges if r.end > r.start}
+        if not waiting:
+            return
+        self._consumer.assign(
+            [TopicPartition(r.topic, r.partition, r.start) for r in waiting.values()]
+        )
+        progress_at = self._clock.monotonic()
+        try:
+            while waiting:
+                messages = self._consumer.consume(BATCH_RECORDS, timeout=0.02)
+                if messages:
+                    progress_at = self._clock.monotonic()
+                elif self._clock.monotonic() - progress_at > timeout:
+                    raise _stuck(waiting.values(), timeout)
+                pieces: dict[tuple[str, int], Records] = {}
+                for message in messages:
+                    where = (message.topic(), message.partition())
+                    wanted = waiting.get(where)
+                    if wanted is None:
+                        continue
+                    error = message.error()
+                    if error is not None:
+                        code = error.code()
+                        if code == KafkaError._PARTITION_EOF:
+                            if message.offset() >= wanted.end:
+                                del waiting[where]
+                        elif code in (
+                            KafkaError._AUTO_OFFSET_RESET,
+                            KafkaError.OFFSET_OUT_OF_RANGE,
+                            KafkaError.UNKNOWN_TOPIC_OR_PART,
+                            KafkaError._UNKNOWN_TOPIC,
+                            KafkaError._UNKNOWN_PARTITION,
+                        ):
+                            raise _lost(wanted, error.str())
+                        continue
+                    offset = message.offset()
+                    if offset >= wanted.end:
+                        del waiting[where]
+                        continue
+                    piece = pieces.get(where)
+                    if piece is None:
+                        piece = pieces[where] = Records(*where)
+                    piece.offsets.append(offset)
+                    piece.keys.append(message.key())
+                    piece.values.append(message.value())
+                    piece.timestamps.append(message.timestamp()[1])
+                    piece.headers.append(message.headers())
+                    if offset + 1 >= wanted.end:
+                        del waiting[where]
+                yield from pieces.values()
+        finally:
+            self._consumer.unassign()
+
+
+def _lost(wanted: Range, reason: str) -> DataLostError:
+    return DataLostError(
+        f"records of {wanted.topic}/{wanted.partition} from offset {wanted.start} are gone",
+        detail=reason,
+        hint="rebuild what reads it, or `tailrace pipeline reset NAME` to where the topic begins",
+    )
+
+
+def _stuck(waiting: Iterable[Range], seconds: float) -> PipelineError:
+    places = ", ".join(f"{r.topic}/{r.partition} up to {r.end}" for r in waiting)
+    return PipelineError(
+        f"the log gave no records for {seconds:g} s",
+        detail=f"still waiting for {places}",
+        hint="is a transaction left open, or the broker overloaded? `tailrace topic describe`",
+    )
+
+
+# A Python worker serves many tasks: keep its connection. Only speed depends on it.
+_kept: dict[tuple[int, str], LogReader] = {}
+
+
+def kept_reader(bootstrap: str) -> LogReader:
+    """This process's reader for an address, opened once."""
+    where = (os.getpid(), bootstrap)
+    if where not in _kept:
+        _kept[where] = LogReader(bootstrap)
+    return _kept[where]
+
+
+@atexit.register
+def _close_kept() -> None:
+    for (pid, _), reader in _kept.items():
+        if pid == os.getpid():
+            reader.close()
+    _kept.clear()
+
+
+def read_all(
+    reader: LogReader, topic: str, starts: Mapping[int, int] | None = None
+) -> Iterator[Records]:
+    """A whole topic up to its stable end, from `starts` where given."""
+    starts = starts or {}
+    return reader.read(
+        Range(topic, partition, max(first, starts.get(partition, first)), end)
+        for partition, (first, end) in reader.bounds(topic).items()
+    )

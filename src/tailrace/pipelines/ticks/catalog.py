@@ -1,0 +1,100 @@
+"""What the log says about its tables: the newest version of each in `<source>.schemas`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import orjson
+import pyarrow as pa
+
+from tailrace.pipelines.declare import Topic
+from tailrace.pipelines.errors import UnknownTableError
+from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.types import STRING, parse_type
+from tailrace.pipelines.reader import LogReader, read_all
+
+SCHEMAS = ".schemas"
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """Tables by change topic, and the version of each that was read."""
+
+    tables: dict[str, TableInput]
+    versions: dict[str, int]
+
+    @property
+    def sources(self) -> set[str]:
+        """The sources that have described at least one table."""
+        return {topic.split(".", 1)[0] for topic in self.tables}
+
+
+def read_catalog(reader: LogReader, sources: Iterable[str] | None = None) -> Catalog:
+    """The tables of `sources`, or of every source the log knows."""
+    if sources is None:
+        sources = [name[: -len(SCHEMAS)] for name in reader.topics() if name.endswith(SCHEMAS)]
+    tables: dict[str, TableInput] = {}
+    versions: dict[str, int] = {}
+    for source in sorted(sources):
+        for records in read_all(reader, f"{source}{SCHEMAS}"):
+            for value in records.values:
+                if value is None:
+                    continue
+                document = orjson.loads(value)
+                topic, version = document["topic"], int(document["version"])
+                if version >= versions.get(topic, 0):
+                    versions[topic] = version
+                    tables[topic] = _table(document)
+    return Catalog(tables, versions)
+
+
+def _table(document: dict[str, object]) -> TableInput:
+    columns, key = document["columns"], document["key"]
+    assert isinstance(columns, list)
+    assert isinstance(key, list)
+    source, topic = str(document["source"]), str(document["topic"])
+    schema = pa.schema([(c["name"], column_type(c.get("spark"))) for c in columns])
+    return TableInput(
+        name=topic.removeprefix(f"{source}."),
+        topic=topic,
+        schema=schema,
+        key=tuple(str(name) for name in key),
+        kind="table" if key else "bag",
+    )
+
+
+def column_type(words: str | None) -> pa.DataType:
+    """The Arrow type of a column; what Spark has no type for is text, as in the JSON."""
+    try:
+        return parse_type(words or "STRING")
+    except ValueError:
+        return STRING
+
+
+def topic_table(topic: Topic) -> TableInput:
+    """A declared topic as an input of views: a stream of facts."""
+    if topic.schema is None:
+        raise UnknownTableError(
+            f'topic "{topic.name}" has no schema',
+            detail="a view must know the columns of what it reads",
+            hint=f'tr.topic("{topic.name}", schema="user STRING, at TIMESTAMP")',
+        )
+    fields = []
+    for part in _split(topic.schema):
+        name, _, kind = part.strip().partition(" ")
+        fields.append((name.strip("`"), parse_type(kind.strip())))
+    return TableInput(topic.name, topic.name, pa.schema(fields), kind="stream")
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, start = [], 0, 0
+    for position, letter in enumerate(text):
+        if letter in "<(":
+            depth += 1
+        elif letter in ">)":
+            depth -= 1
+        elif letter == "," and depth == 0:
+            parts.append(text[start:position])
+            start = position + 1
+    return [*parts, text[start:]]

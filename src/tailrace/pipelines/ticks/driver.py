@@ -1,0 +1,280 @@
+"""The driver of a project's ticks: plan, run, commit, one after the other.
+
+It keeps one transactional writer for its whole life (`tailrace.<project>.ticks`).
+Starting, it first takes the transactional id, which fences an older driver and ends what
+that left open, and only then reads the last tick row. A tick's changelog records and its
+row are one log transaction: the commit moves input, state and output together, and
+whatever is not named in a committed row never happened. So a driver that dies at any
+point leaves the last complete tick, and an attempt need not repeat its predecessor.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import orjson
+
+from tailrace.client.admin import Admin
+from tailrace.client.errors import ProducerFencedError
+from tailrace.client.writer import TransactionalWriter
+from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.decode import DeadRecord
+from tailrace.pipelines.errors import ShardsChangedError, TickFencedError
+from tailrace.pipelines.incremental.graph import Graph, TickContext
+from tailrace.pipelines.reader import LogReader, Range
+from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.sweep import sweep
+from tailrace.pipelines.ticks.job import Outcome, Work
+from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
+from tailrace.pipelines.ticks.row import Tick, parse
+from tailrace.records.tick import TICKS_TOPIC, ViewInfo
+from tailrace.telemetry.metrics import counter, histogram
+
+log = logging.getLogger(__name__)
+
+SWEEP_EVERY_SECONDS = 600.0
+UNNAMED_FILES_LIVE_SECONDS = 3600.0
+TICKS_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
+CHANGELOG_CONFIG = {
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": "604800000",
+    "delete.retention.ms": "604800000",
+}
+
+Runner = Callable[[Work], Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class TickSettings:
+    """How a project's ticks run."""
+
+    project: str
+    bootstrap: str
+    state: str
+    cache: str
+    shards: int = 4
+    limit: int = 200_000
+    changelog_partitions: int = 2
+    topics: Mapping[str, Mapping[str, str]] | None = None
+
+
+class TickDriver:
+    """Runs ticks of one graph. `run` does the work of a tick: on Spark, or in process."""
+
+    def __init__(
+        self, graph: Graph, settings: TickSettings, run: Runner, *,
+        plain: frozenset[str] = frozenset(), clock: Clock = SYSTEM,
+    ) -> None:  # fmt: skip
+        self._graph = graph
+        self._settings = settings
+        self._run = run
+        self._plain = plain
+        self._clock = clock
+        self._reader = LogReader(settings.bootstrap, clock=clock)
+        self._writer = TransactionalWriter(settings.bootstrap, f"tailrace.{settings.project}.ticks")
+        self._cuts: CutFollower | None = None
+        self._planner = _planner(graph, plain)
+        self._swept_at = clock.monotonic()
+        self.last = Tick(settings.project)
+        self.dead = 0  # records that could not be read, since the start
+        self.lag = 0  # records of known cuts that the last tick left
+        self.worked_seconds = 0.0
+        self.freshness_ms = 0
+        self._ticks = counter("tailrace_ticks_total", "Committed ticks", ["project"])
+        self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
+        self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
+
+    def start(self) -> Tick:
+        """Fence older drivers, then read the last row; the tick to go on from."""
+        settings = self._settings
+        with Admin(settings.bootstrap) as admin:
+            admin.ensure_topic(TICKS_TOPIC, 1, TICKS_CONFIG)
+            for view in self._graph.views.values():
+                admin.ensure_topic(
+                    view.name, settings.changelog_partitions, self._topic_config(view.name)
+                )
+        self._writer.init()
+        row = last_row(self._reader, settings.project)
+        if row is None:
+            row = Tick(settings.project, shards=settings.shards)
+        elif row.shards != settings.shards:
+            raise ShardsChangedError(
+                f"the project keeps its state in {row.shards} shards, not {settings.shards}",
+                hint=f"set spark.shards = {row.shards}, or rebuild the views",
+            )
+        ends = {topic: dict(by) for topic, by in row.ends.items()}
+        for view in self._graph.views.values():
+            if view.name not in ends:
+                bounds = self._reader.bounds(view.name)
+                ends[view.name] = {partition: end for partition, (_, end) in bounds.items()}
+        self.last = replace(row, ends=ends)
+        self._follow()
+        return self.last
+
+    def step(self, timeout: float) -> Tick | None:
+        """Wait up to `timeout` seconds for something new and run one tick; None if there
+        was nothing."""
+        assert self._cuts is not None
+        plan = self._plan(0.0)
+        if plan is None:
+            plan = self._plan(timeout)
+        if plan is None:
+            self._sweep()
+            return None
+        began = self._clock.monotonic()
+        number = self.last.number + 1
+        outcome = self._work(plan, number)
+        tick = self._commit(plan, number, outcome)
+        self.last = tick
+        self.dead += len(outcome.dead)
+        self.lag = self._planner.lag(tick)
+        self.worked_seconds = self._clock.monotonic() - began
+        if plan.committed_ms is not None:
+            self.freshness_ms = max(0, self._clock.wall_ms() - plan.committed_ms)
+        self._seconds.labels(self._settings.project).observe(self.worked_seconds)
+        self._ticks.labels(self._settings.project).inc()
+        self._sweep()
+        return tick
+
+    def close(self) -> None:
+        if self._cuts is not None:
+            self._cuts.close()
+        self._reader.close()
+        self._writer.close()
+
+    def _plan(self, timeout: float) -> Plan | None:
+        assert self._cuts is not None
+        self._planner.add(self._cuts.poll(timeout))
+        return self._planner.plan(self.last, self._reader, self._settings.limit)
+
+    def _work(self, plan: Plan, number: int) -> Outcome:
+        wakes = any(node.operator.wakes for node in self._graph.nodes)
+        if not plan.ranges and not wakes:
+            return Outcome()  # only positions moved: no view can change
+        settings = self._settings
+        return self._run(
+            Work(
+                settings.bootstrap,
+                self._graph,
+                plan.ranges,
+                TickContext(number, self._clock.wall_ms(), dict(self.last.watermarks)),
+                self.last.state,
+                settings.shards,
+                settings.state,
+                settings.cache,
+                self._plain,
+            )
+        )
+
+    def _commit(self, plan: Plan, number: int, outcome: Outcome) -> Tick:
+        project = self._settings.project
+        writer = self._writer
+        headers = (
+            ("tailrace.tick", str(number).encode()),
+            ("tailrace.position", f"tick:{project}:{number}".encode()),
+        )
+        try:
+            ends = {topic: dict(by) for topic, by in self.last.ends.items()}
+            for view, (keys, values) in outcome.changes.items():
+                writer.send_columns(view, None, keys, values, headers=[headers] * len(keys))
+                self._changes.labels(project).inc(len(keys))
+            for record in outcome.dead:
+                writer.send(f"{project}.dead", None, record.key, dead_letter(record), headers)
+            for (topic, partition), end in writer.flush().items():
+                if topic in ends:
+                    ends[topic][partition] = end
+            tick = Tick(
+                project=project,
+                number=number,
+                cut=plan.positions,
+                inputs=plan.inputs,
+                positions=plan.positions,
+                watermarks=self.last.watermarks,
+                state={**self.last.state, **outcome.files},
+                ends={view.name: ends[view.name] for view in self._graph.views.values()},
+                views={
+                    view.name: ViewInfo(view.name, view.name, 1, tuple(view.key), view.columns)
+                    for view in self._graph.views.values()
+                },
+                operators=tuple(sorted(node.id for node in self._graph.nodes)),
+                fingerprint=self._graph.fingerprint,
+                shards=self._settings.shards,
+                ts_ms=self._clock.wall_ms(),
+            )
+            # The row goes last, after everything it vouches for is acknowledged.
+            writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)
+            writer.commit()
+        except ProducerFencedError as fenced:
+            raise TickFencedError(
+                f'another driver of project "{project}" has taken over',
+                detail=f"tick {number} was not committed by this one",
+                hint="run one `tailrace up` per project",
+            ) from fenced
+        return tick
+
+    def _follow(self) -> None:
+        if self._cuts is not None:
+            self._cuts.close()
+        starts = {
+            source: self.last.inputs.get(f"{source}.transactions", {}).get(0, 0)
+            for source in self._planner.topics
+        }
+        self._cuts = CutFollower(self._settings.bootstrap, starts, clock=self._clock)
+
+    def _topic_config(self, name: str) -> dict[str, str]:
+        wished = dict((self._settings.topics or {}).get(name, {}))
+        wished.pop("partitions", None)
+        return {**CHANGELOG_CONFIG, **wished}
+
+    def _sweep(self) -> None:
+        if self._clock.monotonic() - self._swept_at < SWEEP_EVERY_SECONDS:
+            return
+        self._swept_at = self._clock.monotonic()
+        limit = self._clock.wall_ms() / 1000 - UNNAMED_FILES_LIVE_SECONDS
+        removed = sweep(open_files(self._settings.state), self.last.state, older_than=limit)
+        if removed:
+            log.info("state files swept", extra={"removed": removed})
+
+
+def last_row(reader: LogReader, key: str) -> Tick | None:
+    """The last committed tick row under `key`, searched from the end backwards."""
+    bounds = reader.bounds(TICKS_TOPIC).get(0)
+    if bounds is None:
+        return None
+    first, end = bounds
+    length = 64
+    while True:
+        start = max(first, end - length)
+        found: bytes | None = None
+        for records in reader.read([Range(TICKS_TOPIC, 0, start, end)]):
+            for name, value in zip(records.keys, records.values, strict=True):
+                if name == key.encode() and value is not None:
+                    found = value
+        if found is not None:
+            return parse(found)
+        if start == first:
+            return None
+        length *= 8
+
+
+def dead_letter(record: DeadRecord) -> bytes:
+    """A dead record as the value of its dead-letter topic."""
+    return orjson.dumps(
+        {
+            "reason": record.reason,
+            "position": f"log:{record.topic}/{record.partition}:{record.offset}",
+            "key": None if record.key is None else base64.b64encode(record.key).decode(),
+            "value": None if record.value is None else base64.b64encode(record.value).decode(),
+        }
+    )
+
+
+def _planner(graph: Graph, plain: frozenset[str]) -> Planner:
+    by_source: dict[str, set[str]] = {}
+    for topic in graph.tables:
+        if topic not in plain:
+            by_source.setdefault(topic.split(".", 1)[0], set()).add(topic)
+    return Planner({source: frozenset(topics) for source, topics in by_source.items()}, plain)

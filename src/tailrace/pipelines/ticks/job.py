@@ -1,0 +1,176 @@
+"""The work of one tick inside Spark, and how its answer comes back.
+
+A small tick is one task: read the ranges, decode them, run the whole chain over all
+shards' states, write the deltas, hand the changelog records back. The answer is rows of
+(view, key, value); a row without a view carries the outcome of the task itself. Errors of
+ours travel as such a row too, so that they reach the user whole and Spark does not retry
+what cannot succeed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tailrace.errors import TailraceError
+from tailrace.pipelines.decode import DeadRecord, decode, encode_changes
+from tailrace.pipelines.incremental.execute import run_tick
+from tailrace.pipelines.incremental.graph import Graph, TickContext
+from tailrace.pipelines.reader import Range, kept_reader
+from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.shard import Attempt
+from tailrace.pipelines.state.store import Version
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ANSWER = pa.schema([("view", pa.string()), ("key", pa.binary()), ("value", pa.binary())])
+ANSWER_DDL = "view STRING, key BINARY, value BINARY"
+_ROWS_A_BATCH = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Everything a task must know; nothing comes from Spark's own context."""
+
+    bootstrap: str
+    graph: Graph
+    ranges: tuple[Range, ...]
+    context: TickContext
+    versions: Mapping[int, Version]
+    shards: int
+    state: str  # where state files rest
+    cache: str  # a directory on the host of the task
+    plain: frozenset[str] = frozenset()  # topics whose values are rows, not envelopes
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutcome:
+    """What a task has done beside its rows."""
+
+    files: Mapping[int, Version]
+    records: int
+    dead: tuple[DeadRecord, ...]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a tick's job has done: changelog records by view, and the new state files."""
+
+    changes: dict[str, tuple[list[bytes], list[bytes | None]]] = field(default_factory=dict)
+    files: dict[int, Version] = field(default_factory=dict)
+    records: int = 0
+    dead: list[DeadRecord] = field(default_factory=list)
+
+
+def read_inputs(work: Work) -> tuple[dict[str, pa.Table], int, list[DeadRecord]]:
+    """The rows of the tick's ranges by topic, in the order of each partition."""
+    pieces: dict[str, list[pa.Table]] = {}
+    dead: list[DeadRecord] = []
+    count = 0
+    for records in kept_reader(work.bootstrap).read(work.ranges):
+        count += len(records.offsets)
+        table = work.graph.tables[records.topic]
+        decoded = decode(table, records, work.shards, envelope=records.topic not in work.plain)
+        pieces.setdefault(records.topic, []).append(decoded.rows)
+        dead += decoded.dead
+    return {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}, count, dead
+
+
+def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
+    """The whole tick in this process; yields the answer."""
+    inputs, count, dead = read_inputs(work)
+    with Attempt.begin(open_files(work.state), Path(work.cache), work.versions) as attempt:
+        if work.dropped:
+            for shard in range(work.shards):
+                attempt.shard(shard)
+        results = run_tick(work.graph, inputs, attempt, work.context, shards=work.shards)
+        digest = hashlib.blake2b(digest_size=10)
+        answers: list[pa.RecordBatch] = []
+        for name in sorted(results):
+            keys, values = encode_changes(work.graph.views[name], results[name])
+            for key, value in zip(keys, values, strict=True):
+                digest.update(key)
+                digest.update(value or b"\0")
+            answers += _answer(name, keys, values)
+        files = attempt.finish(work.context.number, output=digest.hexdigest(), dropped=work.dropped)
+    yield from answers
+    yield _control(TaskOutcome(files, count, tuple(dead)))
+
+
+def guarded(work: Work) -> Iterator[pa.RecordBatch]:
+    """`run_whole`, with our own errors as part of the answer."""
+    try:
+        yield from run_whole(work)
+    except TailraceError as problem:
+        yield _control(problem)
+
+
+def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
+    """One task on Spark for the whole tick."""
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield from guarded(work)
+
+    frame = spark.range(0, 1, 1, 1).mapInArrow(task, ANSWER_DDL)
+    return gather(frame.toArrow())
+
+
+def gather(answer: pa.Table) -> Outcome:
+    """The outcome of a job from its answer; raises the error a task came back with."""
+    outcome = Outcome()
+    for batch in answer.to_batches():
+        views = batch.column(0)
+        if not len(views):
+            continue
+        if views[0].as_py() is None:
+            for blob in batch.column(2):
+                _take_control(outcome, pickle.loads(blob.as_py()))
+            continue
+        for name in views.unique().to_pylist():
+            rows = (
+                batch if len(views.unique()) == 1 else batch.filter(pa.compute.equal(views, name))
+            )
+            keys, values = outcome.changes.setdefault(name, ([], []))
+            keys += rows.column(1).to_pylist()
+            values += rows.column(2).to_pylist()
+    return outcome
+
+
+def _take_control(outcome: Outcome, message: object) -> None:
+    if isinstance(message, BaseException):
+        raise message
+    assert isinstance(message, TaskOutcome)
+    for shard, names in message.files.items():
+        outcome.files[shard] = (*outcome.files.get(shard, ()), *names)
+    outcome.records += message.records
+    outcome.dead += message.dead
+
+
+def _answer(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[pa.RecordBatch]:
+    for first in range(0, len(keys), _ROWS_A_BATCH):
+        part = keys[first : first + _ROWS_A_BATCH]
+        yield pa.record_batch(
+            [
+                pa.repeat(pa.scalar(view), len(part)),
+                pa.array(part, pa.binary()),
+                pa.array(values[first : first + _ROWS_A_BATCH], pa.binary()),
+            ],
+            schema=ANSWER,
+        )
+
+
+def _control(message: TaskOutcome | TailraceError) -> pa.RecordBatch:
+    blob = pickle.dumps(message)
+    return pa.record_batch(
+        [pa.nulls(1, pa.string()), pa.nulls(1, pa.binary()), pa.array([blob], pa.binary())],
+        schema=ANSWER,
+    )

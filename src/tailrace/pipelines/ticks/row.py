@@ -1,0 +1,85 @@
+"""The whole row of a tick, as the driver writes and reads it.
+
+Followers and sinks read the part in `tailrace.records.tick`; the rest belongs to the
+driver: the operators' state files, watermarks, the number of shards, the fingerprint of
+the operators.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+
+from tailrace.pipelines.state.store import Version
+from tailrace.records.tick import ViewInfo, parse_view
+
+Offsets = Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One committed tick: everything the next one starts from."""
+
+    project: str
+    number: int = 0
+    cut: Mapping[str, str] = field(default_factory=dict)
+    inputs: Offsets = field(default_factory=dict)
+    positions: Mapping[str, str] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
+    state: Mapping[int, Version] = field(default_factory=dict)
+    ends: Offsets = field(default_factory=dict)
+    views: Mapping[str, ViewInfo] = field(default_factory=dict)
+    operators: tuple[str, ...] = ()
+    fingerprint: str = ""
+    shards: int = 1
+    ts_ms: int = 0
+
+    def encode(self) -> bytes:
+        return orjson.dumps(
+            {
+                "project": self.project,
+                "tick": self.number,
+                "cut": dict(self.cut),
+                "inputs": _text(self.inputs),
+                "positions": dict(self.positions),
+                "watermarks": dict(self.watermarks),
+                "state": {str(shard): list(files) for shard, files in self.state.items()},
+                "ends": _text(self.ends),
+                "views": {name: view.as_dict() for name, view in self.views.items()},
+                "operators": list(self.operators),
+                "fingerprint": self.fingerprint,
+                "shards": self.shards,
+                "ts_ms": self.ts_ms,
+            }
+        )
+
+
+def parse(value: bytes) -> Tick:
+    """Read a row; absent fields are empty."""
+    document = orjson.loads(value)
+    views = document.get("views") or {}
+    return Tick(
+        project=document["project"],
+        number=document["tick"],
+        cut=document.get("cut") or {},
+        inputs=_numbers(document.get("inputs") or {}),
+        positions=document.get("positions") or {},
+        watermarks=document.get("watermarks") or {},
+        state={int(s): tuple(files) for s, files in (document.get("state") or {}).items()},
+        ends=_numbers(document.get("ends") or {}),
+        views={name: parse_view(name, view) for name, view in views.items()},
+        operators=tuple(document.get("operators") or ()),
+        fingerprint=document.get("fingerprint") or "",
+        shards=document.get("shards") or 1,
+        ts_ms=document.get("ts_ms") or 0,
+    )
+
+
+def _text(offsets: Offsets) -> dict[str, dict[str, int]]:
+    return {topic: {str(p): n for p, n in by.items()} for topic, by in offsets.items()}
+
+
+def _numbers(document: Mapping[str, Mapping[str, int]]) -> dict[str, dict[int, int]]:
+    return {topic: {int(p): n for p, n in by.items()} for topic, by in document.items()}
