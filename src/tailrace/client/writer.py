@@ -87,7 +87,8 @@ class Columns(Protocol):
 
 class TransactionalWriter:
     """See the module. `batch_bytes` must stay below the topics' `max.message.bytes`;
-    a batch the log finds too large is cut in two and tried again."""
+    a batch the log finds too large is cut in two and tried again.
+    `transaction_version=1` keeps to the older flow whatever the log offers."""
 
     def __init__(
         self,
@@ -100,6 +101,7 @@ class TransactionalWriter:
         batch_bytes: int = 900_000,
         buffer_bytes: int = 8 * 1024 * 1024,
         create_topics: bool = True,
+        transaction_version: int = 2,
         clock: Clock = SYSTEM,
     ) -> None:
         self.transactional_id = transactional_id
@@ -114,6 +116,7 @@ class TransactionalWriter:
         self._create_topics = create_topics
         self.producer_id = -1
         self.producer_epoch = -1
+        self._newest_version = transaction_version
         self._second_version = False
         self._sequences: dict[Place, int] = {}
         self._pending: dict[Place, Pending] = {}
@@ -367,7 +370,8 @@ class TransactionalWriter:
         self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
         self._sequences.clear()
         features = self.cluster.coordinator(self.transactional_id, TRANSACTION).features
-        self._second_version = features.get("transaction.version", 0) >= 2
+        offered = features.get("transaction.version", 0)
+        self._second_version = min(offered, self._newest_version) >= 2
 
     def _ask_coordinator(self, api: Api, request: Message, highest: int | None) -> Message:
         """A request to the transaction coordinator, tried again while that makes sense."""

@@ -1,0 +1,56 @@
+"""Which records of a fetched stretch a reader may see.
+
+A fetch brings whole batches: some start before the offset asked for, some are
+transaction markers, some belong to aborted transactions. The log names the aborted
+ones as (producer id, first offset); such a producer's batches are hidden from there up
+to its abort marker.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tailrace.records.batch import (
+    Buffer,
+    Record,
+    decode_marker,
+    decode_records,
+    iterate_batches,
+)
+
+
+def visible_records(
+    buffer: Buffer,
+    start: int,
+    end: int | None = None,
+    aborted: Iterable[tuple[int, int]] | None = None,
+) -> tuple[list[Record], int]:
+    """The records with start ≤ offset < end, and the offset to go on from.
+
+    `aborted` None shows everything but markers.
+    """
+    waiting: Sequence[tuple[int, int]] = sorted(aborted or (), key=lambda pair: pair[1])
+    reached = 0
+    hidden: set[int] = set()
+    found: list[Record] = []
+    following = start
+    for position, header in iterate_batches(buffer):
+        last_offset = header.last_offset
+        while reached < len(waiting) and waiting[reached][1] <= last_offset:
+            hidden.add(waiting[reached][0])
+            reached += 1
+        if end is not None and header.base_offset >= end:
+            following = max(following, end)  # whatever was between is compacted away
+            break
+        if header.control:
+            marker = decode_marker(buffer, position)
+            if marker is not None and not marker.commit:
+                hidden.discard(header.producer_id)
+        elif last_offset >= start and not (header.transactional and header.producer_id in hidden):
+            found.extend(
+                record
+                for record in decode_records(buffer, position)
+                if record.offset >= start and (end is None or record.offset < end)
+            )
+        following = max(following, last_offset + 1)
+    return found, following
