@@ -1,0 +1,276 @@
+"""The writing side of every source: groups of transactions, cuts, versions, copy progress.
+
+Several source transactions share one log transaction. Records of `<source>.transactions`:
+
+    {"status":"BEGIN","id","ts_ms"}            before the events of a transaction
+    {"status":"END","id","event_count","data_collections":[…],"ts_ms"}
+    {"status":"PART","epoch","position","commit","messages","events","ts_ms"}
+        ends a log transaction that holds only a piece of a large transaction
+    {"status":"CUT","source","epoch","position","offsets","copying","ts_ms"}
+        ends every other one; whoever reads up to `offsets` has whole transactions
+
+Progress of copies is kept in `__tailrace_sources`, one compacted record per table,
+written in the log transaction that holds the copied rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from tailrace.clock import SYSTEM, Clock
+from tailrace.config import parse_duration
+from tailrace.records.partitioner import partition_for
+from tailrace.records.position import Position
+from tailrace.sources.base import COPIES_TOPIC, Part, Resume, SourceLog
+from tailrace.sources.declare import Source, for_table
+from tailrace.sources.schema import TableSchema, read_record
+
+WEEK_MS = str(int(timedelta(days=7).total_seconds() * 1000))
+# The broker writes these topics through to disk at least this often, so that a position
+# can be confirmed to the database once a commit is older.
+FLUSH_MS = 500
+
+
+@dataclass(slots=True)
+class _Topic:
+    partitions: int
+    keys: list[list[bytes | None]] = field(default_factory=list)
+    values: list[list[bytes | None]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.keys = [[] for _ in range(self.partitions)]
+        self.values = [[] for _ in range(self.partitions)]
+
+
+class Journal:
+    """One source's open log transaction and what it ends with."""
+
+    def __init__(self, source: Source, log: SourceLog, *, clock: Clock = SYSTEM) -> None:
+        self._source = source
+        self._log = log
+        self._clock = clock
+        self._topics: dict[str, _Topic] = {}
+        self._waiting = 0
+        self._sent = False
+        self.epoch = 1
+        self.schemas: dict[str, TableSchema] = {}
+        self.copies: dict[str, dict[str, Any]] = {}
+        self.committed_position = 0
+        self._unconfirmed: list[tuple[float, int]] = []
+        self.events_written = 0
+        self.transactions_committed = 0
+
+    # --- start -----------------------------------------------------------------------------
+
+    def open(self) -> Resume:
+        """Fence older processes, then learn where they stopped."""
+        self._log.init()
+        one: Mapping[str, str] = {"flush.ms": str(FLUSH_MS)}
+        # Cuts are needed back to the oldest tick that may still start from one.
+        kept = {**one, "cleanup.policy": "delete", "retention.ms": "-1"}
+        compacted = {**one, "cleanup.policy": "compact"}
+        self._open_topic(self._source.transactions_topic, 1, kept)
+        self._open_topic(self._source.schemas_topic, 1, compacted)
+        self._open_topic(COPIES_TOPIC, 1, compacted)
+        for record in self._log.read(self._source.schemas_topic, 0):
+            if record.value is not None:
+                found = read_record(record.value)
+                self.schemas[found.name] = found
+        for record in self._log.read(COPIES_TOPIC, 0):
+            name = orjson.loads(record.key or b"{}")
+            if name.get("source") == self._source.name and "table" in name:
+                if record.value is None:
+                    self.copies.pop(name["table"], None)
+                else:
+                    self.copies[name["table"]] = orjson.loads(record.value)
+        last = self._log.last(self._source.transactions_topic)
+        if last is None or last.value is None:
+            return Resume(0, None)
+        document = orjson.loads(last.value)
+        self.epoch = document["epoch"]
+        position = int(document["position"].rpartition(":")[2], 16)
+        self.committed_position = position
+        part = None
+        if document["status"] == "PART":
+            part = Part(document["commit"], document["messages"], document["events"])
+        return Resume(self.epoch, position, part, dict(self.copies))
+
+    def _open_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
+        self._topics[name] = _Topic(self._log.ensure_topic(name, partitions, config))
+
+    def ensure_table(self, schema: TableSchema) -> None:
+        """Make sure the change topic of a table exists, with the retention it was promised."""
+        if schema.topic in self._topics:
+            return
+        history = for_table(self._source.history, schema.schema, schema.table)
+        config = {"flush.ms": str(FLUSH_MS), "delete.retention.ms": WEEK_MS}
+        if history is not None:
+            forever = history == "forever"
+            kept_ms = -1 if forever else int(parse_duration(history).total_seconds() * 1000)
+            config |= {"cleanup.policy": "delete", "retention.ms": str(kept_ms)}
+        elif schema.key:
+            config |= {"cleanup.policy": "compact", "min.compaction.lag.ms": WEEK_MS}
+        else:
+            config |= {"cleanup.policy": "delete", "retention.ms": "-1"}
+        self._open_topic(schema.topic, self._source.partitions, config)
+
+    def ensure_plain_topic(self, name: str) -> None:
+        """A topic for outbox messages, with the log's own defaults."""
+        if name not in self._topics:
+            self._open_topic(name, self._source.partitions, {})
+
+    # --- adding ----------------------------------------------------------------------------
+
+    def add(self, topic: str, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+        """Records of one topic, in order, each to the partition of its key."""
+        held = self._topics[topic]
+        if held.partitions == 1:
+            before = len(held.values[0])
+            held.keys[0].extend(keys)
+            held.values[0].extend(values)
+            self._waiting += len(held.values[0]) - before
+            return
+        for key, value in zip(keys, values, strict=True):
+            index = 0 if key is None else partition_for(key, held.partitions)
+            held.keys[index].append(key)
+            held.values[index].append(value)
+            self._waiting += 1
+
+    def note(self, document: Mapping[str, object]) -> None:
+        """A record in `<source>.transactions`."""
+        self.add(self._source.transactions_topic, [None], [orjson.dumps(document)])
+
+    def register(self, shape: TableSchema, position: int) -> TableSchema:
+        """The version of a table with this shape: the one there is, or a new one."""
+        known = self.schemas.get(shape.name)
+        if known is not None and known.same_shape(shape):
+            self.ensure_table(known)
+            return known
+        number = 1 if known is None else known.version + 1
+        made = TableSchema(
+            shape.source, shape.schema, shape.table, shape.columns, shape.key, number
+        )
+        self.ensure_table(made)
+        key, value = made.record(self.position_text(position))
+        self.add(self._source.schemas_topic, [key], [value])
+        self.schemas[made.name] = made
+        return made
+
+    def record_copy(self, table: str, state: dict[str, Any]) -> None:
+        """Where the copy of `table` stands, from this log transaction on."""
+        self.copies[table] = state
+        key = orjson.dumps({"source": self._source.name, "table": table})
+        self.add(COPIES_TOPIC, [key], [orjson.dumps(state)])
+
+    # --- writing ---------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> int:
+        """Records added and not yet sent."""
+        return self._waiting
+
+    @property
+    def dirty(self) -> bool:
+        """Whether the open log transaction holds anything."""
+        return self._sent or self._waiting > 0
+
+    def push(self) -> None:
+        """Send what was added, so that memory stays small; the transaction stays open."""
+        now = self._clock.wall_ms()
+        for name, held in self._topics.items():
+            for index in range(held.partitions):
+                if held.values[index]:
+                    self._log.send(name, index, held.keys[index], held.values[index], now)
+                    self.events_written += len(held.values[index])
+                    held.keys[index], held.values[index] = [], []
+                    self._sent = True
+        self._waiting = 0
+
+    def spill(self) -> None:
+        """Send, and wait for the acknowledgement: bounds what is held in memory."""
+        self.push()
+        self._log.flush()
+
+    def cut(self, position: int) -> None:
+        """End the log transaction: everything up to `position` is in the log."""
+        self.push()
+        ends = self._log.flush() if self._sent else {}
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), end in ends.items():
+            if topic != self._source.transactions_topic:
+                offsets.setdefault(topic, {})[str(partition)] = end
+        copying = sorted(t for t, state in self.copies.items() if state.get("state") == "copying")
+        self._finish(
+            {
+                "status": "CUT",
+                "source": self._source.name,
+                "epoch": self.epoch,
+                "position": self.position_text(position),
+                "offsets": offsets,
+                "copying": copying,
+                "ts_ms": self._clock.wall_ms(),
+            }
+        )
+        self.committed_position = position
+        self._unconfirmed.append((self._clock.monotonic(), position))
+
+    def cut_part(self, part: Part) -> None:
+        """End a log transaction in the middle of a large source transaction."""
+        self.push()
+        self._log.flush()
+        self._finish(
+            {
+                "status": "PART",
+                "epoch": self.epoch,
+                "position": self.position_text(self.committed_position),
+                "commit": part.commit,
+                "messages": part.messages,
+                "events": part.events,
+                "ts_ms": self._clock.wall_ms(),
+            }
+        )
+
+    def _finish(self, document: Mapping[str, object]) -> None:
+        self._log.send(
+            self._source.transactions_topic, 0, [None], [orjson.dumps(document)],
+            self._clock.wall_ms(),
+        )  # fmt: skip
+        self._log.commit()
+        self._sent = False
+        self.transactions_committed += 1
+
+    def durable_position(self, *, delay: float = FLUSH_MS * 3 / 1000) -> int | None:
+        """The newest position whose commit the broker has had time to write to disk."""
+        now = self._clock.monotonic()
+        found = None
+        while self._unconfirmed and now - self._unconfirmed[0][0] >= delay:
+            found = self._unconfirmed.pop(0)[1]
+        return found
+
+    def position_text(self, position: int) -> str:
+        """`pg:shop:0000000201A2B3C4`."""
+        return str(Position(self._source.position_kind, self._source.name, f"{position:016X}"))
+
+    def live_keys(self, topic: str) -> list[bytes]:
+        """Keys of the rows a topic says are there, in the order of their last change.
+
+        Reads the topic, so what was added before must be committed first.
+        """
+        live: dict[bytes, None] = {}
+        held = self._topics[topic]
+        for partition in range(held.partitions):
+            for record in self._log.read(topic, partition):
+                if record.key is None:
+                    continue
+                live.pop(record.key, None)
+                if record.value is not None:  # a delete is followed by its tombstone
+                    live[record.key] = None
+        return list(live)
+
+    def close(self) -> None:
+        self._log.close()

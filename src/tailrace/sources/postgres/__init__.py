@@ -1,0 +1,1 @@
+"""Postgres from its write-ahead log: pgoutput over psycopg's `pq` layer."""

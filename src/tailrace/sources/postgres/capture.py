@@ -1,0 +1,599 @@
+"""One Postgres source: from its slot into the log.
+
+One thread reads the replication stream, decodes rows and writes log transactions; a
+thread per table being copied reads chunks. Source transactions are grouped: a group is
+written when the stream has nothing more at the moment, or when its first transaction has
+waited for `group_seconds`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from tailrace.config import resolve
+from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.base import Part as TransactionPart
+from tailrace.sources.base import Resume, SourceLog
+from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.errors import ServerUnreachableError, SlotMissingError
+from tailrace.sources.journal import Journal
+from tailrace.sources.postgres import catalog
+from tailrace.sources.postgres.copy import MARK_PREFIX, Chunk, ChunkReader
+from tailrace.sources.postgres.pgoutput import (
+    Message,
+    Relation,
+    read_begin,
+    read_commit,
+    read_message,
+    read_relation,
+    read_truncate,
+)
+from tailrace.sources.postgres.replication import EPOCH_MICROSECONDS, ReplicationStream
+from tailrace.sources.postgres.rows import RowWriter
+from tailrace.sources.postgres.table import (
+    CapturedTable,
+    Transaction,
+    captured_table,
+    shape_of,
+)
+from tailrace.telemetry import metrics
+from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """Sizes and times; the defaults are for production, tests choose small ones."""
+
+    group_seconds: float = 0.004
+    group_rows: int = 20_000
+    spill_rows: int = 10_000
+    part_rows: int = 100_000
+    chunk_rows: int = 20_000
+    chunks_ahead: int = 3
+    copies: int = 2
+    idle_cut_seconds: float = 1.0
+    confirm_delay: float = 1.5
+
+
+class PostgresCapture:
+    """One attempt at capturing a source: from connecting until something ends it."""
+
+    def __init__(
+        self,
+        source: Postgres,
+        source_log: SourceLog,
+        part: Part,
+        settings: CaptureSettings | None = None,
+    ) -> None:
+        self.source = source
+        self.settings = settings or CaptureSettings()
+        self._part = part
+        self._clock = part.clock
+        self._dsn = resolve(source.dsn)
+        self._journal = Journal(source, source_log, clock=part.clock)
+        self._connection = catalog.connect(self._dsn)
+        self._stream: ReplicationStream | None = None
+        self._types = catalog.read_types(self._connection)
+        self._tables: dict[int, CapturedTable | None] = {}
+        self._catalog: dict[int, catalog.CatalogTable] = {}
+        self._readers: dict[str, ChunkReader] = {}
+        self._touched: dict[str, dict[bytes, int]] = {}
+        self._transaction: Transaction | None = None
+        self._resume = Resume(0, None)
+        self._position = 0
+        self._group_since: float | None = None
+        self._group_rows = 0
+        self._cut_now = False
+        self._last_cut_at = 0.0
+        self._last_round_at = 0.0
+        self._last_commit_ms = 0
+        self._rows = RowWriter(self._journal)
+        self._part_rows = 0
+
+    # --- start -----------------------------------------------------------------------------
+
+    def work(self) -> None:
+        """Capture until the part is told to stop; raises when it cannot go on."""
+        try:
+            self._start()
+            self._loop()
+        finally:
+            self._close()
+
+    def _start(self) -> None:
+        source, connection = self.source, self._connection
+        catalog.check_server(connection, source)
+        tables = catalog.wanted_tables(connection, source)
+        catalog.ensure_publication(connection, source, tables)
+        self._resume = self._journal.open()
+        position = self._open_slot()
+        self._position = position
+        for table in tables:
+            self._adopt(table, position)
+        if self._journal.dirty or self._resume.position is None:
+            self._cut(position)
+        self._stream = ReplicationStream(
+            self._dsn, source.slot_name, source.publication_name, position, clock=self._clock
+        )
+        self._start_copies()
+        log.info("capture started", extra={"source": source.name, "position": position})
+
+    def _open_slot(self) -> int:
+        """Where to read from; makes the slot at the first start."""
+        source, connection = self.source, self._connection
+        slot = catalog.read_slot(connection, source.slot_name)
+        resume = self._resume
+        if slot is None:
+            if not source.create:
+                raise SlotMissingError(
+                    f'replication slot "{source.slot_name}" does not exist',
+                    hint=f"SELECT pg_create_logical_replication_slot('{source.slot_name}', 'pgoutput');",
+                )
+            if resume.position is not None:
+                return self._begin_epoch("the slot is gone")
+            self._journal.epoch = 1
+            return catalog.create_slot(connection, source.slot_name)
+        if slot.lost:
+            catalog.drop_slot(connection, source.slot_name)
+            return self._begin_epoch("the server removed WAL the slot needed")
+        if resume.position is None:
+            self._journal.epoch = 1
+            return slot.confirmed
+        if slot.confirmed > resume.position:
+            # Somebody else read the slot, or the log was set back: changes are missing.
+            catalog.drop_slot(connection, source.slot_name)
+            return self._begin_epoch("the slot is ahead of the log")
+        return resume.position
+
+    def _begin_epoch(self, reason: str) -> int:
+        log.warning("slot lost", extra={"source": self.source.name, "reason": reason})
+        self._journal.epoch = self._resume.epoch + 1
+        position = catalog.create_slot(self._connection, self.source.slot_name)
+        self._resume = Resume(self._journal.epoch, position, None, self._resume.copies)
+        for table, state in list(self._journal.copies.items()):
+            self._journal.record_copy(
+                table, {**state, "state": "copying", "after": None, "reason": reason}
+            )
+        return position
+
+    def _adopt(self, table: catalog.CatalogTable, position: int) -> None:
+        """Take a table in: its first schema version and, if asked, its first copy."""
+        self._catalog[table.relation.id] = table
+        shape = shape_of(self.source, table.relation, table, self._types)
+        if table.name not in self._journal.schemas:
+            self._journal.register(shape, position)
+        else:
+            self._journal.ensure_table(self._journal.schemas[table.name])
+        if table.name not in self._journal.copies:
+            state = "copying" if self.source.snapshot else "skipped"
+            if self._is_outbox(table.relation):
+                state = "skipped"
+            self._journal.record_copy(table.name, {"state": state, "after": None, "rows": 0})
+        if self._journal.copies[table.name]["state"] == "copying":
+            self._touched.setdefault(table.name, {})
+
+    def _is_outbox(self, relation: Relation) -> bool:
+        outbox = self.source.outbox
+        if outbox is None:
+            return False
+        name = outbox.table if "." in outbox.table else f"public.{outbox.table}"
+        return f"{relation.schema}.{relation.table}" == name
+
+    def _start_copies(self) -> None:
+        """Keep `settings.copies` tables being read at a time."""
+        for table in self._catalog.values():
+            if len(self._readers) >= self.settings.copies:
+                return
+            state = self._journal.copies.get(table.name, {})
+            if state.get("state") != "copying" or table.name in self._readers or not table.key:
+                continue
+            chosen = for_table(self.source.where, table.relation.schema, table.relation.table)
+            wanted = for_table(self.source.columns, table.relation.schema, table.relation.table)
+            hidden = frozenset[str]()
+            if isinstance(wanted, (list, tuple)):
+                hidden = frozenset(
+                    c.name
+                    for c in table.relation.columns
+                    if c.name not in wanted and c.name not in table.key
+                )
+            self._readers[table.name] = ChunkReader(
+                self._dsn,
+                table.name,
+                table.relation.id,
+                after=state.get("after"),
+                where=None if chosen is None else str(chosen),
+                hidden=hidden,
+                rows=self.settings.chunk_rows,
+                ahead=self.settings.chunks_ahead,
+                clock=self._clock,
+            )
+
+    # --- the loop --------------------------------------------------------------------------
+
+    def _loop(self) -> None:
+        stream = self._stream
+        assert stream is not None
+        clock, stopping = self._clock, self._part.stopping
+        while not stopping.is_set():
+            for lsn, data in stream.messages():
+                self._take(lsn, data)
+                if self._group_since is not None and self._group_due():
+                    self._cut(self._position)
+            # Nothing more at the moment: whoever waits has waited long enough.
+            if self._group_since is not None or self._cut_now:
+                self._cut(self._position)
+            if clock.monotonic() - self._last_round_at >= 0.25:
+                self._round(stream)
+            stream.wait(0.1)
+
+    def _group_due(self) -> bool:
+        assert self._group_since is not None
+        return (
+            self._group_rows >= self.settings.group_rows
+            or self._clock.monotonic() - self._group_since >= self.settings.group_seconds
+        )
+
+    def _round(self, stream: ReplicationStream) -> None:
+        """What is done a few times a second: confirm, idle cuts, copies, report."""
+        now = self._last_round_at = self._clock.monotonic()
+        for reader in self._readers.values():
+            if reader.error is not None:
+                raise ServerUnreachableError(
+                    f'the copy of "{reader.table}" stopped', detail=str(reader.error)
+                ) from reader.error
+        self._start_copies()
+        idle = self._transaction is None and self._group_since is None
+        if (
+            idle
+            and stream.wal_end > self._position
+            and now - self._last_cut_at >= self.settings.idle_cut_seconds
+        ):
+            self._cut(stream.wal_end)
+        durable = self._journal.durable_position(delay=self.settings.confirm_delay)
+        if durable is not None or stream.silent_for >= 1.0:
+            stream.confirm(durable or 0, ask=True)
+        self._report(stream)
+
+    def _report(self, stream: ReplicationStream) -> None:
+        behind = max(stream.wal_end - self._position, 0)
+        now = self._clock.wall_ms()
+        freshness = now - self._last_commit_ms if behind and self._last_commit_ms else 0
+        copying = [t for t, s in self._journal.copies.items() if s.get("state") == "copying"]
+        labels = {"source": self.source.name}
+        metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
+            **labels
+        ).set(behind)
+        self._part.report(
+            "running",
+            freshness_ms=max(freshness, 0),
+            lag=behind,
+            position=self._journal.position_text(self._position),
+            copying=copying,
+            copied={t: s.get("rows", 0) for t, s in self._journal.copies.items()},
+            events=self._journal.events_written,
+            error=None,
+        )
+
+    # --- messages --------------------------------------------------------------------------
+
+    def _take(self, lsn: int, data: bytes) -> None:
+        kind = data[0]
+        if kind in (0x49, 0x55, 0x44):  # I, U, D
+            transaction = self._transaction
+            assert transaction is not None
+            transaction.messages += 1
+            relation = int.from_bytes(data[1:5], "big")
+            table = self._tables.get(relation)
+            if table is None or transaction.commit_lsn < table.copied_until:
+                return
+            if table.events is None:
+                table.enter(transaction, self._journal.epoch)
+            if kind == 0x49:
+                self._rows.insert(table, transaction, lsn, data)
+            elif kind == 0x55:
+                self._rows.update(table, transaction, lsn, data)
+            else:
+                self._rows.delete(table, transaction, lsn, data)
+            if transaction.messages == transaction.skip:
+                self._skipped(transaction)
+            elif transaction.rows >= self.settings.spill_rows:
+                self._spill(transaction)
+        elif kind == 0x42:  # B
+            begin = read_begin(data)
+            transaction = self._transaction = Transaction(
+                begin.commit_lsn,
+                begin.xid,
+                (begin.committed_at + EPOCH_MICROSECONDS) // 1000,
+                self._clock.wall_ms(),
+            )
+            part = self._resume.part
+            if part is not None and part.commit == begin.commit_lsn:
+                transaction.skip = part.messages
+                transaction.spilled = True
+        elif kind == 0x43:  # C
+            self._commit(data)
+        elif kind == 0x52:  # R
+            self._relation(read_relation(data))
+        elif kind == 0x4D:  # M
+            self._message(read_message(data))
+        elif kind == 0x54:  # T
+            self._truncate(read_truncate(data).relations, lsn)
+
+    def _relation(self, relation: Relation) -> None:
+        """A table as its next rows have it: a known version, or a new one."""
+        found = self._catalog.get(relation.id)
+        if found is None or found.relation.columns != relation.columns:
+            fresh = catalog.read_tables(self._connection, relation.id)
+            found = self._catalog[relation.id] = (
+                fresh[0] if fresh else catalog.CatalogTable(relation, (), frozenset())
+            )
+        if not catalog.matches(self.source, relation.schema, relation.table):
+            self._tables[relation.id] = None
+            return
+        if any(not self._types.knows(c.type) for c in relation.columns):
+            self._types = catalog.read_types(self._connection)
+        shape = shape_of(self.source, relation, found, self._types)
+        previous = self._tables.get(relation.id)
+        if previous is not None and previous.values and self._transaction is not None:
+            self._spill(self._transaction)  # rows in the old form go first
+        name = shape.name
+        known = self._journal.schemas.get(name)
+        if name not in self._journal.copies:
+            self._adopt(found, self._position)
+        schema = self._journal.register(shape, self._position)
+        table = captured_table(
+            self.source, relation, schema, self._types, self._connection.info.dbname
+        )
+        table.touched = self._touched.get(name)
+        if previous is not None:
+            table.copied_until = previous.copied_until
+        self._tables[relation.id] = table
+        if known is not None and not known.same_shape(shape) and name in self._readers:
+            # Its waiting chunks were read in another shape.
+            self._readers[name].reject(self._after(name))
+
+    def _after(self, name: str) -> tuple[str, ...] | None:
+        after = self._journal.copies[name].get("after")
+        return None if after is None else tuple(after)
+
+    def _leave(self, table: CapturedTable) -> None:
+        """Hand a table's rows of the open transaction to the journal."""
+        self._journal.add(table.schema.topic, table.keys, table.values)
+        table.keys, table.values = [], []
+
+    def _commit(self, data: bytes) -> None:
+        commit = read_commit(data)
+        transaction = self._transaction
+        assert transaction is not None
+        self._transaction = None
+        part = self._resume.part
+        if part is not None and part.commit == transaction.commit_lsn:
+            self._resume = replace(self._resume, part=None)
+        if transaction.tables or transaction.notes or transaction.spilled:
+            self._end(transaction)
+        for table in transaction.tables:
+            table.events = None
+        self._position = commit.end_lsn
+        self._last_commit_ms = transaction.committed_ms
+        for mark in transaction.marks:
+            self._chunk_arrived(mark, transaction)
+        if transaction.spilled:
+            self._cut(commit.end_lsn)
+        elif self._journal.dirty and self._group_since is None:
+            self._group_since = self._clock.monotonic()
+
+    def _end(self, transaction: Transaction) -> None:
+        """The events of a transaction, between its BEGIN and END."""
+        if not transaction.spilled:
+            self._journal.note(self._begin_note(transaction))
+        self._flush_rows(transaction)
+        counts: dict[str, int] = {}
+        for table in transaction.tables:
+            counts[table.name] = counts.get(table.name, 0) + table.order
+        end: dict[str, object] = {
+            "status": "END",
+            "id": transaction.id,
+            "event_count": transaction.order,
+            "data_collections": [
+                {"data_collection": name, "event_count": count} for name, count in counts.items()
+            ],
+            "ts_ms": transaction.committed_ms,
+        }
+        if transaction.annotations:
+            end["annotations"] = transaction.annotations
+        self._journal.note(end)
+        self._group_rows += transaction.rows
+
+    def _begin_note(self, transaction: Transaction) -> dict[str, object]:
+        return {"status": "BEGIN", "id": transaction.id, "ts_ms": transaction.committed_ms}
+
+    def _flush_rows(self, transaction: Transaction) -> None:
+        for table in transaction.tables:
+            if table.values:
+                self._leave(table)
+        for note in transaction.notes:
+            self._journal.note(note)
+        transaction.notes = []
+
+    def _skipped(self, transaction: Transaction) -> None:
+        """Here the log's last PART ended: from the next row on it is news."""
+        self._forget(transaction)
+        assert self._resume.part is not None
+        transaction.order = self._resume.part.events
+
+    def _forget(self, transaction: Transaction) -> None:
+        """Rows that an earlier run wrote already, as the log's last PART says."""
+        for table in transaction.tables:
+            table.keys, table.values = [], []
+        transaction.notes = []
+        transaction.rows = 0
+
+    def _spill(self, transaction: Transaction) -> None:
+        """A large transaction goes to the log while it arrives."""
+        if transaction.messages <= transaction.skip:
+            self._forget(transaction)
+            return
+        if self._group_since is not None:
+            self._cut(self._position)
+        if not transaction.spilled:
+            self._journal.note(self._begin_note(transaction))
+            transaction.spilled = True
+        self._flush_rows(transaction)
+        self._part_rows += transaction.rows
+        transaction.rows = 0
+        if self._part_rows >= self.settings.part_rows:
+            self._journal.cut_part(
+                TransactionPart(transaction.commit_lsn, transaction.messages, transaction.order)
+            )
+            self._part_rows = 0
+        else:
+            self._journal.spill()
+
+    def _message(self, message: Message) -> None:
+        transaction = self._transaction
+        if message.prefix == MARK_PREFIX:
+            if transaction is not None:
+                transaction.marks.append(message.content.decode())
+        elif message.prefix == "tailrace.sync":
+            self._cut_now = True
+            if transaction is None:
+                self._position = max(self._position, message.lsn + 1)
+        elif message.prefix == "tailrace.heartbeat":
+            return
+        elif message.prefix == "tailrace.annotation" and transaction is not None:
+            transaction.annotations |= _annotation(message.content)
+        else:
+            self._rows.message(transaction, message, self.source, self._clock.wall_ms())
+            if transaction is None and self._group_since is None:
+                self._position = max(self._position, message.lsn + 1)
+                self._group_since = self._clock.monotonic()
+
+    def _truncate(self, relations: tuple[int, ...], lsn: int) -> None:
+        """One delete and tombstone per live key: the topic itself says which live."""
+        transaction = self._transaction
+        assert transaction is not None
+        transaction.messages += 1
+        if transaction.messages <= transaction.skip:
+            return
+        for relation in relations:
+            table = self._tables.get(relation)
+            if table is None:
+                continue
+            if self._group_since is not None:
+                self._cut(self._position)
+            # The live keys are read from the log, so everything before must be there.
+            if not transaction.spilled:
+                self._journal.note(self._begin_note(transaction))
+                transaction.spilled = True
+            self._flush_rows(transaction)
+            self._journal.cut_part(
+                TransactionPart(transaction.commit_lsn, transaction.messages - 1, transaction.order)
+            )
+            self._part_rows = 0
+            if table.events is None:
+                table.enter(transaction, self._journal.epoch)
+            for key in self._journal.live_keys(table.schema.topic):
+                self._rows.deleted(table, transaction, lsn, key)
+                if len(table.values) >= self.settings.spill_rows:
+                    self._leave(table)
+                    self._journal.spill()
+            transaction.notes.append(
+                {
+                    "status": "TRUNCATE",
+                    "op": "t",
+                    "id": transaction.id,
+                    "table": table.name,
+                    "topic": table.schema.topic,
+                    "ts_ms": transaction.committed_ms,
+                }
+            )
+            if table.name in self._readers:
+                self._readers[table.name].reject(self._after(table.name))
+
+    # --- copies ----------------------------------------------------------------------------
+
+    def _chunk_arrived(self, mark: str, transaction: Transaction) -> None:
+        name, _, identifier = mark.partition(":")
+        reader = self._readers.get(name)
+        chunk = None if reader is None else reader.take(identifier)
+        if chunk is None:
+            return  # of an earlier run, or rejected
+        self._write_chunk(chunk, transaction)
+
+    def _write_chunk(self, chunk: Chunk, transaction: Transaction) -> None:
+        """The rows of a chunk that no unseen transaction has overtaken."""
+        name = chunk.table
+        known = self._journal.schemas[name]
+        shape = shape_of(self.source, chunk.catalog.relation, chunk.catalog, self._types)
+        if not known.same_shape(shape):
+            known = self._journal.register(shape, self._position)
+        table = captured_table(
+            self.source, chunk.catalog.relation, known, self._types, self._connection.info.dbname
+        )
+        touched = self._touched.setdefault(name, {})
+        frame = TransactionFrame.of(
+            table.frame,
+            epoch=self._journal.epoch,
+            commit=transaction.commit_lsn,
+            xid=transaction.xid,
+            committed_ms=transaction.committed_ms,
+            now_ms=transaction.now_ms,
+            snapshot="last" if chunk.last else "true",
+            transaction=f"copy:{transaction.commit_lsn}",
+        )
+        keys, values = self._rows.chunk(table, frame, chunk, touched, transaction.commit_lsn)
+        self._journal.add(table.schema.topic, keys, values)
+        self._group_rows += len(values)
+        if len(touched) > 10_000:
+            seen = chunk.snapshot.sees
+            self._touched[name] = touched = {k: x for k, x in touched.items() if not seen(x)}
+            current = self._tables.get(chunk.catalog.relation.id)
+            if current is not None:
+                current.touched = touched
+        state: dict[str, Any] = dict(self._journal.copies[name])
+        state["after"] = None if chunk.after is None else list(chunk.after)
+        state["rows"] = state.get("rows", 0) + len(chunk.lines)
+        if chunk.last:
+            state["state"] = "done"
+            self._readers.pop(name).stop()
+            self._touched.pop(name, None)
+            current = self._tables.get(chunk.catalog.relation.id)
+            if current is not None:
+                current.touched = None
+            log.info("copy finished", extra={"table": name, "rows": state["rows"]})
+        self._journal.record_copy(name, state)
+
+    # --- ends ------------------------------------------------------------------------------
+
+    def _cut(self, position: int) -> None:
+        if self._resume.part is not None:
+            return  # the log ends inside a transaction: nothing may come before its rest
+        self._position = max(self._position, position)
+        self._journal.cut(self._position)
+        self._group_since = None
+        self._group_rows = 0
+        self._part_rows = 0
+        self._cut_now = False
+        self._last_cut_at = self._clock.monotonic()
+
+    def _close(self) -> None:
+        for reader in self._readers.values():
+            reader.stop()
+        if self._stream is not None:
+            self._stream.close()
+        self._connection.close()
+        self._journal.close()
+
+
+def _annotation(content: bytes) -> dict[str, object]:
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        document = content.decode(errors="replace")
+    return document if isinstance(document, dict) else {"note": document}

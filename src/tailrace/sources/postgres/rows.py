@@ -1,0 +1,181 @@
+"""From row messages to events: inserts, updates, deletes, key changes, missing values."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+
+from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.declare import Postgres
+from tailrace.sources.journal import Journal
+from tailrace.sources.postgres.copy import Chunk
+from tailrace.sources.postgres.pgoutput import Message, read_values
+from tailrace.sources.postgres.table import CapturedTable, Transaction
+
+
+class RowWriter:
+    """Adds the events of row messages to their tables' buffers."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def insert(self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes) -> None:
+        key, after, _ = table.decoder.row(data, 6)
+        if after is None:  # never for an insert, but the stream decides, not we
+            self._incomplete(table, transaction, lsn, data, 6, None, "c")
+            return
+        self._add(table, transaction, lsn, "c", key, b"null", after)
+
+    def update(self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes) -> None:
+        """`U`: with the old key (K) if it changed, the old row (O) under FULL, or neither."""
+        marker = data[5]
+        if marker == 0x4E:  # N
+            key, after, _ = table.decoder.row(data, 6)
+            if after is None:
+                self._incomplete(table, transaction, lsn, data, 6, None, "u")
+            else:
+                self._add(table, transaction, lsn, "u", key, b"null", after)
+            return
+        old, end = read_values(data, 6)
+        old_json = table.decoder.json_values(old)
+        key, after, _ = table.decoder.row(data, end + 1)
+        if after is None:
+            self._incomplete(
+                table, transaction, lsn, data, end + 1, old_json, "u", full=marker == 0x4F
+            )
+            return
+        self._changed(table, transaction, lsn, key, after, old_json, marker == 0x4F)
+
+    def _changed(
+        self, table: CapturedTable, transaction: Transaction, lsn: int, key: bytes | None,
+        after: bytes, old: list[bytes | None], full: bool, missing: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        old_key = table.decoder.key_of(old)
+        before = table.decoder.assemble(old) if full else b"null"
+        if key == old_key:
+            self._add(table, transaction, lsn, "u", key, before, after, missing)
+            return
+        gone = before if full else (old_key or b"null")
+        self._add(table, transaction, lsn, "d", old_key, gone, b"null")
+        self._add(table, transaction, lsn, "c", key, b"null", after, missing)
+
+    def delete(self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes) -> None:
+        """`D`: the key alone (K), or the whole row under FULL (O)."""
+        values, _ = read_values(data, 6)
+        old = table.decoder.json_values(values)
+        key = table.decoder.key_of(old)
+        before = table.decoder.assemble(old) if data[5] == 0x4F else key or b"null"
+        self._add(table, transaction, lsn, "d", key, before, b"null")
+
+    def deleted(self, table: CapturedTable, transaction: Transaction, lsn: int, key: bytes) -> None:
+        """A row that TRUNCATE took."""
+        self._add(table, transaction, lsn, "d", key, key, b"null")
+
+    def _incomplete(
+        self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes,
+        position: int, old: list[bytes | None] | None, op: str, *, full: bool = False,
+    ) -> None:  # fmt: skip
+        """A row with unchanged values that the stream left out."""
+        values, _ = read_values(data, position)
+        new = table.decoder.json_values(values)
+        if old is not None and full:
+            new = [o if n is None else n for n, o in zip(new, old, strict=True)]
+        elif old is not None:
+            # The old key is sent whole, also where a key column is stored out of line.
+            keyed = set(table.decoder.key)
+            new = [old[i] if n is None and i in keyed else n for i, n in enumerate(new)]
+        missing = [
+            plan.name
+            for plan, value in zip(table.decoder.columns, new, strict=True)
+            if value is None and plan.captured
+        ]
+        key = table.decoder.key_of(new)
+        after = table.decoder.assemble(new)
+        if old is not None:
+            self._changed(table, transaction, lsn, key, after, old, full, missing)
+        else:
+            self._add(table, transaction, lsn, op, key, b"null", after, missing)
+
+    def _add(
+        self, table: CapturedTable, transaction: Transaction, lsn: int, op: str,
+        key: bytes | None, before: bytes, after: bytes, missing: list[str] | None = None,
+    ) -> None:  # fmt: skip
+        order = transaction.order = transaction.order + 1
+        table_order = table.order = table.order + 1
+        frame = table.events
+        assert frame is not None
+        table.keys.append(key)
+        if missing:
+            table.values.append(frame.event(op, before, after, lsn, order, table_order, missing))
+        else:
+            number = b"%d" % order
+            place = b"%d" % lsn
+            table.values.append(
+                b"".join(
+                    (
+                        b'{"before":', before, b',"after":', after, frame.head, place,
+                        frame.middle, place, frame.operations[op], number,
+                        b',"data_collection_order":', b"%d" % table_order, frame.key, number,
+                        b'"}',
+                    )
+                )
+            )  # fmt: skip
+        if op == "d" and key is not None:
+            table.keys.append(key)
+            table.values.append(None)
+        transaction.rows += 1
+        if table.touched is not None and key is not None:
+            table.touched[key] = transaction.xid
+
+    def chunk(
+        self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
+        touched: Mapping[bytes, int], lsn: int,
+    ) -> tuple[list[bytes | None], list[bytes | None]]:  # fmt: skip
+        """Read events of a chunk, without the rows an unseen transaction has changed."""
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        line_of = table.decoder.line
+        sees = chunk.snapshot.sees
+        place = b"%d" % lsn
+        head = frame.head + place + frame.middle + place + frame.operations["r"]
+        order = 0
+        for line in chunk.lines:
+            key, after = line_of(line)
+            if touched and key is not None:
+                xid = touched.get(key)
+                if xid is not None and not sees(xid):
+                    continue
+            order += 1
+            number = b"%d" % order
+            keys.append(key)
+            values.append(
+                b"".join(
+                    (
+                        b'{"before":null,"after":', after, head, number,
+                        b',"data_collection_order":', number, frame.key, number, b'"}',
+                    )
+                )
+            )  # fmt: skip
+        return keys, values
+
+    def message(
+        self, transaction: Transaction | None, message: Message, source: Postgres, now_ms: int
+    ) -> None:
+        """What `pg_logical_emit_message` sent, as an event of `<source>.transactions`."""
+        document: dict[str, object] = {
+            "status": "MESSAGE",
+            "op": "m",
+            "source": source.name,
+            "id": None if transaction is None else transaction.id,
+            "lsn": message.lsn,
+            "message": {
+                "prefix": message.prefix,
+                "content": base64.b64encode(message.content).decode(),
+            },
+            "ts_ms": now_ms if transaction is None else transaction.committed_ms,
+        }
+        if transaction is None:
+            self._journal.note(document)
+        else:
+            transaction.order += 1
+            transaction.notes.append(document)

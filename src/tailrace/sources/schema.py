@@ -1,0 +1,74 @@
+"""Tables as versions of columns, and the record of each version in `<source>.schemas`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type` in the database's words, `spark` the Spark type of its JSON form."""
+
+    name: str
+    type: str
+    spark: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TableSchema:
+    """One version of a table. Rows name the version they were written in."""
+
+    source: str
+    schema: str
+    table: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...]
+    version: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def topic(self) -> str:
+        return f"{self.source}.{self.schema}.{self.table}"
+
+    def same_shape(self, other: TableSchema) -> bool:
+        return self.columns == other.columns and self.key == other.key
+
+    def record(self, position: str) -> tuple[bytes, bytes]:
+        """Key and value of this version in the schema topic."""
+        key = orjson.dumps({"table": self.name, "version": self.version})
+        value = orjson.dumps(
+            {
+                "source": self.source,
+                "table": self.name,
+                "topic": self.topic,
+                "version": self.version,
+                "position": position,
+                "columns": [
+                    {"name": c.name, "type": c.type, "spark": c.spark, "nullable": c.nullable}
+                    for c in self.columns
+                ],
+                "key": list(self.key),
+            }
+        )
+        return key, value
+
+
+def read_record(value: bytes) -> TableSchema:
+    """A version from its record in the schema topic."""
+    document: dict[str, Any] = orjson.loads(value)
+    schema, _, table = document["table"].partition(".")
+    return TableSchema(
+        document["source"],
+        schema,
+        table,
+        tuple(Column(c["name"], c["type"], c["spark"], c["nullable"]) for c in document["columns"]),
+        tuple(document["key"]),
+        document["version"],
+    )
