@@ -7,7 +7,6 @@ that stands in neither is refused.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -397,5 +396,7 @@ def _known(table: Mapping[str, Setting], name: str, owner: str) -> Setting:
 
 
 def _nearest(name: str, names: Iterable[str]) -> str:
+    import difflib
+
     found = difflib.get_close_matches(name, list(names), 1)
     return f"did you mean {found[0]}?" if found else ""

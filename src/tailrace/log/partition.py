@@ -1,0 +1,737 @@
+"""One partition: segments in a row, and what may be read of them.
+
+All calls come from one thread, the broker's loop. Only `SyncTicket.run` may run on
+another, and touches nothing but descriptors.
+
+    log start offset ≤ … ≤ last stable offset ≤ high watermark ≤ end offset
+
+Under `flush.messages=1` the high watermark is the offset up to which the files are
+synced, else the end. The last stable offset stops at the first record of the oldest open
+transaction. A crash leaves the synced part and, behind it, possibly a torn batch, which
+recovery cuts off.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from tailrace.log.checkpoints import LeaderEpochs
+from tailrace.log.damage import Damage
+from tailrace.log.errors import (
+    DiskFullError,
+    InvalidTimestampError,
+    MessageTooLargeError,
+    OffsetOutOfRangeError,
+    PolicyViolationError,
+    StorageError,
+)
+from tailrace.log.files import Descriptor
+from tailrace.log.lookup import (
+    TimeOffset,
+    check_keys,
+    check_oldest,
+    find_largest_time,
+    find_time,
+    recompress,
+)
+from tailrace.log.producers import CompletedTransaction, ProducerRow, Producers
+from tailrace.log.segment import Segment, Shelf
+from tailrace.log.settings import LONG_MAX, TopicConfig
+from tailrace.log.sync import SyncTicket
+from tailrace.log.transactions import (
+    AbortedEntry,
+    AbortedTransaction,
+    AbortedTransactions,
+    encode_entries,
+)
+from tailrace.records.encode import set_append_time
+from tailrace.records.errors import InvalidRecordError
+from tailrace.records.header import CONTROL, BatchHeader, check_batch, iterate_batches
+from tailrace.records.markers import decode_marker, encode_marker
+
+_BASE_OFFSET = struct.Struct(">q")
+_LEADER_EPOCH = struct.Struct(">i")
+_MOST_RELATIVE = 2**31 - 1
+_MOST_POSITION = 2**31 - 1
+
+WritableBatch = bytearray | memoryview
+
+
+class Appended(NamedTuple):
+    """What became of a batch."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time: int
+    """−1 under create time."""
+    log_start_offset: int
+    duplicate: bool
+
+
+class Slice:
+    """Bytes of one segment file, ready to be sent. Release it when they are."""
+
+    __slots__ = ("_held", "descriptor", "length", "position")
+
+    def __init__(self, held: Descriptor | None, position: int, length: int) -> None:
+        self._held = held
+        self.descriptor = held.number if held is not None else -1
+        self.position = position
+        self.length = length
+
+    def read(self) -> bytes:
+        """The bytes themselves, for small answers and readers in this process."""
+        if self._held is None:
+            return b""
+        import os
+
+        return os.pread(self.descriptor, self.length, self.position)
+
+    def release(self) -> None:
+        if self._held is not None:
+            self._held.release()
+            self._held = None
+
+    def __enter__(self) -> Slice:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.release()
+
+
+class Partition:
+    """See the module's docstring. `Store` makes and closes partitions."""
+
+    active: Segment
+    needs_sync: bool
+    """Answer a producer only once the high watermark has passed its batch."""
+
+    __slots__ = (
+        "_config",
+        "_new_names",
+        "_pending_paths",
+        "_unsynced",
+        "aborted",
+        "active",
+        "bases",
+        "cleaned_to",
+        "damaged",
+        "directory",
+        "end_offset",
+        "ending",
+        "epochs",
+        "failure",
+        "first_unstable",
+        "high_watermark",
+        "index",
+        "last_append_ms",
+        "last_stable_offset",
+        "last_sync_ms",
+        "leader_epoch",
+        "log_start_offset",
+        "needs_sync",
+        "on_moved",
+        "producers",
+        "recovery_point",
+        "segments",
+        "shelf",
+        "snapshots",
+        "synced_offset",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: str,
+        index: int,
+        directory: Path,
+        config: TopicConfig,
+        shelf: Shelf,
+        leader_epoch: int,
+    ) -> None:
+        self.topic = topic
+        self.index = index
+        self.directory = directory
+        self.shelf = shelf
+        self.leader_epoch = leader_epoch
+        self.segments: list[Segment] = []
+        self.bases: list[int] = []
+        self.log_start_offset = 0
+        self.end_offset = 0
+        self.high_watermark = 0
+        self.last_stable_offset = 0
+        self.synced_offset = 0
+        self.recovery_point = 0
+        self.first_unstable = -1
+        """First offset readers of committed records may not pass; −1 if there is none."""
+        self.cleaned_to = 0
+        """Up to this offset the cleaner has been."""
+        self.epochs = LeaderEpochs()
+        self.producers = Producers()
+        self.aborted = AbortedTransactions()
+        self.ending: list[CompletedTransaction] = []
+        self.snapshots: list[int] = []
+        self.damaged: list[Damage] = []
+        self.failure: StorageError | None = None
+        """Set when a sync failed or the directory is lost: every call then raises it."""
+        self.last_append_ms = 0
+        self.last_sync_ms = 0
+        self.on_moved: Callable[[Partition], None] | None = None
+        """Called when offsets move outside an append: a sync, retention, DeleteRecords."""
+        self._unsynced: list[Segment] = []
+        self._pending_paths: list[str] = []
+        self._new_names = True
+        self.config = config
+
+    def __repr__(self) -> str:
+        return f"<Partition {self.topic}-{self.index} {self.log_start_offset}..{self.end_offset}>"
+
+    # ── appending ────────────────────────────────────────────────────────────────────
+
+    def append(self, batch: WritableBatch, *, now_ms: int | None = None) -> Appended:
+        """Append the one batch a client sent, patching its offset in place.
+
+        Everything is checked before anything is written; a batch that repeats one of the
+        producer's last five is answered with the first result. Raises errors with a
+        `kafka_code`: 2, 10, 32, 45, 47, 48, 56, 76, 87.
+        """
+        if len(batch) - 12 > self._config.max_message_bytes and len(batch) > 61:
+            self._check_size(batch)
+        header = check_batch(batch)
+        size = header[1] + 12
+        if size != len(batch):
+            for position, _ in iterate_batches(batch, size):
+                raise InvalidRecordError(
+                    "a produce request holds one batch a partition",
+                    detail=f"a second at {position}",
+                )
+            batch = memoryview(batch)[:size]
+        if header[5] & CONTROL or header[0] != 0:
+            raise InvalidRecordError(
+                "clients write no control batches"
+                if header[5] & CONTROL
+                else f"a batch's base offset must be 0, not {header[0]}"
+            )
+        return self._append(batch, header, now_ms)
+
+    def append_internal(self, batch: WritableBatch, *, now_ms: int | None = None) -> Appended:
+        """Append a batch the broker itself made; no size limit, any base offset."""
+        return self._append(batch, check_batch(batch), now_ms)
+
+    def append_marker(
+        self,
+        producer_id: int,
+        epoch: int,
+        commit: bool,
+        coordinator_epoch: int,
+        *,
+        now_ms: int | None = None,
+    ) -> Appended:
+        """End the producer's transaction here; raises 47 or 52 if the marker comes too late.
+
+        A marker without an open transaction is written all the same, as in Kafka.
+        """
+        self.producers.check_marker(producer_id, epoch, coordinator_epoch)
+        now = self.shelf.clock.wall_ms() if now_ms is None else now_ms
+        batch = encode_marker(commit, producer_id, epoch, coordinator_epoch, timestamp=now)
+        return self._append(batch, check_batch(batch), now)
+
+    def _check_size(self, batch: WritableBatch) -> None:
+        size = 12 + int.from_bytes(batch[8:12], "big", signed=True)
+        if size > self._config.max_message_bytes and batch[16] == 2:
+            raise MessageTooLargeError(
+                f"a batch of {size} bytes is too large for {self.topic}",
+                detail=f"max.message.bytes is {self._config.max_message_bytes}",
+            )
+
+    def _append(self, batch: WritableBatch, header: BatchHeader, now_ms: int | None) -> Appended:
+        config = self._config
+        attributes = header[5]
+        control = attributes & CONTROL
+        now = self.shelf.clock.wall_ms() if now_ms is None else now_ms
+        if self.failure is not None:
+            raise self.failure
+        if header[1] + 12 > config.max_message_bytes and not control and header[0] == 0:
+            self._check_size(batch)
+        producer_id = header[9]
+        if producer_id >= 0 and not control:
+            if header[11] < 0:
+                raise InvalidRecordError(f"producer {producer_id} sent no sequence")
+            known = self.producers.check(header)
+            if known is not None:
+                return Appended(
+                    known.base_offset,
+                    known.last_offset,
+                    known.timestamp if config.log_append_time else -1,
+                    self.log_start_offset,
+                    True,
+                )
+        if not control:
+            if config.compact:
+                check_keys(batch)
+            if config.compression != "producer":
+                batch, header = recompress(batch, header, config.compression)
+            if not config.log_append_time:
+                if header[8] - now > config.timestamp_after_max_ms:
+                    raise InvalidTimestampError(
+                        f"a record's timestamp {header[8]} lies in the future",
+                        detail=f"the broker's time is {now}",
+                    )
+                if config.timestamp_before_max_ms != LONG_MAX:
+                    check_oldest(batch, header, now - config.timestamp_before_max_ms)
+        timestamp, append_time = header[8], -1
+        if config.log_append_time:
+            set_append_time(batch, now)
+            timestamp = append_time = now
+
+        base_offset = self.end_offset
+        size = header[1] + 12
+        segment = self.active
+        if (
+            segment.size + size > config.segment_bytes
+            or base_offset + header[6] - segment.base_offset > _MOST_RELATIVE
+            or (
+                segment.first_timestamp >= 0
+                and timestamp - segment.first_timestamp > config.segment_ms
+            )
+        ) and segment.size:
+            segment = self.roll(now)
+        if self.epochs.latest != self.leader_epoch:
+            self._begin_epoch(base_offset)
+        _BASE_OFFSET.pack_into(batch, 0, base_offset)
+        _LEADER_EPOCH.pack_into(batch, 12, self.leader_epoch)
+        descriptor = segment.descriptor
+        if descriptor is None:
+            descriptor = self._open_active()
+        try:
+            written = self.shelf.files.pwrite(descriptor.number, batch, segment.size)
+        except OSError as error:
+            raise self._refused(error, segment) from error
+        if written != size:
+            raise self._refused(OSError(errno.ENOSPC, "short write"), segment)
+
+        segment.appended(header, base_offset, timestamp, config.index_interval_bytes)
+        end_offset = base_offset + header[6] + 1
+        self.end_offset = end_offset
+        self.last_append_ms = now
+        if producer_id >= 0:
+            if control:
+                self._note_marker(batch, header, base_offset, timestamp)
+            else:
+                self.producers.note(header, base_offset, timestamp)
+                if self.first_unstable < 0 and self.producers.open:
+                    self.first_unstable = base_offset
+        if not self.needs_sync:
+            self.high_watermark = end_offset
+            if self.first_unstable < 0:
+                self.last_stable_offset = end_offset
+            elif self.ending or control:
+                self._find_stable()
+            else:
+                self.last_stable_offset = self.first_unstable
+        return Appended(base_offset, end_offset - 1, append_time, self.log_start_offset, False)
+
+    def _note_marker(
+        self, batch: WritableBatch, header: BatchHeader, offset: int, timestamp: int
+    ) -> None:
+        marker = decode_marker(batch)
+        if marker is None:
+            return
+        ended = self.producers.note_marker(
+            header[9], header[10], marker.coordinator_epoch, offset, timestamp, marker.commit
+        )
+        if ended is not None:
+            self.ending.append(ended)
+            if ended.aborted:
+                self._note_abort(self.active, ended)
+
+    def _note_abort(self, segment: Segment, ended: CompletedTransaction) -> None:
+        stable = min([*self.producers.open.values(), ended.marker_offset + 1])
+        self.aborted.add(
+            AbortedEntry(ended.producer_id, ended.first_offset, ended.marker_offset, stable)
+        )
+        self._write_aborted(segment)
+
+    def replay_marker(self, segment: Segment, batch: bytes, header: BatchHeader) -> None:
+        """Take note of a marker that recovery found in `segment`."""
+        marker = decode_marker(batch)
+        if marker is None:
+            return
+        ended = self.producers.note_marker(
+            header.producer_id,
+            header.producer_epoch,
+            marker.coordinator_epoch,
+            header.base_offset,
+            header.max_timestamp,
+            marker.commit,
+        )
+        if ended is not None and ended.aborted:
+            self._note_abort(segment, ended)
+
+    def _find_stable(self) -> None:
+        """Work out the last stable offset after transactions or the watermark moved.
+
+        A transaction whose marker is not yet below the high watermark still counts as
+        open: its end could be lost.
+        """
+        watermark = self.high_watermark
+        if self.ending:
+            self.ending = [each for each in self.ending if each.marker_offset >= watermark]
+        firsts = list(self.producers.open.values())
+        firsts += [each.first_offset for each in self.ending]
+        self.first_unstable = min(firsts) if firsts else -1
+        if firsts and self.first_unstable < watermark:
+            self.last_stable_offset = max(self.first_unstable, self.log_start_offset)
+        else:
+            self.last_stable_offset = watermark
+
+    def _open_active(self) -> Descriptor:
+        segment = self.active
+        try:
+            _ = segment.index, segment.times, segment.max_timestamp
+            return segment.open_to_write()
+        except OSError as error:
+            raise self._refused(error, segment) from error
+
+    def _refused(self, error: OSError, segment: Segment) -> StorageError:
+        """The error for a failed write, after taking back what was half written."""
+        if segment.descriptor is not None:
+            try:
+                self.shelf.files.truncate(segment.descriptor.number, segment.size)
+            except OSError:
+                # The next write goes to the same place, and recovery cuts what is torn.
+                pass
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return DiskFullError(
+                f"no space left for {self.topic}-{self.index}",
+                detail=str(self.directory),
+                hint="free some space; writing goes on by itself",
+            )
+        return StorageError(
+            f"{self.topic}-{self.index} cannot be written", detail=f"{self.directory}: {error}"
+        )
+
+    # ── segments ─────────────────────────────────────────────────────────────────────
+
+    def roll(self, now_ms: int) -> Segment:
+        """Seal the active segment and begin another at the end; raises `StorageError`."""
+        new = Segment(str(self.directory), self.end_offset, 0, self.shelf, sealed=False)
+        new.begin(now_ms)
+        old = self.active
+        try:
+            new.open_to_write()
+            self._pending_paths += old.seal()
+            self.write_snapshot()
+        except OSError as error:
+            raise self._refused(error, old) from error
+        if old.descriptor is not None:
+            self._unsynced.append(old)
+        self._new_names = True
+        self.active = new
+        self.segments.append(new)
+        self.bases.append(new.base_offset)
+        return new
+
+    def write_snapshot(self) -> None:
+        """Write the producers' state as of the end, and keep only the last two snapshots."""
+        if not self.producers.by_id and not self.snapshots:
+            return
+        offset = self.end_offset
+        path = f"{self.directory}/{offset:020d}.snapshot"
+        self.shelf.files.write_whole(path, self.producers.encode(), sync=False)
+        self._pending_paths.append(path)
+        if offset not in self.snapshots:
+            self.snapshots.append(offset)
+        self._new_names = True
+        while len(self.snapshots) > 2:
+            self._remove(f"{self.directory}/{self.snapshots.pop(0):020d}.snapshot")
+
+    def drop_segments(self, count: int) -> None:
+        """Delete the oldest `count` segments, never the active one; the start moves."""
+        count = min(count, len(self.segments) - 1)
+        if count <= 0:
+            return
+        gone = self.segments[:count]
+        del self.segments[:count]
+        del self.bases[:count]
+        self._unsynced = [segment for segment in self._unsynced if segment not in gone]
+        self._move_start(max(self.log_start_offset, self.bases[0]))
+        for segment in gone:
+            segment.delete()
+
+    def _move_start(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self.aborted.cut_start(offset)
+        self.epochs.cut_start(offset)
+        if self.high_watermark < offset:
+            self.high_watermark = offset
+        self._find_stable()
+        self._moved()
+
+    def _write_aborted(self, segment: Segment) -> None:
+        following = self.segments.index(segment) + 1
+        end = self.bases[following] if following < len(self.bases) else LONG_MAX
+        path = f"{segment.stem}.txnindex"
+        entries = self.aborted.slice(segment.base_offset, end)
+        try:
+            self.shelf.files.write_whole(path, encode_entries(entries), sync=False)
+        except OSError as error:
+            # Recovery and the next abort write it again.
+            self.failure = self.failure or None
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise self._refused(error, segment) from error
+        self._pending_paths.append(path)
+
+    def _begin_epoch(self, offset: int) -> None:
+        self.epochs.assign(self.leader_epoch, offset)
+        path = self.directory / "leader-epoch-checkpoint"
+        try:
+            self.epochs.write(path, self.shelf.files)
+        except OSError as error:
+            self.epochs.cut_end(offset)
+            raise self._refused(error, self.active) from error
+        self._pending_paths.append(str(path))
+        self._new_names = True
+
+    def _remove(self, path: str) -> None:
+        try:
+            self.shelf.files.remove(path)
+        except FileNotFoundError:
+            return
+        if path in self._pending_paths:
+            self._pending_paths.remove(path)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        limit_offset: int | None = None,
+        *,
+        minimum_one_batch: bool = True,
+    ) -> Slice:
+        """Batches from the one holding `offset`, up to `limit_offset` (default: the high
+        watermark), at most `max_bytes`, from one segment.
+
+        The last batch may be cut by `max_bytes`; the first is whole unless
+        `minimum_one_batch` is off. The first records may lie before `offset`: readers skip
+        them. Length 0 means nothing is there yet. Raises `OffsetOutOfRangeError` (1) and,
+        on a damaged batch, `CorruptSegmentError` (56).
+        """
+        limit = self.high_watermark if limit_offset is None else limit_offset
+        if offset < self.log_start_offset or offset > self.end_offset:
+            raise OffsetOutOfRangeError(
+                f"offset {offset} of {self.topic}-{self.index} is not there",
+                detail=f"the log holds {self.log_start_offset} to {self.end_offset}",
+            )
+        if offset >= limit or max_bytes <= 0:
+            return Slice(None, 0, 0)
+        if self.failure is not None:
+            raise self.failure
+        segment = self.active
+        place = len(self.segments) - 1
+        if offset < segment.base_offset:
+            place = bisect_right(self.bases, offset) - 1
+            if place < 0:
+                place = 0
+            segment = self.segments[place]
+        position = segment.position_of(offset)
+        while position >= segment.size:
+            # Compaction took what was here; read on in the next segment.
+            place += 1
+            if place >= len(self.segments) or self.bases[place] >= limit:
+                return Slice(None, 0, 0)
+            segment, position = self.segments[place], 0
+        end = segment.size
+        following = self.bases[place + 1] if place + 1 < len(self.bases) else self.end_offset
+        if limit < following:
+            end = segment.position_of(limit)
+        if self.damaged:
+            end = self._before_damage(segment, position, end)
+        length = end - position
+        if length > max_bytes:
+            length = max_bytes
+            if minimum_one_batch:
+                for _, header in segment.headers(position):
+                    length = max(length, header[1] + 12)
+                    break
+        if length <= 0:
+            return Slice(None, 0, 0)
+        return Slice(segment.acquire(), position, length)
+
+    def _before_damage(self, segment: Segment, position: int, end: int) -> int:
+        for damage in self.damaged:
+            if damage.path != segment.path:
+                continue
+            if damage.position <= position < damage.end_position:
+                raise damage.error()
+            if position < damage.position < end:
+                end = damage.position
+        return end
+
+    def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
+        """Aborted transactions with records in [start, end)."""
+        if not self.aborted.entries:
+            return []
+        return self.aborted.between(start, end)
+
+    def offset_for_time(self, timestamp: int) -> TimeOffset | None:
+        """The first record at or after the timestamp, exact inside batches."""
+        return find_time(self, timestamp)
+
+    def max_timestamp_offset(self) -> TimeOffset | None:
+        """The first record with the largest timestamp; None if the log is empty."""
+        return find_largest_time(self)
+
+    def epoch_end(self, epoch: int) -> tuple[int, int]:
+        """(epoch, end offset) for OffsetForLeaderEpoch; (−1, −1) for an epoch to come."""
+        if epoch > self.leader_epoch or epoch < 0:
+            return -1, -1
+        if epoch == self.leader_epoch:
+            return epoch, self.end_offset
+        return self.epochs.end_of(epoch, self.end_offset)
+
+    # ── syncing ──────────────────────────────────────────────────────────────────────
+
+    def begin_sync(self, *, checkpoint: bool = False) -> SyncTicket | None:
+        """A ticket for what is not yet on disk, or None if all is.
+
+        Hand `ticket.run()` to any thread, then call `ticket.finish()` on this one. Several
+        tickets may be under way. With `checkpoint`, indexes and the producers' state are
+        synced too, so that recovery may begin at this offset.
+        """
+        if self.failure is not None:
+            raise self.failure
+        synced = self.synced_offset == self.end_offset and not self._unsynced
+        if synced and (not checkpoint or self.recovery_point == self.end_offset):
+            return None
+        segments = [*self._unsynced, self.active]
+        self._unsynced = []
+        paths: list[str] = []
+        if checkpoint:
+            try:
+                if self.active.descriptor is not None:
+                    self._pending_paths += self.active.write_indexes()
+                self.write_snapshot()
+            except OSError as error:
+                raise self._refused(error, self.active) from error
+            paths, self._pending_paths = list(dict.fromkeys(self._pending_paths)), []
+        directories: list[str] = []
+        if self._new_names or checkpoint:
+            directories = [str(self.directory), str(self.directory.parent)]
+            self._new_names = False
+        return SyncTicket(self, segments, paths, directories, checkpoint)
+
+    def sync(self, *, checkpoint: bool = False) -> None:
+        """Have everything appended so far on disk on return."""
+        ticket = self.begin_sync(checkpoint=checkpoint)
+        if ticket is not None:
+            ticket.run()
+            ticket.finish()
+
+    def synced(self, offset: int, now_ms: int) -> None:
+        """Everything before `offset` is on disk; called by a finished ticket."""
+        self.last_sync_ms = now_ms
+        if offset > self.synced_offset:
+            self.synced_offset = offset
+            if self.needs_sync and offset > self.high_watermark:
+                self.high_watermark = offset
+                self._find_stable()
+                self._moved()
+
+    # ── administration ───────────────────────────────────────────────────────────────
+
+    @property
+    def config(self) -> TopicConfig:
+        """The topic's settings; setting them takes effect at once."""
+        return self._config
+
+    @config.setter
+    def config(self, config: TopicConfig) -> None:
+        self._config = config
+        self.needs_sync = config.flush_messages == 1
+        if not self.needs_sync and self.high_watermark < self.end_offset:
+            self.high_watermark = self.end_offset
+            self._find_stable()
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all segments."""
+        return sum(segment.size for segment in self.segments)
+
+    def delete_records(self, offset: int) -> int:
+        """Move the log's start to `offset` (−1: the high watermark); the new start.
+
+        Raises 1 past the high watermark, 44 if the topic is only compacted.
+        """
+        if self._config.compact and not self._config.delete:
+            raise PolicyViolationError(
+                f"records of {self.topic} cannot be deleted by offset",
+                detail="cleanup.policy is compact",
+            )
+        if offset == -1:
+            offset = self.high_watermark
+        if offset > self.high_watermark or offset < 0:
+            raise OffsetOutOfRangeError(
+                f"offset {offset} of {self.topic}-{self.index} is not there",
+                detail=f"the log ends at {self.high_watermark}",
+            )
+        if offset > self.log_start_offset:
+            self._move_start(offset)
+            self.drop_segments(bisect_right(self.bases, offset) - 1)
+        return self.log_start_offset
+
+    def has_open_transaction(self, producer_id: int) -> bool:
+        return producer_id in self.producers.open
+
+    def producer_epoch(self, producer_id: int) -> int | None:
+        """The newest epoch seen of this producer; None if it never wrote here."""
+        producer = self.producers.by_id.get(producer_id)
+        return producer.epoch if producer is not None else None
+
+    def describe_producers(self) -> list[ProducerRow]:
+        return self.producers.rows()
+
+    def settle(self) -> None:
+        """Let readers see everything found on opening."""
+        self.high_watermark = self.end_offset
+        self.ending = []
+        self._find_stable()
+
+    def sync_recovered(self) -> None:
+        """Sync what recovery found where readers were promised it: the page cache may hold
+        more than the disk."""
+        if not self.needs_sync:
+            return
+        self._unsynced = [
+            segment
+            for segment in self.segments
+            if segment.sealed and segment.descriptor is not None
+        ]
+        self.sync()
+
+    def lose(self, failure: StorageError) -> None:
+        """Be a partition whose directory is not there: every read and append raises."""
+        self.failure = failure
+        self.active = Segment(str(self.directory), 0, 0, self.shelf, sealed=False)
+        self.segments, self.bases = [self.active], [0]
+
+    def notify(self) -> None:
+        """Tell that offsets may have moved outside an append."""
+        self._moved()
+
+    def close(self) -> None:
+        """Let go of all files; nothing is written."""
+        for segment in self.segments:
+            segment.release_descriptor()
+            self.shelf.forget(segment)
+
+    def _moved(self) -> None:
+        if self.on_moved is not None:
+            self.on_moved(self)

@@ -1,0 +1,408 @@
+"""How a partition comes up from its files.
+
+After a clean stop everything is told by the stop's own note and no segment is read. After
+a crash the batches past the recovery point are checked one by one: a torn or garbled tail
+is cut off, a broken batch with whole ones behind it is kept out of service and told
+(`Damage`), indexes, producers' state and aborted transactions past the point are rebuilt.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.log.checkpoints import LeaderEpochs
+from tailrace.log.damage import Damage
+from tailrace.log.errors import CorruptSegmentError
+from tailrace.log.files import WRITE
+from tailrace.log.index import OffsetIndex, TimeIndex
+from tailrace.log.partition import Partition
+from tailrace.log.producers import Producers
+from tailrace.log.segment import Segment
+from tailrace.log.transactions import decode_entries
+from tailrace.records.checksum import crc32c
+from tailrace.records.header import HEADER, HEADER_BYTES, BatchHeader
+
+log = logging.getLogger(__name__)
+
+_BLOCK_BYTES = 1024 * 1024
+_LARGEST_BATCH = 2**31 - 1
+
+
+@dataclass(slots=True)
+class Listing:
+    """What a partition's directory holds."""
+
+    segments: dict[int, int] = field(default_factory=dict)
+    """Base offset → size."""
+    snapshots: list[int] = field(default_factory=list)
+    aborted: list[int] = field(default_factory=list)
+    leftovers: list[str] = field(default_factory=list)
+    """Files of an unfinished replacement."""
+
+
+@dataclass(frozen=True, slots=True)
+class CleanState:
+    """What a clean stop notes of one partition."""
+
+    log_start_offset: int
+    end_offset: int
+    cleaned_to: int
+    active_base: int
+    active_size: int
+    max_timestamp: int
+    max_timestamp_offset: int
+    first_timestamp: int
+    created_ms: int
+    epochs: list[list[int]]
+    snapshot: int
+    """Offset of the producers' snapshot; −1 if there are no producers."""
+
+    @classmethod
+    def of(cls, partition: Partition) -> CleanState:
+        active = partition.active
+        return cls(
+            partition.log_start_offset,
+            partition.end_offset,
+            partition.cleaned_to,
+            active.base_offset,
+            active.size,
+            active.max_timestamp,
+            active.max_timestamp_offset,
+            active.first_timestamp,
+            active.created_ms,
+            [
+                list(pair)
+                for pair in zip(partition.epochs.epochs, partition.epochs.starts, strict=True)
+            ],
+            partition.end_offset if partition.producers.by_id else -1,
+        )
+
+
+def list_directory(directory: Path) -> Listing:
+    """The listing of a partition's directory; empty if there is none."""
+    listing = Listing()
+    try:
+        entries = os.scandir(directory)
+    except FileNotFoundError:
+        return listing
+    with entries:
+        for entry in entries:
+            stem, _, ending = entry.name.partition(".")
+            if len(stem) != 20 or not stem.isdigit():
+                if entry.name.endswith((".tmp", ".cleaned", ".deleted")):
+                    listing.leftovers.append(entry.name)
+                continue
+            match ending:
+                case "log":
+                    listing.segments[int(stem)] = entry.stat().st_size
+                case "snapshot":
+                    listing.snapshots.append(int(stem))
+                case "txnindex":
+                    listing.aborted.append(int(stem))
+                case _ if ending.endswith(("tmp", "cleaned", "deleted")):
+                    listing.leftovers.append(entry.name)
+    listing.snapshots.sort()
+    listing.aborted.sort()
+    return listing
+
+
+def open_partition(
+    partition: Partition, clean: CleanState | None, recovery_point: int, log_start_offset: int
+) -> None:
+    """Fill `partition` from its directory."""
+    directory = partition.directory
+    listing = list_directory(directory)
+    for name in listing.leftovers:
+        partition.shelf.files.remove(directory / name)
+    if not listing.segments:
+        _begin(partition, clean.end_offset if clean else log_start_offset)
+        return
+    bases = sorted(listing.segments)
+    last = bases[-1]
+    partition.segments = [
+        Segment(str(directory), base, listing.segments[base], partition.shelf, sealed=base != last)
+        for base in bases
+    ]
+    partition.bases = bases
+    partition.active = partition.segments[-1]
+    for base in listing.aborted:
+        for entry in decode_entries((directory / f"{base:020d}.txnindex").read_bytes()):
+            partition.aborted.add(entry)
+    partition.snapshots = listing.snapshots
+    if (
+        clean is not None
+        and clean.active_base == last
+        and clean.active_size == listing.segments[last]
+        and (clean.snapshot < 0 or clean.snapshot in listing.snapshots)
+        and _adopt_clean(partition, clean)
+    ):
+        return
+    partition.log_start_offset = max(log_start_offset, bases[0])
+    partition.epochs = LeaderEpochs.read(directory / "leader-epoch-checkpoint")
+    _recover(partition, recovery_point)
+
+
+def _begin(partition: Partition, offset: int) -> None:
+    """A partition without segments: new, or its files are gone."""
+    if not partition.directory.exists():
+        partition.shelf.files.make_directory(partition.directory)
+    segment = Segment(str(partition.directory), offset, 0, partition.shelf, sealed=False)
+    segment.begin(partition.shelf.clock.wall_ms())
+    partition.shelf.files.close(partition.shelf.files.open(segment.path, WRITE))
+    partition.segments, partition.bases, partition.active = [segment], [offset], segment
+    partition.log_start_offset = partition.end_offset = offset
+    partition.synced_offset = partition.recovery_point = partition.cleaned_to = offset
+    partition.settle()
+
+
+def _adopt_clean(partition: Partition, clean: CleanState) -> bool:
+    """Take over what the clean stop noted; False if its snapshot cannot be read."""
+    if clean.snapshot >= 0:
+        path = partition.directory / f"{clean.snapshot:020d}.snapshot"
+        producers = Producers.decode(path.read_bytes())
+        if producers is None:
+            return False
+        partition.producers = producers
+    for epoch, start in clean.epochs:
+        partition.epochs.epochs.append(epoch)
+        partition.epochs.starts.append(start)
+    partition.log_start_offset = clean.log_start_offset
+    partition.end_offset = clean.end_offset
+    partition.synced_offset = partition.recovery_point = clean.end_offset
+    partition.cleaned_to = clean.cleaned_to
+    partition.active.resume(
+        clean.max_timestamp, clean.max_timestamp_offset, clean.first_timestamp, clean.created_ms
+    )
+    partition.settle()
+    return True
+
+
+def _recover(partition: Partition, recovery_point: int) -> None:
+    first = max(0, bisect_right(partition.bases, recovery_point) - 1)
+    end_offset = partition.bases[first]
+    for place in range(first, len(partition.segments)):
+        segment = partition.segments[place]
+        has_later = any(later.size for later in partition.segments[place + 1 :])
+        start = 0
+        if segment.base_offset < recovery_point:
+            start = _trusted_position(segment, recovery_point)
+        end_offset = max(
+            _check_segment(partition, segment, start, end_offset, has_later), segment.base_offset
+        )
+    partition.end_offset = max(end_offset, partition.log_start_offset)
+    _replay(partition)
+    partition.epochs.cut_end(partition.end_offset)
+    partition.recovery_point = min(recovery_point, partition.end_offset)
+    partition.synced_offset = partition.recovery_point
+    partition.settle()
+    partition.sync_recovered()
+
+
+def _trusted_position(segment: Segment, recovery_point: int) -> int:
+    """Where the batch holding the recovery point begins; 0 if the index does not hold true."""
+    try:
+        return segment.position_of(recovery_point)
+    except CorruptSegmentError:
+        return 0
+
+
+def _check_segment(
+    partition: Partition, segment: Segment, start: int, expected: int, has_later: bool
+) -> int:
+    """Check batches from `start` on, cut or mark what is broken; the next offset."""
+    kept_index, kept_times, largest, largest_at = (
+        OffsetIndex(),
+        TimeIndex(),
+        -1,
+        segment.base_offset,
+    )
+    if start:
+        kept_index, kept_times = segment.index, segment.times
+        kept_index.cut(start)
+        largest, largest_at, expected = _largest_before(segment, start, expected)
+        kept_times.cut(expected - segment.base_offset)
+    interval = partition.config.index_interval_bytes
+    since, position = 0, start
+    first_timestamp = -1
+    descriptor = segment.open_to_write()
+    files = partition.shelf.files
+    while position < segment.size:
+        header = _whole_batch(files, descriptor.number, position, segment.size, expected)
+        if header is None:
+            found = _next_whole(files, descriptor.number, position + 1, segment.size, expected)
+            if found is None and not has_later:
+                log.warning(
+                    "torn tail cut off",
+                    extra={
+                        "path": segment.path,
+                        "position": position,
+                        "bytes": segment.size - position,
+                        "offset": expected,
+                    },
+                )
+                files.truncate(descriptor.number, position)
+                segment.size = position
+                break
+            following = (
+                partition.bases[partition.segments.index(segment) + 1]
+                if found is None
+                else found[1].base_offset
+            )
+            damage = Damage(
+                segment.path, position, segment.size if found is None else found[0],
+                expected, following - 1,
+            )  # fmt: skip
+            log.error(
+                "damaged batches are kept out of service",
+                extra={
+                    "path": damage.path,
+                    "position": damage.position,
+                    "base_offset": damage.base_offset,
+                    "last_offset": damage.last_offset,
+                },
+            )
+            partition.damaged.append(damage)
+            position, expected = damage.end_position, following
+            continue
+        expected = header.last_offset + 1
+        relative = header.last_offset - segment.base_offset
+        if header.max_timestamp > largest:
+            largest, largest_at = header.max_timestamp, header.last_offset
+        if first_timestamp < 0:
+            first_timestamp = header.max_timestamp
+        if since > interval:
+            kept_index.add(relative, position)
+            kept_times.add(largest, largest_at - segment.base_offset)
+            since = 0
+        since += header.size
+        position += header.size
+    if segment.sealed and largest >= 0:
+        kept_times.add(largest, largest_at - segment.base_offset)
+    segment.adopt(kept_index, kept_times, largest, largest_at)
+    if segment.first_timestamp < 0:
+        segment.first_timestamp = first_timestamp
+    if not segment.created_ms:
+        segment.created_ms = partition.shelf.clock.wall_ms()
+    segment.write_indexes()
+    return expected
+
+
+def _largest_before(segment: Segment, end: int, expected: int) -> tuple[int, int, int]:
+    """(largest timestamp, its batch's last offset, next offset) of batches before `end`.
+
+    The indexes tell the most of it; only the headers behind their last entries are read.
+    """
+    times, index = segment.times, segment.index
+    largest, largest_at, position = -1, segment.base_offset, 0
+    if times.timestamps and index.positions:
+        largest, largest_at = times.timestamps[0], segment.base_offset + times.offsets[0]
+        last = segment.base_offset + index.offsets[-1]
+        for timestamp, offset in zip(times.timestamps, times.offsets, strict=True):
+            if segment.base_offset + offset <= last:
+                largest, largest_at = timestamp, segment.base_offset + offset
+        position = index.positions[-1]
+    for _, header in segment.headers(position, end):
+        expected = header.last_offset + 1
+        if header.max_timestamp > largest:
+            largest, largest_at = header.max_timestamp, header.last_offset
+    return largest, largest_at, expected
+
+
+def _whole_batch(
+    files: object, number: int, position: int, size: int, expected: int
+) -> BatchHeader | None:
+    """The header of the batch at `position` if all of it is right, else None."""
+    if size - position < HEADER_BYTES:
+        return None
+    block = os.pread(number, _BLOCK_BYTES, position)
+    header = BatchHeader._make(HEADER.unpack_from(block))
+    if (
+        header.magic != 2
+        or header.length < HEADER_BYTES - 12
+        or position + header.size > size
+        or header.base_offset < expected
+        or header.last_offset_delta < 0
+    ):
+        return None
+    if header.size > len(block):
+        block = os.pread(number, header.size, position)
+    if crc32c(memoryview(block)[21 : header.size]) != header.crc:
+        return None
+    return header
+
+
+def _next_whole(
+    files: object, number: int, position: int, size: int, expected: int
+) -> tuple[int, BatchHeader] | None:
+    """The first whole batch that begins at `position` or later: damage has an end."""
+    overlap = HEADER_BYTES
+    while position < size:
+        block = os.pread(number, _BLOCK_BYTES, position)
+        if len(block) < HEADER_BYTES:
+            return None
+        place = 0
+        while True:
+            # The magic stands at byte 16, behind the high bytes of offset and length.
+            place = block.find(b"\x02", place)
+            if place < 0:
+                break
+            start = place - 16
+            place += 1
+            if start < 0 or start + HEADER_BYTES > len(block):
+                continue
+            header = BatchHeader._make(HEADER.unpack_from(block, start))
+            if not expected < header.base_offset < expected + 2**31:
+                continue
+            whole = _whole_batch(files, number, position + start, size, expected)
+            if whole is not None:
+                return position + start, whole
+        if position + len(block) >= size:
+            return None
+        position += len(block) - overlap
+    return None
+
+
+def _replay(partition: Partition) -> None:
+    """Producers, open and aborted transactions and epochs, from the newest usable snapshot."""
+    start = partition.log_start_offset
+    for offset in reversed(partition.snapshots):
+        path = partition.directory / f"{offset:020d}.snapshot"
+        if offset > partition.end_offset:
+            partition.shelf.files.remove(path)
+            continue
+        producers = Producers.decode(path.read_bytes())
+        if producers is not None:
+            partition.producers = producers
+            start = offset
+            break
+    partition.snapshots = [each for each in partition.snapshots if each <= partition.end_offset]
+    partition.aborted.cut_end(start)
+    # An active segment's own offset may be behind the end while its batches are replayed.
+    for segment, position, header in _headers_from(partition, start):
+        if header.leader_epoch > partition.epochs.latest:
+            partition.epochs.assign(header.leader_epoch, header.base_offset)
+        if header.producer_id < 0:
+            continue
+        if header.control:
+            batch = segment.read_batch(position, header.size)
+            partition.replay_marker(segment, batch, header)
+        else:
+            partition.producers.note(header, header.base_offset, header.max_timestamp)
+
+
+def _headers_from(partition: Partition, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:
+    first = max(0, bisect_right(partition.bases, offset) - 1)
+    for segment in partition.segments[first:]:
+        position = segment.position_of(offset)
+        broken = [each for each in partition.damaged if each.path == segment.path]
+        for damage in broken:
+            for place, header in segment.headers(position, max(position, damage.position)):
+                yield segment, place, header
+            position = max(position, damage.end_position)
+        for place, header in segment.headers(position):
+            yield segment, place, header

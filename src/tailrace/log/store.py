@@ -1,0 +1,540 @@
+"""All topics of one broker: made, opened, kept tidy and closed here.
+
+    with Store.open([Path("data")]) as store:
+        topic = store.create_topic("clicks", 3)
+        topic.partitions[0].append(batch)
+
+One process at a time opens a data directory. All calls come from one thread, which calls
+`tick` about every 100 ms. A new partition goes to the directory with the fewest; a
+directory that is lost stops only its own partitions.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tailrace.clock import SYSTEM, Clock
+from tailrace.log.checkpoints import Offsets, write_offsets
+from tailrace.log.directories import (
+    CLEANED,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    DataDirectory,
+    open_directory,
+    short_id,
+    write_clean_stop,
+)
+from tailrace.log.errors import (
+    DiskFullError,
+    InvalidPartitionsError,
+    InvalidTopicNameError,
+    StorageError,
+    TopicExistsError,
+    UnknownTopicError,
+)
+from tailrace.log.files import FILES, Files
+from tailrace.log.metadata import Journal, TopicEntry
+from tailrace.log.partition import Partition
+from tailrace.log.recovery import CleanState, open_partition
+from tailrace.log.retention import apply_retention
+from tailrace.log.segment import Shelf
+from tailrace.log.settings import LONG_MAX, LogSettings, TopicConfig, check_topic_config
+from tailrace.log.sync import SyncTicket
+
+log = logging.getLogger(__name__)
+
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+@dataclass(slots=True)
+class Topic:
+    """One topic with its partitions."""
+
+    name: str
+    id: uuid.UUID
+    partitions: list[Partition]
+    overrides: dict[str, str]
+    config: TopicConfig
+    created_at: int
+    internal: bool = False
+
+
+@dataclass(slots=True)
+class _Due:
+    """When the next round of each periodic work is due, in wall milliseconds."""
+
+    retention: int = 0
+    checkpoint: int = 0
+    expiry: int = 0
+    flush: int = 0
+
+
+@dataclass(slots=True)
+class Store:
+    """See the module's docstring; made by `Store.open`."""
+
+    directories: list[DataDirectory]
+    settings: LogSettings
+    clock: Clock
+    shelf: Shelf
+    journal: Journal
+    cluster_id: str
+    unclean: bool
+    """Whether this start followed a crash."""
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topics_by_id: dict[uuid.UUID, Topic] = field(default_factory=dict)
+    sync_later: Callable[[SyncTicket], None] | None = None
+    """Set by the broker: takes a ticket, runs it on a thread and finishes it on the loop.
+    Without it `tick` syncs by itself."""
+    on_moved: Callable[[Partition], None] | None = None
+    """Called when a partition's offsets move outside an append."""
+    closed: bool = False
+    _due: _Due = field(default_factory=_Due)
+
+    # ── opening and closing ──────────────────────────────────────────────────────────
+
+    @classmethod
+    def open(
+        cls,
+        directories: Sequence[Path | str],
+        settings: LogSettings | None = None,
+        clock: Clock = SYSTEM,
+        *,
+        files: Files = FILES,
+    ) -> Store:
+        """Open (or begin) the log in `directories`.
+
+        Raises `DirectoryLockedError`, `UnknownFormatError`, `MetadataDamagedError`. A
+        directory that cannot be opened is told in the log and stops its partitions only,
+        unless none is left.
+        """
+        settings = settings or LogSettings()
+        opened: list[DataDirectory] = []
+        try:
+            for path in map(Path, directories):
+                try:
+                    cluster_id = opened[0].cluster_id if opened else None
+                    opened.append(open_directory(path, cluster_id, files))
+                except OSError as error:
+                    log.error(
+                        "data directory is lost", extra={"path": str(path), "error": str(error)}
+                    )
+            if not opened:
+                raise StorageError(
+                    "no data directory can be opened",
+                    detail=", ".join(map(str, directories)),
+                    hint="check that the disks are mounted and writable",
+                )
+            journal = Journal([directory.path for directory in opened], files)
+        except BaseException:
+            for directory in opened:
+                directory.close()
+            raise
+        unclean = any(directory.clean is None for directory in opened) and bool(
+            journal.catalogue.topics
+        )
+        store = cls(
+            opened,
+            settings,
+            clock,
+            Shelf(files, clock),
+            journal,
+            opened[0].cluster_id,
+            unclean,
+        )
+        if unclean:
+            journal.append({"op": "epoch", "epoch": journal.catalogue.epoch + 1})
+        for entry in journal.catalogue.topics.values():
+            store._open_topic(entry)
+        store._sweep()
+        for directory in opened:
+            directory.clean = None
+        now = clock.wall_ms()
+        store._due.checkpoint = now + settings.number("log.flush.offset.checkpoint.interval.ms")
+        store._due.retention = now + min(30_000, settings.number("log.retention.check.interval.ms"))
+        return store
+
+    def close(self) -> None:
+        """Stop cleanly: everything is synced and noted, so the next start reads no segment."""
+        if self.closed:
+            return
+        self.closed = True
+        clean: dict[str, dict[tuple[str, int], CleanState]] = {}
+        places = {str(directory.path): directory for directory in self.directories}
+        whole = set(places)
+        for partition in self.partitions():
+            place = str(partition.directory.parent)
+            if partition.failure is not None or partition.damaged or place not in places:
+                # Its next start must look at the files again.
+                continue
+            try:
+                partition.sync(checkpoint=True)
+            except StorageError as error:
+                log.error("partition not closed cleanly", extra={"error": error.detail})
+                continue
+            clean.setdefault(place, {})[partition.topic, partition.index] = CleanState.of(partition)
+        try:
+            self._write_checkpoints()
+            for place in whole:
+                write_clean_stop(places[place], clean.get(place, {}), self.shelf.files)
+        except OSError as error:
+            log.error("clean stop not noted", extra={"error": str(error)})
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of everything as it is, as a crash would."""
+        self.closed = True
+        for partition in self.partitions():
+            partition.close()
+        self.shelf.open_files.close()
+        self.journal.close()
+        for directory in self.directories:
+            directory.close()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ── topics ───────────────────────────────────────────────────────────────────────
+
+    def partitions(self) -> Iterator[Partition]:
+        for topic in self.topics.values():
+            yield from topic.partitions
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """Raises `UnknownTopicError` (3)."""
+        found = self.topics.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            raise UnknownTopicError(
+                f"{topic}-{index} does not exist" if found else f"topic {topic} does not exist"
+            )
+        return found.partitions[index]
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int | None = None,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        internal: bool = False,
+        topic_id: uuid.UUID | None = None,
+        validate_only: bool = False,
+    ) -> Topic:
+        """Make a topic; its journal line is on disk on return.
+
+        `partitions` None takes `num.partitions`. Raises 17, 36, 37, 40 or 56.
+        """
+        check_topic_name(name)
+        if name in self.topics:
+            raise TopicExistsError(f'topic "{name}" already exists')
+        collided = next(
+            (other for other in self.topics if other.replace(".", "_") == name.replace(".", "_")),
+            None,
+        )
+        if collided is not None:
+            raise TopicExistsError(
+                f'topic "{name}" collides with "{collided}"',
+                detail='names that differ only in "." and "_" share their metrics',
+            )
+        count = self.settings.number("num.partitions") if partitions is None else partitions
+        if count < 1:
+            raise InvalidPartitionsError(f"a topic cannot have {count} partitions")
+        texts = dict(overrides or {})
+        config = self.settings.topic(texts)
+        entry = TopicEntry(
+            name, topic_id or uuid.uuid4(), self._places(count), texts, self.clock.wall_ms()
+        )
+        if validate_only:
+            return Topic(name, entry.id, [], texts, config, entry.created_at, internal)
+        self._journal({"op": "create", "topic": entry.as_json()})
+        topic = self._open_topic(self.journal.catalogue.topics[name])
+        topic.internal = topic.internal or internal
+        log.info("topic created", extra={"topic": name, "partitions": count, "id": str(entry.id)})
+        return topic
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic and its files; raises `UnknownTopicError` (3)."""
+        topic = self._topic(name)
+        self._journal({"op": "delete", "name": name})
+        del self.topics[name]
+        del self.topics_by_id[topic.id]
+        for partition in topic.partitions:
+            partition.close()
+            self._remove_directory(partition.directory)
+            partition.failure = StorageError(f"topic {name} was deleted")
+        log.info("topic deleted", extra={"topic": name})
+
+    def add_partitions(self, name: str, total: int) -> Topic:
+        """Grow a topic to `total` partitions; raises 3 or 37."""
+        topic = self._topic(name)
+        have = len(topic.partitions)
+        if total <= have:
+            raise InvalidPartitionsError(
+                f'topic "{name}" has {have} partitions', detail=f"{total} were asked for"
+            )
+        places = self._places(total - have)
+        self._journal({"op": "partitions", "name": name, "places": places})
+        entry = self.journal.catalogue.topics[name]
+        for index in range(have, total):
+            topic.partitions.append(self._open_partition(entry, index, topic.config))
+        return topic
+
+    def alter_config(self, name: str, changes: Mapping[str, str | None]) -> Topic:
+        """Change settings of a topic, None meaning back to the default; raises 3 or 40."""
+        topic = self._topic(name)
+        overrides = {**topic.overrides, **{key: value for key, value in changes.items() if value is not None}}  # fmt: skip
+        for key, value in changes.items():
+            if value is None:
+                check_topic_config({key: self.settings.topic_default(key)})
+                overrides.pop(key, None)
+        config = self.settings.topic(overrides)
+        self._journal({"op": "config", "name": name, "overrides": overrides})
+        topic.overrides = overrides
+        self._configure(topic, config)
+        return topic
+
+    def change_settings(self, settings: LogSettings) -> None:
+        """Take new broker settings at once; topics without an override follow."""
+        self.settings = settings
+        for topic in self.topics.values():
+            self._configure(topic, settings.topic(topic.overrides))
+
+    def _configure(self, topic: Topic, config: TopicConfig) -> None:
+        topic.config = config
+        for partition in topic.partitions:
+            partition.config = config
+            partition.notify()
+
+    # ── periodic work ────────────────────────────────────────────────────────────────
+
+    def tick(self, now_ms: int | None = None) -> None:
+        """Do what is due: roll, flush, retention, producer expiry, checkpoints."""
+        now = self.clock.wall_ms() if now_ms is None else now_ms
+        due = self._due
+        # A clock that was set back must not put work off for long.
+        if due.checkpoint - now > 86_400_000:
+            due.retention = due.checkpoint = due.expiry = due.flush = now
+        if now >= due.flush:
+            due.flush = now + 100
+            self._flush(now)
+        if now >= due.retention:
+            due.retention = now + self.settings.number("log.retention.check.interval.ms")
+            self._retain(now)
+        if now >= due.expiry:
+            due.expiry = now + 600_000
+            limit = now - self.settings.number("producer.id.expiration.ms")
+            for partition in self.partitions():
+                if partition.producers.by_id:
+                    partition.producers.expire(limit)
+        if now >= due.checkpoint:
+            due.checkpoint = now + self.settings.number("log.flush.offset.checkpoint.interval.ms")
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Begin to move recovery points to the ends, and note those reached before."""
+        try:
+            self._write_checkpoints()
+        except OSError as error:
+            log.warning("recovery points not written", extra={"error": str(error)})
+        for partition in self.partitions():
+            if partition.failure is None and partition.recovery_point < partition.end_offset:
+                self._sync(partition, checkpoint=True)
+
+    def _flush(self, now: int) -> None:
+        for partition in self.partitions():
+            unsynced = partition.end_offset - partition.synced_offset
+            if not unsynced or partition.failure is not None:
+                continue
+            config = partition.config
+            if 1 < config.flush_messages <= unsynced or (
+                config.flush_ms != LONG_MAX and now - partition.last_sync_ms >= config.flush_ms
+            ):
+                self._sync(partition)
+
+    def _retain(self, now: int) -> None:
+        for partition in self.partitions():
+            if partition.failure is not None:
+                continue
+            active = partition.active
+            try:
+                if active.size and now - active.created_ms > partition.config.segment_ms > 0:
+                    partition.roll(now)
+                apply_retention(partition, now)
+            except StorageError as error:
+                log.warning("retention put off", extra={"error": error.detail})
+            except OSError as error:
+                log.warning("retention put off", extra={"error": str(error)})
+
+    def _sync(self, partition: Partition, *, checkpoint: bool = False) -> None:
+        try:
+            ticket = partition.begin_sync(checkpoint=checkpoint)
+            if ticket is None:
+                return
+            if self.sync_later is not None:
+                self.sync_later(ticket)
+                return
+            ticket.run()
+            ticket.finish()
+        except DiskFullError:
+            return  # told to producers; tried again on the next round
+        except StorageError as error:
+            log.error("sync failed", extra={"error": error.detail})
+
+    def _write_checkpoints(self) -> None:
+        for directory in self.directories:
+            if directory.failure is not None:
+                continue
+            points: Offsets = {}
+            starts: Offsets = {}
+            cleaned: Offsets = {}
+            for partition in self.partitions():
+                if partition.directory.parent != directory.path:
+                    continue
+                key = partition.topic, partition.index
+                points[key] = partition.recovery_point
+                if partition.log_start_offset > partition.bases[0]:
+                    starts[key] = partition.log_start_offset
+                if partition.cleaned_to:
+                    cleaned[key] = partition.cleaned_to
+            for name, offsets in (
+                (RECOVERY_POINTS, points),
+                (LOG_STARTS, starts),
+                (CLEANED, cleaned),
+            ):
+                write_offsets(directory.path / name, offsets, self.shelf.files)
+
+    # ── inside ───────────────────────────────────────────────────────────────────────
+
+    def _topic(self, name: str) -> Topic:
+        topic = self.topics.get(name)
+        if topic is None:
+            raise UnknownTopicError(f'topic "{name}" does not exist')
+        return topic
+
+    def _journal(self, event: dict[str, object]) -> None:
+        try:
+            self.journal.append(event)
+        except OSError as error:
+            raise StorageError(
+                "the journal of topics cannot be written", detail=str(error)
+            ) from error
+
+    def _open_topic(self, entry: TopicEntry) -> Topic:
+        config = self.settings.topic(entry.overrides)
+        topic = Topic(
+            entry.name,
+            entry.id,
+            [],
+            dict(entry.overrides),
+            config,
+            entry.created_at,
+            entry.name in INTERNAL_TOPICS,
+        )
+        for index in range(len(entry.places)):
+            topic.partitions.append(self._open_partition(entry, index, config))
+        self.topics[entry.name] = topic
+        self.topics_by_id[entry.id] = topic
+        return topic
+
+    def _open_partition(self, entry: TopicEntry, index: int, config: TopicConfig) -> Partition:
+        place = entry.places[index]
+        directory = next((each for each in self.directories if each.id == place), None)
+        path = (directory or self.directories[0]).path / f"{entry.name}-{index}"
+        partition = Partition(
+            entry.name, index, path, config, self.shelf, self.journal.catalogue.epoch
+        )
+        partition.on_moved = self._partition_moved
+        if directory is None:
+            partition.lose(
+                StorageError(
+                    f"{entry.name}-{index} is on a data directory that is not there",
+                    detail=f"directory id {place}",
+                    hint="mount the disk and start the broker again",
+                )
+            )
+            return partition
+        key = entry.name, index
+        fresh = not path.exists()
+        try:
+            open_partition(
+                partition,
+                directory.clean.get(key) if directory.clean is not None else None,
+                (directory.recovery_points or {}).get(key, 0),
+                (directory.log_starts or {}).get(key, 0),
+            )
+            partition.cleaned_to = max(partition.cleaned_to, (directory.cleaned or {}).get(key, 0))
+            if fresh:
+                self.shelf.files.write_whole(
+                    path / "partition.metadata",
+                    f"version: 0\ntopic_id: {short_id(entry.id)}\n".encode(),
+                    sync=False,
+                )
+        except OSError as error:
+            partition.lose(
+                StorageError(f"{entry.name}-{index} cannot be opened", detail=f"{path}: {error}")
+            )
+        return partition
+
+    def _partition_moved(self, partition: Partition) -> None:
+        if self.on_moved is not None:
+            self.on_moved(partition)
+
+    def _places(self, count: int) -> list[str]:
+        """Directory ids for `count` new partitions, the emptiest directory first."""
+        alive = [directory for directory in self.directories if directory.failure is None]
+        held = {directory.id: 0 for directory in alive}
+        for entry in self.journal.catalogue.topics.values():
+            for place in entry.places:
+                if place in held:
+                    held[place] += 1
+        places: list[str] = []
+        for _ in range(count):
+            emptiest = min(held, key=lambda each: held[each])
+            held[emptiest] += 1
+            places.append(emptiest)
+        return places
+
+    def _remove_directory(self, path: Path) -> None:
+        """Take a partition's directory away at once and its bytes afterwards."""
+        doomed = path.with_name(f"{path.name}.{uuid.uuid4().hex}-delete")
+        try:
+            os.rename(path, doomed)
+            shutil.rmtree(doomed)
+        except OSError as error:
+            log.warning("directory not removed", extra={"path": str(path), "error": str(error)})
+
+    def _sweep(self) -> None:
+        """Remove what deletions left behind when they were interrupted."""
+        known = {
+            f"{entry.name}-{index}"
+            for entry in self.journal.catalogue.topics.values()
+            for index in range(len(entry.places))
+        }
+        for directory in self.directories:
+            for name in os.listdir(directory.path):
+                path = directory.path / name
+                if not path.is_dir() or name == "metadata" or name in known:
+                    continue
+                if name.endswith("-delete"):
+                    shutil.rmtree(path, ignore_errors=True)
+                elif (path / "partition.metadata").exists():
+                    log.warning("directory belongs to no topic", extra={"path": str(path)})
+
+
+def check_topic_name(name: str) -> None:
+    """Raises `InvalidTopicNameError` (17) unless Kafka would take the name."""
+    if not _LEGAL_NAME.match(name) or name in (".", ".."):
+        raise InvalidTopicNameError(
+            f'"{name}" is no topic name',
+            detail='1 to 249 letters, digits, ".", "_" and "-"',
+        )
