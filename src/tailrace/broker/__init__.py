@@ -1,0 +1,1 @@
+"""Who serves the log: sockets, routing, handlers, coordinators."""

@@ -1,0 +1,399 @@
+"""One client's socket: frames in, answers out in order.
+
+An idle connection holds no buffer. Bytes arrive in a buffer shared by the whole
+server; only a frame that is cut by the end of a read gets a buffer of its own, which
+the connection keeps while it goes on sending large frames. Nothing is allocated on
+the word of a length field alone: up to `FIRST_BYTES` for anyone, beyond that from the
+server's budget.
+
+Answers wait in slots, one per request, and leave in the order of the requests. File
+ranges leave by `sendfile`, with the header before them held back by MSG_MORE.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections import deque
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+from tailrace.broker.loop import GONE, READ, WRITE
+
+if TYPE_CHECKING:
+    from tailrace.broker.listener import Listener
+
+log = logging.getLogger(__name__)
+
+FIRST_BYTES = 64 * 1024
+WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
+PENDING_LIMIT = 512
+SEND_BUDGET_BYTES = 4 * 1024 * 1024
+SENDFILE_BYTES = 2 * 1024 * 1024
+SEND_VECTORS = 64
+
+_LENGTH = Struct(">i")
+
+
+class FileRange(Protocol):
+    """Bytes of an open file that wait to be sent; holds the file open until released."""
+
+    @property
+    def descriptor(self) -> int: ...
+
+    @property
+    def position(self) -> int: ...
+
+    @property
+    def length(self) -> int: ...
+
+    def release(self) -> None: ...
+
+
+class Slot:
+    """The place of one answer in the order of a connection's answers."""
+
+    __slots__ = ("filled", "parts")
+
+    def __init__(self) -> None:
+        self.filled = False
+        self.parts: list[bytes | bytearray | memoryview | FileRange] = []
+
+
+class _Range:
+    """A file range and how much of it is left."""
+
+    __slots__ = ("length", "position", "source")
+
+    def __init__(self, source: FileRange) -> None:
+        self.source = source
+        self.position = source.position
+        self.length = source.length
+
+
+class Connection:
+    """Owns a non-blocking socket; every method runs on the loop thread."""
+
+    __slots__ = (
+        "_buffer", "_flush_planned", "_listener", "_mask", "_out", "_receiving", "_slots",
+        "_view", "client_software", "closed", "closing", "filled_bytes", "monotonic", "number", "out_bytes", "paused", "peer", "sock", "starved",
+        "used_at",
+    )  # fmt: skip
+
+    def __init__(self, sock: socket.socket, peer: str, number: int, listener: Listener) -> None:
+        self.sock = sock
+        self.peer = peer
+        self.number = number
+        self.closed = False
+        self.closing = False
+        self.paused = False
+        self.starved = False
+        self.filled_bytes = 0
+        self.out_bytes = 0
+        self.used_at = listener.now
+        self.monotonic = listener.monotonic
+        self.client_software = ("unknown", "unknown")
+        self._listener = listener
+        self._buffer: bytearray | None = None
+        self._view: memoryview | None = None
+        self._slots: deque[Slot] = deque()
+        self._out: deque[bytes | bytearray | memoryview | _Range] = deque()
+        self._receiving = False
+        self._flush_planned = False
+        self._mask = READ
+        listener.loop.watch(sock.fileno(), READ, self._on_event)
+
+    # answers
+
+    def open_slot(self) -> Slot:
+        """Take the next place in the order of answers."""
+        slot = Slot()
+        self._slots.append(slot)
+        if len(self._slots) >= PENDING_LIMIT:
+            self.paused = True
+        return slot
+
+    def fill(self, slot: Slot, payload: bytes | bytearray) -> None:
+        """Give a slot its answer (empty: nothing is sent for it)."""
+        if payload:
+            slot.parts.append(payload)
+        self.fill_parts(slot)
+
+    def fill_parts(self, slot: Slot) -> None:
+        """The slot's `parts` are complete: send them once everything before them is sent."""
+        slot.filled = True
+        slots = self._slots
+        if self.closed:
+            release_parts(slot.parts)
+            return
+        if slots and slots[0] is slot:
+            while slots and slots[0].filled:
+                for part in slots.popleft().parts:
+                    self._queue(part)
+            if not self._receiving and not self._flush_planned:
+                self._flush_planned = True
+                self._listener.loop.call_soon(self._flush_later)
+
+    def send_now(self, payload: bytes | bytearray) -> None:
+        """Answer the request being dispatched without a slot, if nothing waits before it."""
+        if self._slots:
+            self.fill(self.open_slot(), payload)
+        else:
+            self._out.append(payload)
+            self.out_bytes += len(payload)
+
+    def _queue(self, part: bytes | bytearray | memoryview | FileRange) -> None:
+        if isinstance(part, (bytes, bytearray, memoryview)):
+            self._out.append(part)
+            self.out_bytes += len(part)
+        else:
+            entry = _Range(part)
+            self._out.append(entry)
+            self.out_bytes += entry.length
+
+    # events
+
+    def _on_event(self, mask: int) -> None:
+        if mask & READ:
+            self._receive()
+        elif mask & GONE:
+            self.close()
+            return
+        if mask & WRITE and not self.closed:
+            self.flush()
+
+    def _receive(self) -> None:
+        listener = self._listener
+        self.used_at = listener.now
+        filled = self.filled_bytes
+        try:
+            if filled:
+                assert self._view is not None
+                view = self._view
+                count = self.sock.recv_into(view[filled:])
+            else:
+                view = listener.scratch
+                count = self.sock.recv_into(view)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.close()
+            return
+        if count == 0:
+            self.close()
+            return
+        self._receiving = True
+        try:
+            self._consume(view, filled + count)
+        finally:
+            self._receiving = False
+        if not self.closed:
+            self.flush()
+
+    def _consume(self, view: memoryview, end: int) -> None:
+        """Dispatch every whole frame of `view[:end]` and keep what is left."""
+        listener = self._listener
+        dispatch = listener.dispatch
+        limit = listener.frame_limit_bytes
+        position = 0
+        size = 0
+        while end - position >= 4 and not self.paused:
+            (size,) = _LENGTH.unpack_from(view, position)
+            if not 8 <= size <= limit:
+                listener.refused_frame(self, size)
+                self.close()
+                return
+            frame_end = position + 4 + size
+            if frame_end > end:
+                break
+            dispatch(self, view, position + 4, frame_end)
+            if self.closed:
+                return
+            position = frame_end
+            size = 0
+        left = end - position
+        if left == 0:
+            self.filled_bytes = 0
+            return
+        self._keep(view, position, left, (4 + size) if size else left)
+
+    def _keep(self, view: memoryview, position: int, left: int, wanted: int) -> None:
+        """Move a cut frame to the front of this connection's own buffer, with room for the rest."""
+        have = len(self._buffer) if self._buffer is not None else 0
+        size = max(wanted, left, 4096)
+        if size > FIRST_BYTES and left < FIRST_BYTES // 2:
+            size = FIRST_BYTES  # a length alone is worth no more than this
+        if size > have and not self._listener.reserve(self, size - have, size <= FIRST_BYTES):
+            self.starved = True
+            size = left
+        if size > have:
+            if self.starved:
+                self._listener.reserve(self, size - have, True)
+            grown = bytearray(size)
+            grown[:left] = view[position : position + left]
+            self._buffer, self._view = grown, memoryview(grown)
+        elif position or view is not self._view:
+            own = self._view
+            assert own is not None
+            own[:left] = view[position : position + left]  # memoryviews may overlap
+        self.filled_bytes = left
+        self._watch()
+
+    def resume(self) -> None:
+        """Go on reading after a pause: frames that were already received come first."""
+        if self.closed:
+            return
+        self.paused = False
+        self.starved = False
+        if self.filled_bytes:
+            assert self._view is not None
+            self._receiving = True
+            try:
+                self._consume(self._view, self.filled_bytes)
+            finally:
+                self._receiving = False
+        if not self.closed:
+            self.flush()
+
+    def drop_buffer(self) -> None:
+        """Give an unused receive buffer back; a cut frame keeps it."""
+        if self._buffer is not None and not self.filled_bytes:
+            self._listener.give_back(len(self._buffer))
+            self._buffer = None
+            self._view = None
+
+    # sending
+
+    def _flush_later(self) -> None:
+        self._flush_planned = False
+        if not self.closed:
+            self.flush()
+
+    def flush(self) -> None:
+        """Send what is queued, as far as the socket takes it and fairness allows."""
+        out = self._out
+        budget = SEND_BUDGET_BYTES
+        blocked = False
+        try:
+            while out and budget > 0:
+                head = out[0]
+                if type(head) is _Range:
+                    wanted = min(head.length, SENDFILE_BYTES)
+                    sent = os.sendfile(
+                        self.sock.fileno(), head.source.descriptor, head.position, wanted
+                    )
+                    if sent == 0:
+                        raise OSError("the file ended before the range that was promised")
+                    head.position += sent
+                    head.length -= sent
+                    if head.length == 0:
+                        out.popleft()
+                        head.source.release()
+                    full = sent == wanted
+                else:
+                    sent, full = self._send_memory(out)
+                self.out_bytes -= sent
+                budget -= sent
+                if not full:
+                    blocked = True
+                    break
+        except BlockingIOError:
+            blocked = True
+        except OSError:
+            self.close()
+            return
+        self._listener.bytes_out += SEND_BUDGET_BYTES - budget
+        if self.closing and not out:
+            self.close()
+            return
+        if self.paused and not blocked and len(self._slots) < PENDING_LIMIT // 2 and not out:
+            self._listener.loop.call_soon(self.resume)
+        elif self.out_bytes > WRITE_QUEUE_LIMIT_BYTES:
+            self.paused = True
+        if out or self._mask != READ or self.paused:
+            self._watch()
+
+    def _send_memory(self, out: deque[bytes | bytearray | memoryview | _Range]) -> tuple[int, bool]:
+        """Send the bytes at the head of the queue; how many went, and whether all did."""
+        head = out[0]
+        assert not isinstance(head, _Range)
+        if len(out) == 1:
+            wanted = len(head)
+            sent = self.sock.send(head)
+            if sent == wanted:
+                out.popleft()
+            else:
+                out[0] = memoryview(head)[sent:]
+            return sent, sent == wanted
+        vectors: list[bytes | bytearray | memoryview] = []
+        wanted = 0
+        flags = 0
+        for part in out:
+            if isinstance(part, _Range):
+                flags = socket.MSG_MORE
+                break
+            vectors.append(part)
+            wanted += len(part)
+            if len(vectors) == SEND_VECTORS:
+                break
+        sent = self.sock.sendmsg(vectors, (), flags)
+        left = sent
+        while left:
+            head = out[0]
+            assert not isinstance(head, _Range)
+            if len(head) <= left:
+                left -= len(head)
+                out.popleft()
+            else:
+                out[0] = memoryview(head)[left:]
+                left = 0
+        return sent, sent == wanted
+
+    def _watch(self) -> None:
+        """Wait for what this connection can use now."""
+        mask = 0 if self.paused or self.starved else READ
+        if self._out:
+            mask |= WRITE
+        if mask != self._mask:
+            self._mask = mask
+            self._listener.loop.change(self.sock.fileno(), mask)
+
+    # the end
+
+    def close_after_answers(self) -> None:
+        """Read nothing more; close once what is queued is sent."""
+        self.closing = True
+        self.paused = True
+        if not self._out:
+            self.close()
+        else:
+            self._watch()
+
+    def close(self) -> None:
+        """Close at once; parked answers of this connection are dropped."""
+        if self.closed:
+            return
+        self.closed = True
+        self._listener.loop.forget(self.sock.fileno())
+        self.sock.close()
+        for entry in self._out:
+            if isinstance(entry, _Range):
+                entry.source.release()
+        self._out.clear()
+        for slot in self._slots:
+            release_parts(slot.parts)
+        self._slots.clear()
+        if self._buffer is not None:
+            self._listener.give_back(len(self._buffer))
+            self._buffer = None
+            self._view = None
+        self._listener.gone(self)
+
+
+def release_parts(parts: list[bytes | bytearray | memoryview | FileRange]) -> None:
+    """Let the files of an answer go that will not be sent."""
+    for part in parts:
+        if not isinstance(part, (bytes, bytearray, memoryview)):
+            part.release()
+    parts.clear()

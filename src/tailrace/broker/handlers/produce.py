@@ -1,0 +1,350 @@
+"""Produce: batches go from the socket's buffer to the log untouched.
+
+The frame is decoded here and not by the generated codec, because nothing may be
+copied: a batch is a slice of the receive buffer, checked and patched in place and
+written from there. It must therefore be in the log before the handler returns; only
+the acknowledgement may wait, for `fdatasync` under `flush.messages=1`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from struct import Struct
+from typing import TYPE_CHECKING, Protocol
+
+from tailrace.broker.router import Route
+from tailrace.errors import TailraceError
+from tailrace.wire.apis import ApiKey
+from tailrace.wire.errors import DecodeError, ErrorCode
+from tailrace.wire.message import read_varint, skip_tags, write_varint
+
+if TYPE_CHECKING:
+    from tailrace.broker.connection import Connection, Slot
+    from tailrace.broker.server import Broker
+    from tailrace.log.partition import Partition
+
+log = logging.getLogger(__name__)
+
+MINIMUM, MAXIMUM = 3, 13
+FLEXIBLE = 9
+TOPIC_IDS = 13
+# Versions from here on let a transactional batch join its transaction by itself (KIP-890).
+IMPLICIT_TRANSACTIONS = 12
+
+_ACKS = Struct(">hi")
+_COUNT = Struct(">i")
+_SHORT = Struct(">h")
+_INDEX_SIZE = Struct(">ii")
+_RESULT = Struct(">ihqqq")
+_RESULT_V3 = Struct(">ihqq")
+_ATTRIBUTES = Struct(">h")
+_PRODUCER = Struct(">qh")
+_FRAME = Struct(">ii")
+
+_TRANSACTIONAL = 0x10
+_ATTRIBUTES_AT = 21
+_PRODUCER_AT = 43
+
+# index, error, base offset, append time, log start offset, message
+Result = tuple[int, int, int, int, int, str | None]
+
+
+class TransactionGate(Protocol):
+    """What produce asks the transaction coordinator before a transactional append."""
+
+    def check_produce(
+        self,
+        transactional_id: str | None,
+        producer_id: int,
+        producer_epoch: int,
+        partition: Partition,
+        *,
+        implicit: bool,
+    ) -> int:
+        """A Kafka error code; 0 lets the batch in. With `implicit` the partition joins
+        the producer's open transaction if it is not in it yet."""
+
+
+class Produce:
+    """The handler; keeps the counters of what came in."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self.gate: TransactionGate | None = None
+
+    def handle(
+        self,
+        connection: Connection,
+        view: memoryview,
+        position: int,
+        end: int,
+        version: int,
+        correlation_id: int,
+    ) -> None:
+        transactional_id, acks, batches = decode_request(view, position, end, version)
+        topics: list[tuple[bytes, list[Result]]] = []
+        unsynced: list[Partition] = []
+        failed = False
+        for key, partitions in batches:
+            results: list[Result] = []
+            for index, start, stop in partitions:
+                result, partition = self._append(
+                    key, index, view[start:stop], transactional_id, acks, version
+                )
+                results.append(result)
+                if result[1]:
+                    failed = True
+                elif partition is not None and partition.needs_sync:
+                    unsynced.append(partition)
+            topics.append((key, results))
+        if acks == 0:
+            if failed:
+                # The only way to tell a producer that does not listen: Kafka does the same.
+                connection.close()
+        elif unsynced:
+            self._answer_when_synced(connection, version, correlation_id, topics, unsynced)
+        else:
+            connection.send_now(encode_response(version, correlation_id, topics))
+
+    def _append(
+        self,
+        key: bytes,
+        index: int,
+        records: memoryview,
+        transactional_id: str | None,
+        acks: int,
+        version: int,
+    ) -> tuple[Result, Partition | None]:
+        broker = self._broker
+        partition = (
+            broker.partition_by_id(key, index)
+            if version >= TOPIC_IDS
+            else broker.partition_by_name(key, index)
+        )
+        if partition is None:
+            code = (
+                ErrorCode.UNKNOWN_TOPIC_ID
+                if version >= TOPIC_IDS and not broker.knows_id(key)
+                else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            )
+            return (index, code, -1, -1, -1, None), None
+        if acks not in (0, 1, -1):
+            return (index, ErrorCode.INVALID_REQUIRED_ACKS, -1, -1, -1, None), None
+        try:
+            if len(records) > _PRODUCER_AT + 10:
+                (attributes,) = _ATTRIBUTES.unpack_from(records, _ATTRIBUTES_AT)
+                if attributes & _TRANSACTIONAL and self.gate is not None:
+                    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+                    code = self.gate.check_produce(
+                        transactional_id,
+                        producer_id,
+                        epoch,
+                        partition,
+                        implicit=version >= IMPLICIT_TRANSACTIONS,
+                    )
+                    if code:
+                        return (index, code, -1, -1, -1, None), None
+            appended = partition.append(records)
+        except TailraceError as error:
+            code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
+            broker.metrics.traffic(partition.topic).failed += 1
+            if code == ErrorCode.KAFKA_STORAGE_ERROR:
+                broker.storage_failed(partition, error)
+            return (index, code, -1, -1, partition.log_start_offset, error.message), None
+        broker.grew(partition, len(records), appended.last_offset - appended.base_offset + 1)
+        return (
+            index,
+            0,
+            appended.base_offset,
+            appended.log_append_time,
+            partition.log_start_offset,
+            None,
+        ), partition
+
+    def _answer_when_synced(
+        self,
+        connection: Connection,
+        version: int,
+        correlation_id: int,
+        topics: list[tuple[bytes, list[Result]]],
+        partitions: list[Partition],
+    ) -> None:
+        waiting = _SyncedAnswer(
+            connection, connection.open_slot(), version, correlation_id, topics, len(partitions)
+        )
+        for partition in partitions:
+            self._broker.when_durable(partition, waiting.synced(partition))
+
+
+class _SyncedAnswer:
+    """An acknowledgement that waits for the last of its partitions to be on the disk."""
+
+    __slots__ = ("_connection", "_correlation_id", "_left", "_slot", "_topics", "_version")
+
+    def __init__(
+        self,
+        connection: Connection,
+        slot: Slot,
+        version: int,
+        correlation_id: int,
+        topics: list[tuple[bytes, list[Result]]],
+        left: int,
+    ) -> None:
+        self._connection = connection
+        self._slot = slot
+        self._version = version
+        self._correlation_id = correlation_id
+        self._topics = topics
+        self._left = left
+
+    def synced(self, partition: Partition) -> Callable[[Exception | None], None]:
+        """The callback for one partition."""
+
+        def done(error: Exception | None) -> None:
+            if error is not None:
+                code = int(ErrorCode.KAFKA_STORAGE_ERROR)
+                for _, results in self._topics:
+                    results[:] = [
+                        row if row[1] else (row[0], code, -1, -1, -1, str(error)) for row in results
+                    ]
+            self._left -= 1
+            if self._left == 0:
+                frame = encode_response(self._version, self._correlation_id, self._topics)
+                self._connection.fill(self._slot, frame)
+
+        return done
+
+
+def decode_request(
+    view: memoryview, position: int, end: int, version: int
+) -> tuple[str | None, int, list[tuple[bytes, list[tuple[int, int, int]]]]]:
+    """Transactional id, acks, and per topic (name or id) the index and range of each batch.
+
+    The whole frame is checked before anything of it is used.
+    """
+    flexible = version >= FLEXIBLE
+    transactional_id, position = _nullable_text(view, position, flexible)
+    acks, _timeout_ms = _ACKS.unpack_from(view, position)
+    count, position = _count(view, position + 6, end, flexible)
+    topics: list[tuple[bytes, list[tuple[int, int, int]]]] = []
+    for _ in range(count):
+        if version >= TOPIC_IDS:
+            size = 16
+        elif flexible:
+            size, position = read_varint(view, position)
+            size -= 1
+        else:
+            (size,) = _SHORT.unpack_from(view, position)
+            position += 2
+        if size < 0:
+            raise DecodeError("a topic without a name")
+        key = bytes(view[position : position + size])
+        partition_count, position = _count(view, position + size, end, flexible)
+        partitions: list[tuple[int, int, int]] = []
+        for _ in range(partition_count):
+            if flexible:
+                (index,) = _COUNT.unpack_from(view, position)
+                size, position = read_varint(view, position + 4)
+                size -= 1
+            else:
+                index, size = _INDEX_SIZE.unpack_from(view, position)
+                position += 8
+            start = position
+            position += max(size, 0)
+            if position > end:
+                raise DecodeError("records past the end")
+            partitions.append((index, start, position))
+            if flexible:
+                position = skip_tags(view, position) if view[position] else position + 1
+        topics.append((key, partitions))
+        if flexible:
+            position = skip_tags(view, position) if view[position] else position + 1
+    if position > end:
+        raise DecodeError("the request is longer than its frame")
+    return transactional_id, acks, topics
+
+
+def _nullable_text(view: memoryview, position: int, flexible: bool) -> tuple[str | None, int]:
+    if flexible:
+        size, position = read_varint(view, position)
+        size -= 1
+    else:
+        (size,) = _SHORT.unpack_from(view, position)
+        position += 2
+    if size < 0:
+        return None, position
+    return str(view[position : position + size], "utf-8"), position + size
+
+
+def _count(view: memoryview, position: int, end: int, flexible: bool) -> tuple[int, int]:
+    """The length of an array; every element takes at least a byte of what is left."""
+    if flexible:
+        count, position = read_varint(view, position)
+        count -= 1
+    else:
+        (count,) = _COUNT.unpack_from(view, position)
+        position += 4
+    if count > end - position:
+        raise DecodeError("an array is longer than its frame")
+    return max(count, 0), position
+
+
+def encode_response(
+    version: int, correlation_id: int, topics: list[tuple[bytes, list[Result]]]
+) -> bytearray:
+    """The whole frame of a Produce response."""
+    out = bytearray(_FRAME.pack(0, correlation_id))
+    if version >= FLEXIBLE:
+        out.append(0)
+        write_varint(out, len(topics) + 1)
+        for key, results in topics:
+            if version < TOPIC_IDS:
+                write_varint(out, len(key) + 1)
+            out += key
+            write_varint(out, len(results) + 1)
+            for index, error, base, time, start, message in results:
+                out += _RESULT.pack(index, error, base, time, start)
+                out.append(1)
+                if message is None:
+                    out += b"\0\0"
+                else:
+                    data = message.encode()
+                    write_varint(out, len(data) + 1)
+                    out += data
+                    out.append(0)
+            out.append(0)
+        out += b"\0\0\0\0\0"
+    else:
+        out += _COUNT.pack(len(topics))
+        for key, results in topics:
+            out += _SHORT.pack(len(key))
+            out += key
+            out += _COUNT.pack(len(results))
+            for index, error, base, time, start, message in results:
+                if version >= 5:
+                    out += _RESULT.pack(index, error, base, time, start)
+                else:
+                    out += _RESULT_V3.pack(index, error, base, time)
+                if version >= 8:
+                    out += b"\0\0\0\0"
+                    if message is None:
+                        out += b"\xff\xff"
+                    else:
+                        data = message.encode()[:32000]
+                        out += _SHORT.pack(len(data))
+                        out += data
+        out += b"\0\0\0\0"
+    _COUNT.pack_into(out, 0, len(out) - 4)
+    return out
+
+
+def install(broker: Broker) -> Produce:
+    """Route Produce to a new handler."""
+    handler = Produce(broker)
+    broker.router.add_frames(Route(ApiKey.PRODUCE, MINIMUM, MAXIMUM, _never), handler.handle)
+    return handler
+
+
+def _never(request: object) -> None:
+    raise AssertionError("produce is served from its frame")

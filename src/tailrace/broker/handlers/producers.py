@@ -1,0 +1,81 @@
+"""Producer ids: InitProducerId without transactions, DescribeProducers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tailrace.broker.router import Request, Route
+from tailrace.wire.apis import ApiKey
+from tailrace.wire.errors import ErrorCode
+from tailrace.wire.messages.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+from tailrace.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+if TYPE_CHECKING:
+    from tailrace.broker.server import Broker
+
+
+def routes(broker: Broker) -> Iterable[Route]:
+    """The routes of this module; the transaction coordinator replaces the first."""
+
+    def init(request: Request[InitProducerIdRequest]) -> None:
+        if request.body.transactional_id is not None:
+            request.answer(
+                InitProducerIdResponse(
+                    error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
+                    producer_id=-1,
+                    producer_epoch=-1,
+                )
+            )
+            return
+        request.answer(
+            InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
+        )
+
+    def partition(topic: str, index: int) -> PartitionResponse:
+        found = broker.partition_by_name(topic, index)
+        if found is None:
+            return PartitionResponse(
+                partition_index=index,
+                error_code=int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+                error_message=None,
+            )
+        return PartitionResponse(
+            partition_index=index,
+            error_message=None,
+            active_producers=[
+                ProducerState(
+                    producer_id=row.producer_id,
+                    producer_epoch=row.epoch,
+                    last_sequence=row.last_sequence,
+                    last_timestamp=row.last_timestamp,
+                    coordinator_epoch=row.coordinator_epoch,
+                    current_txn_start_offset=row.current_transaction_start,
+                )
+                for row in found.describe_producers()
+            ],
+        )
+
+    def describe(request: Request[DescribeProducersRequest]) -> None:
+        request.answer(
+            DescribeProducersResponse(
+                topics=[
+                    TopicResponse(
+                        name=topic.name,
+                        partitions=[
+                            partition(topic.name, index) for index in topic.partition_indexes
+                        ],
+                    )
+                    for topic in request.body.topics
+                ]
+            )
+        )
+
+    yield Route(ApiKey.INIT_PRODUCER_ID, 0, 6, init)
+    yield Route(ApiKey.DESCRIBE_PRODUCERS, 0, 0, describe)

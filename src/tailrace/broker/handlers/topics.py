@@ -1,0 +1,270 @@
+"""Topics come and go: CreateTopics, DeleteTopics, CreatePartitions, DescribeLogDirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tailrace.broker.handlers.configs import topic_source
+from tailrace.broker.router import Request, Route
+from tailrace.errors import TailraceError
+from tailrace.wire.apis import ApiKey
+from tailrace.wire.errors import ErrorCode
+from tailrace.wire.message import ZERO_UUID
+from tailrace.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from tailrace.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from tailrace.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+)
+from tailrace.wire.messages.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+if TYPE_CHECKING:
+    from tailrace.broker.server import Broker
+    from tailrace.log.partition import Partition
+    from tailrace.log.store import Topic
+
+ONE_COPY = "the embedded broker keeps one copy; an Apache Kafka cluster keeps more"
+
+
+class Topics:
+    """The handlers of this module."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    # creating
+
+    def create(self, request: Request[CreateTopicsRequest]) -> None:
+        body = request.body
+        names = [topic.name for topic in body.topics]
+        twice = {name for name in names if names.count(name) > 1}
+        results = [
+            CreatableTopicResult(
+                name=name,
+                error_code=int(ErrorCode.INVALID_REQUEST),
+                error_message="the topic is named twice in one request",
+                topic_config_error_code=0,
+                configs=None,
+            )
+            for name in sorted(twice)
+        ]
+        results += [
+            self._create(topic, validate_only=body.validate_only)
+            for topic in body.topics
+            if topic.name not in twice
+        ]
+        request.answer(CreateTopicsResponse(topics=results))
+
+    def _create(self, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+        broker = self._broker
+        code, message = _check_copies(wanted, broker.node_id)
+        if code:
+            return _refused(wanted.name, code, message)
+        partitions = len(wanted.assignments) or wanted.num_partitions
+        if partitions == -1:
+            partitions = broker.settings.integer("num.partitions")
+        overrides = {one.name: one.value for one in wanted.configs if one.value is not None}
+        try:
+            topic = broker.create_topic(
+                wanted.name, partitions, overrides, validate_only=validate_only
+            )
+        except TailraceError as error:
+            code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
+            return _refused(wanted.name, code, _told(error))
+        return CreatableTopicResult(
+            name=wanted.name,
+            topic_id=ZERO_UUID if validate_only else topic.id.bytes,
+            error_message=None,
+            num_partitions=len(topic.partitions) or partitions,
+            replication_factor=1,
+            configs=[
+                CreatableTopicConfigs(
+                    name=name,
+                    value=value,
+                    read_only=False,
+                    config_source=topic_source(broker, topic, name),
+                    is_sensitive=False,
+                )
+                for name, value in topic.config.values.items()
+            ],
+        )
+
+    def add_partitions(self, request: Request[CreatePartitionsRequest]) -> None:
+        request.answer(
+            CreatePartitionsResponse(
+                results=[
+                    self._add(topic, validate_only=request.body.validate_only)
+                    for topic in request.body.topics
+                ]
+            )
+        )
+
+    def _add(
+        self, wanted: CreatePartitionsTopic, *, validate_only: bool
+    ) -> CreatePartitionsTopicResult:
+        broker = self._broker
+        answer = CreatePartitionsTopicResult(name=wanted.name, error_message=None)
+        topic = broker.store.topics.get(wanted.name)
+        if topic is None:
+            answer.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            answer.error_message = "this broker has no such topic"
+            return answer
+        present = len(topic.partitions)
+        if wanted.count <= present:
+            answer.error_code = int(ErrorCode.INVALID_PARTITIONS)
+            answer.error_message = f"the topic has {present} partitions; the number can only grow"
+            return answer
+        if wanted.assignments is not None and any(
+            one.broker_ids != [broker.node_id] for one in wanted.assignments
+        ):
+            answer.error_code = int(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
+            answer.error_message = ONE_COPY
+            return answer
+        if not validate_only:
+            try:
+                broker.add_partitions(wanted.name, wanted.count)
+            except TailraceError as error:
+                answer.error_code = getattr(error, "kafka_code", -1)
+                answer.error_message = _told(error)
+        return answer
+
+    # deleting
+
+    def delete(self, request: Request[DeleteTopicsRequest]) -> None:
+        body = request.body
+        if request.version >= 6:
+            results = [self._delete(one.name, one.topic_id) for one in body.topics]
+        else:
+            results = [self._delete(name, ZERO_UUID) for name in body.topic_names]
+        request.answer(DeleteTopicsResponse(responses=results))
+
+    def _delete(self, name: str | None, topic_id: bytes) -> DeletableTopicResult:
+        broker = self._broker
+        answer = DeletableTopicResult(name=name, topic_id=topic_id, error_message=None)
+        topic: Topic | None
+        if name is None:
+            topic = broker.topic_by_id(topic_id)
+            missing = ErrorCode.UNKNOWN_TOPIC_ID
+        else:
+            topic = broker.store.topics.get(name)
+            missing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if topic is None:
+            answer.error_code = int(missing)
+        elif not broker.settings.boolean("delete.topic.enable"):
+            answer.error_code = int(ErrorCode.TOPIC_DELETION_DISABLED)
+        elif topic.internal:
+            answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            answer.error_message = f"{topic.name} belongs to the broker itself"
+        else:
+            answer.name, answer.topic_id = topic.name, topic.id.bytes
+            try:
+                broker.delete_topic(topic.name)
+            except TailraceError as error:
+                answer.error_code = getattr(error, "kafka_code", -1)
+                answer.error_message = _told(error)
+        return answer
+
+    # directories
+
+    def log_dirs(self, request: Request[DescribeLogDirsRequest]) -> None:
+        broker = self._broker
+        wanted = request.body.topics
+        chosen = None if wanted is None else {one.topic: set(one.partitions) for one in wanted}
+        found: dict[str, dict[str, list[Partition]]] = {
+            str(directory): {} for directory in broker.directories
+        }
+        for topic in broker.store.topics.values():
+            if chosen is not None and topic.name not in chosen:
+                continue
+            for partition in topic.partitions:
+                if chosen is not None and partition.index not in chosen[topic.name]:
+                    continue
+                place = str(partition.directory.parent)
+                found.setdefault(place, {}).setdefault(topic.name, []).append(partition)
+        request.answer(
+            DescribeLogDirsResponse(
+                results=[_directory(place, topics) for place, topics in found.items()]
+            )
+        )
+
+
+def _directory(place: str, topics: dict[str, list[Partition]]) -> DescribeLogDirsResult:
+    try:
+        space = os.statvfs(place)
+    except OSError:
+        return DescribeLogDirsResult(error_code=int(ErrorCode.KAFKA_STORAGE_ERROR), log_dir=place)
+    return DescribeLogDirsResult(
+        log_dir=place,
+        topics=[
+            DescribeLogDirsTopic(
+                name=name,
+                partitions=[
+                    DescribeLogDirsPartition(
+                        partition_index=partition.index, partition_size=partition.size_bytes
+                    )
+                    for partition in partitions
+                ],
+            )
+            for name, partitions in topics.items()
+        ],
+        total_bytes=space.f_blocks * space.f_frsize,
+        usable_bytes=space.f_bavail * space.f_frsize,
+    )
+
+
+def _check_copies(wanted: CreatableTopic, node_id: int) -> tuple[int, str]:
+    """Refuse what one node cannot promise; -1 and 1 copies are what it has."""
+    if wanted.assignments:
+        if wanted.num_partitions != -1 or wanted.replication_factor != -1:
+            return int(ErrorCode.INVALID_REQUEST), "a count and an assignment exclude each other"
+        indexes = sorted(one.partition_index for one in wanted.assignments)
+        if indexes != list(range(len(indexes))) or any(
+            one.broker_ids != [node_id] for one in wanted.assignments
+        ):
+            return int(ErrorCode.INVALID_REPLICA_ASSIGNMENT), ONE_COPY
+        return 0, ""
+    if wanted.num_partitions == 0 or wanted.num_partitions < -1:
+        return int(ErrorCode.INVALID_PARTITIONS), "a topic has at least one partition"
+    if wanted.replication_factor not in (-1, 1):
+        return (
+            int(ErrorCode.INVALID_REPLICATION_FACTOR),
+            f"replication factor {wanted.replication_factor} needs more brokers than one: {ONE_COPY}",
+        )
+    return 0, ""
+
+
+def _refused(name: str, code: int, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(name=name, error_code=code, error_message=message, configs=None)
+
+
+def _told(error: TailraceError) -> str:
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def routes(broker: Broker) -> Iterable[Route]:
+    """The routes of this module."""
+    handlers = Topics(broker)
+    yield Route(ApiKey.CREATE_TOPICS, 2, 7, handlers.create)
+    yield Route(ApiKey.DELETE_TOPICS, 1, 6, handlers.delete)
+    yield Route(ApiKey.CREATE_PARTITIONS, 0, 3, handlers.add_partitions)
+    yield Route(ApiKey.DESCRIBE_LOG_DIRS, 1, 5, handlers.log_dirs)

@@ -1,0 +1,202 @@
+"""The listening socket and the connections that came through it.
+
+Holds what connections share: the receive buffer, the budget for large frames, the
+limits on their number, and the sweep that closes idle ones. A broker under a burst of
+connections or at its descriptor limit refuses new ones and serves the old ones.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import socket
+from collections import Counter, deque
+from collections.abc import Callable
+
+from tailrace.broker.connection import Connection
+from tailrace.broker.loop import READ, Loop
+from tailrace.clock import Clock
+from tailrace.errors import PortInUseError
+
+log = logging.getLogger(__name__)
+
+SCRATCH_BYTES = 256 * 1024
+SWEEP_SECONDS = 5.0
+STALLED_SECONDS = 15.0
+
+Dispatch = Callable[[Connection, memoryview, int, int], None]
+
+
+class Listener:
+    """Accepts connections on one address and looks after them until `close`."""
+
+    def __init__(
+        self,
+        loop: Loop,
+        clock: Clock,
+        host: str,
+        port: int,
+        dispatch: Dispatch,
+        *,
+        frame_limit_bytes: int,
+        receive_budget_bytes: int,
+        idle_seconds: float,
+        connection_limit: int,
+        connections_per_host: int,
+        closed: Callable[[Connection], None] = lambda connection: None,
+    ) -> None:
+        self.loop = loop
+        self.dispatch = dispatch
+        self.frame_limit_bytes = frame_limit_bytes
+        self.scratch = memoryview(bytearray(SCRATCH_BYTES))
+        self.connections: dict[int, Connection] = {}
+        self.now = clock.monotonic()
+        self.bytes_out = 0
+        self.accepted_total = 0
+        self.refused_total = 0
+        self.refused_frames_total = 0
+        self.monotonic = clock.monotonic
+        self._closed = closed
+        self._budget_bytes = receive_budget_bytes
+        self.reserved_bytes = 0
+        self._starved: deque[Connection] = deque()
+        self._idle_seconds = idle_seconds
+        self._connection_limit = connection_limit
+        self._connections_per_host = connections_per_host
+        self._per_host: Counter[str] = Counter()
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self._sock = listen_on(host, port)
+        self.host, self.port = host, int(self._sock.getsockname()[1])
+        loop.watch(self._sock.fileno(), READ, self._accept)
+        self._sweeper = loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    # connections
+
+    def _accept(self, mask: int) -> None:
+        self.now = self.monotonic()
+        for _ in range(128):
+            try:
+                sock, address = self._sock.accept()
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE):
+                    self._refuse_one()
+                    continue
+                if error.errno in (errno.ECONNABORTED, errno.EINTR, errno.EPROTO):
+                    continue
+                raise
+            peer = str(address[0])
+            if (
+                len(self.connections) >= self._connection_limit
+                or self._per_host[peer] >= self._connections_per_host
+            ):
+                self.refused_total += 1
+                sock.close()
+                continue
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self.accepted_total += 1
+            self._per_host[peer] += 1
+            connection = Connection(sock, peer, self.accepted_total, self)
+            self.connections[connection.number] = connection
+
+    def _refuse_one(self) -> None:
+        """Out of descriptors: spend the spare one to take and close one connection.
+
+        Left in the backlog it would make the loop spin on a socket that stays readable.
+        """
+        self.refused_total += 1
+        os.close(self._spare)
+        with contextlib.suppress(OSError):
+            self._sock.accept()[0].close()
+        self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+
+    def gone(self, connection: Connection) -> None:
+        """A connection closed itself."""
+        if self.connections.pop(connection.number, None) is not None:
+            self._per_host[connection.peer] -= 1
+            if self._per_host[connection.peer] <= 0:
+                del self._per_host[connection.peer]
+            self._closed(connection)
+
+    def refused_frame(self, connection: Connection, size: int) -> None:
+        """A length field outside the limits: the peer does not speak our protocol."""
+        self.refused_frames_total += 1
+        log.info("frame refused", extra={"peer": connection.peer, "size": size})
+
+    # memory for frames
+
+    def reserve(self, connection: Connection, count: int, force: bool) -> bool:
+        """Whether `count` more bytes may be held for this connection; else it waits its turn."""
+        if force or self.reserved_bytes + count <= self._budget_bytes:
+            self.reserved_bytes += count
+            return True
+        self._starved.append(connection)
+        return False
+
+    def give_back(self, count: int) -> None:
+        """Return reserved bytes; whoever waited for them goes on."""
+        self.reserved_bytes -= count
+        if self._starved and self.reserved_bytes < self._budget_bytes:
+            self.loop.call_soon(self._starved.popleft().resume)
+
+    def _sweep(self) -> None:
+        """Every few seconds: idle connections go, unused buffers are given back."""
+        self.now = now = self.monotonic()
+        starving = bool(self._starved)
+        for connection in list(self.connections.values()):
+            quiet = now - connection.used_at
+            stalled = starving and quiet > STALLED_SECONDS and connection.filled_bytes
+            if quiet > self._idle_seconds or (stalled and not connection.starved):
+                connection.close()
+            elif quiet >= SWEEP_SECONDS:
+                connection.drop_buffer()
+        if self._starved and self.reserved_bytes < self._budget_bytes:
+            self._starved.popleft().resume()
+        self._sweeper = self.loop.call_later(SWEEP_SECONDS, self._sweep)
+
+    # the end
+
+    def stop_accepting(self) -> None:
+        """New connections are refused from now on; the present ones stay."""
+        if self._sock.fileno() >= 0:
+            self.loop.forget(self._sock.fileno())
+            self._sock.close()
+
+    def close(self) -> None:
+        """Close everything at once."""
+        self.stop_accepting()
+        self._sweeper.cancel()
+        for connection in list(self.connections.values()):
+            connection.close()
+        if self._spare >= 0:
+            os.close(self._spare)
+            self._spare = -1
+
+
+def listen_on(host: str, port: int) -> socket.socket:
+    """A listening, non-blocking socket; raises PortInUseError."""
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, protocol)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6 and not host:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        sock.bind(address)
+        sock.listen(4096)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise PortInUseError(
+                f"another process listens on {host}:{port}",
+                hint="choose another address with `--listen`, or port 0 to have a free one picked",
+            ) from error
+        raise
+    return sock

@@ -1,0 +1,368 @@
+"""The broker: one loop thread that serves a store to any Kafka client.
+
+    loop        epoll, timers                  listener, connection   sockets, frames
+    router      request → handler              handlers/              one module a family
+    sync        fdatasync beside the loop      cold                   disk reads beside it
+
+Everything but `stop` belongs to the loop thread. A clean stop refuses new
+connections, syncs and closes the store; a crash leaves what the store's recovery
+takes up at the next start.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+import orjson
+
+from tailrace.broker import handlers
+from tailrace.broker.cold import ColdReader
+from tailrace.broker.connection import Connection
+from tailrace.broker.handlers import (
+    configs,
+    fetch,
+    metadata,
+    offsets,
+    produce,
+    producers,
+    topics,
+    versions,
+)
+from tailrace.broker.listener import Listener
+from tailrace.broker.loop import Loop, LoopTimer
+from tailrace.broker.metrics import BrokerMetrics
+from tailrace.broker.metrics_page import MetricsPage
+from tailrace.broker.producer_ids import ProducerIds
+from tailrace.broker.router import Router
+from tailrace.broker.settings import BrokerSettings
+from tailrace.broker.sync import Syncer
+from tailrace.clock import SYSTEM, Clock
+from tailrace.errors import TailraceError
+from tailrace.log.partition import Appended, Partition
+from tailrace.log.store import Store, Topic
+
+log = logging.getLogger(__name__)
+
+TICK_SECONDS = 0.25
+
+
+class Broker:
+    """Opens the store, listens, and serves until it is stopped; see `Services` for handlers."""
+
+    def __init__(
+        self,
+        directories: Iterable[str | Path],
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        settings: BrokerSettings | None = None,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.directories = [Path(directory) for directory in directories]
+        self.settings = settings if settings is not None else BrokerSettings()
+        self.clock = clock
+        self.features: dict[str, int] = {}
+        self._load_dynamic()
+        self.store = Store.open(self.directories, settings=self.settings.log(), clock=clock)
+        try:
+            self._start(host, port)
+        except BaseException:
+            self.store.close()
+            raise
+
+    def _start(self, host: str, port: int) -> None:
+        settings = self.settings
+        self.loop = Loop(self.clock)
+        self.router = Router(self.loop, self.clock.monotonic)
+        self.metrics = BrokerMetrics(self)
+        self.fetch_limit_bytes = settings.integer("fetch.max.bytes")
+        self._by_name: dict[str | bytes, Topic] = {}
+        self._by_id: dict[bytes, Topic] = {}
+        for topic in self.store.topics.values():
+            self._know(topic)
+        self._producer_ids = ProducerIds(self.directories[0] / "producer-ids")
+        self.syncer = Syncer(self.loop, self._synced)
+        self.cold = ColdReader(self.loop)
+        self.produce = produce.install(self)
+        self.fetch = fetch.install(self)
+        for module in (versions, metadata, topics, configs, offsets, producers):
+            self.router.add(module.routes(self))
+        handlers.install_coordinators(self)
+        self.listener = Listener(
+            self.loop,
+            self.clock,
+            host,
+            port,
+            self.router.dispatch,
+            frame_limit_bytes=settings.integer("socket.request.max.bytes"),
+            receive_budget_bytes=settings.integer("queued.max.request.bytes"),
+            idle_seconds=settings.integer("connections.max.idle.ms") / 1000,
+            connection_limit=settings.integer("max.connections"),
+            connections_per_host=settings.integer("max.connections.per.ip"),
+            closed=self._disconnected,
+        )
+        self._page: MetricsPage | None = None
+        page = settings.text("metrics.listen")
+        if page:
+            page_host, _, page_port = page.rpartition(":")
+            self._page = MetricsPage(
+                self.loop, page_host.strip("[]"), int(page_port), self.metrics.page
+            )
+        self._ticker: LoopTimer = self.loop.call_later(TICK_SECONDS, self._tick)
+        self._stopping = False
+
+    # running
+
+    def run(self) -> None:
+        """Serve on this thread until `stop`; closes everything before it returns."""
+        try:
+            self.loop.run()
+        finally:
+            self._close()
+
+    def stop(self) -> None:
+        """End `run`; safe from any thread and from a signal handler."""
+        self.loop.call_from_thread(self._stop)
+
+    def _stop(self) -> None:
+        if not self._stopping:
+            self._stopping = True
+            self.listener.stop_accepting()
+            self.loop.stop()
+
+    def _close(self) -> None:
+        self._ticker.cancel()
+        if self._page is not None:
+            self._page.close()
+        self.listener.close()
+        self.syncer.close()
+        self.cold.close()
+        self.store.close()
+        self.loop.close()
+
+    def _tick(self) -> None:
+        try:
+            self.store.tick()
+        except TailraceError as error:
+            log.error("housekeeping failed", extra={"error": error.render()})
+        finally:
+            self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
+
+    def _disconnected(self, connection: Connection) -> None:
+        self.fetch.disconnected(connection)
+
+    # who we are
+
+    @property
+    def node_id(self) -> int:
+        return self.settings.integer("node.id")
+
+    @property
+    def cluster_id(self) -> str:
+        return self.store.cluster_id
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port this broker listens on."""
+        return self.listener.host, self.listener.port
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        given = self.settings.text("advertised.listeners")
+        if given:
+            host, _, port = given.rpartition("://")[2].rpartition(":")
+            return host.strip("[]"), int(port)
+        host, port = self.address
+        return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), port
+
+    # topics
+
+    def partition_by_name(self, topic: str | bytes, index: int) -> Partition | None:
+        """The partition, by the topic's name as text or as UTF-8 bytes; None if unknown."""
+        found = self._by_name.get(topic)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def partition_by_id(self, topic_id: bytes, index: int) -> Partition | None:
+        """The partition, by the 16 bytes of the topic's id; None if unknown."""
+        found = self._by_id.get(topic_id)
+        if found is None or not 0 <= index < len(found.partitions):
+            return None
+        return found.partitions[index]
+
+    def knows_id(self, topic_id: bytes) -> bool:
+        """Whether a topic with this id exists."""
+        return topic_id in self._by_id
+
+    def topic_by_id(self, topic_id: bytes) -> Topic | None:
+        """The topic with this id."""
+        return self._by_id.get(topic_id)
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        internal: bool = False,
+        validate_only: bool = False,
+    ) -> Topic:
+        """Create a topic; raises errors with a `kafka_code`."""
+        topic = self.store.create_topic(
+            name,
+            partitions,
+            dict(overrides or {}),
+            internal=internal,
+            validate_only=validate_only,
+        )
+        if not validate_only:
+            self._know(topic)
+            log.info("topic created", extra={"topic": name, "partitions": partitions})
+        return topic
+
+    def auto_create(self, name: str) -> Topic:
+        """Create a topic that a client named, with the broker's defaults."""
+        return self.create_topic(name, self.settings.integer("num.partitions"))
+
+    def create_internal_topic(self, name: str, partitions: int, config: dict[str, str]) -> None:
+        if name not in self.store.topics:
+            self.create_topic(name, partitions, config, internal=True)
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; clients that read it are told at once."""
+        topic = self.store.topics[name]
+        partitions = list(topic.partitions)
+        self.store.delete_topic(name)
+        self._by_name.pop(name, None)
+        self._by_name.pop(name.encode(), None)
+        self._by_id.pop(topic.id.bytes, None)
+        for partition in partitions:
+            self.fetch.moved(partition)
+        self.metrics.forget(name)
+        log.info("topic deleted", extra={"topic": name})
+
+    def add_partitions(self, name: str, total: int) -> None:
+        """Let a topic have `total` partitions."""
+        self.store.add_partitions(name, total)
+        self._know(self.store.topics[name])
+
+    def alter_topic(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Change a topic's settings; None goes back to the default."""
+        self.store.alter_config(name, dict(changes))
+        self._know(self.store.topics[name])
+        for partition in self.store.topics[name].partitions:
+            self.fetch.moved(partition)
+
+    def _know(self, topic: Topic) -> None:
+        self._by_name[topic.name] = topic
+        self._by_name[topic.name.encode()] = topic
+        self._by_id[topic.id.bytes] = topic
+        for partition in topic.partitions:
+            partition.on_moved = self.fetch_moved
+
+    def fetch_moved(self, partition: Partition) -> None:
+        """Called by the log when offsets move outside an append."""
+        self.fetch.moved(partition)
+
+    # settings
+
+    def alter_settings(self, changes: Mapping[str, str | None]) -> None:
+        """Change settings of the running broker and keep them for the next start."""
+        for name, value in changes.items():
+            self.settings.change(name, value)
+        self.fetch_limit_bytes = self.settings.integer("fetch.max.bytes")
+        self.store.change_settings(self.settings.log())
+        path = self.directories[0] / "dynamic-settings.json"
+        draft = path.with_suffix(".tmp")
+        draft.write_bytes(orjson.dumps(dict(self.settings.dynamic), option=orjson.OPT_INDENT_2))
+        draft.replace(path)
+
+    def _load_dynamic(self) -> None:
+        path = self.directories[0] / "dynamic-settings.json"
+        if path.exists():
+            for name, value in orjson.loads(path.read_bytes()).items():
+                self.settings.change(name, value)
+
+    # appending and waiting
+
+    def append(
+        self,
+        partition: Partition,
+        batches: bytearray | memoryview,
+        done: Callable[[Appended | Exception], None],
+        *,
+        durable: bool = False,
+    ) -> None:
+        try:
+            appended = partition.append_internal(batches)
+        except TailraceError as error:
+            done(error)
+            return
+        self.grew(partition, len(batches), appended.last_offset - appended.base_offset + 1)
+        if durable or partition.needs_sync:
+            self.syncer.want(partition, lambda error: done(appended if error is None else error))
+        else:
+            done(appended)
+
+    def appended(self, partition: Partition) -> None:
+        self.fetch.moved(partition)
+
+    def grew(self, partition: Partition, size: int, count: int) -> None:
+        """Count an append and wake whoever waited for it."""
+        self.metrics.came_in(partition.topic, size, count)
+        if not partition.needs_sync:
+            self.fetch.grew(partition, size)
+
+    def when_durable(self, partition: Partition, done: Callable[[Exception | None], None]) -> None:
+        self.syncer.want(partition, done)
+
+    def _synced(self, partition: Partition) -> None:
+        self.fetch.moved(partition)
+
+    def storage_failed(self, partition: Partition, error: TailraceError) -> None:
+        """A disk refused a write: said once a second, not once a request."""
+        now = self.clock.monotonic()
+        if now - self.metrics.storage_error_told_at > 1:
+            self.metrics.storage_error_told_at = now
+            log.error(
+                "storage refused an append",
+                extra={"partition": f"{partition.topic}-{partition.index}", "error": error.message},
+            )
+
+    def traffic_out(self, topic: str | bytes, size: int) -> None:
+        """Count bytes of records sent to readers."""
+        if isinstance(topic, bytes):
+            found = self._by_id.get(topic)
+            if found is None:
+                return
+            topic = found.name
+        self.metrics.went_out(topic, size)
+
+    def group_lags(self) -> Iterable[tuple[str, str, int, int]]:
+        """Group, topic, partition and lag, as far as groups have committed."""
+        return handlers.group_lags(self)
+
+    def next_producer_id(self) -> int:
+        return self._producer_ids.next()
+
+    # the loop
+
+    def call_later(self, delay_seconds: float, callback: Callable[[], None]) -> LoopTimer:
+        return self.loop.call_later(delay_seconds, callback)
+
+    def call_soon(self, callback: Callable[[], None]) -> None:
+        self.loop.call_soon(callback)
+
+    def call_from_thread(self, callback: Callable[[], None]) -> None:
+        self.loop.call_from_thread(callback)
+
+
+def raise_descriptor_limit() -> None:
+    """As many open files as this process may have: connections and segments need them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
