@@ -230,11 +230,12 @@ def _check_segment(
     since, position = 0, start
     first_timestamp = -1
     descriptor = segment.open_to_write()
+    reader = _Reader(descriptor.number, segment.size)
     files = partition.shelf.files
     while position < segment.size:
-        header = _whole_batch(files, descriptor.number, position, segment.size, expected)
+        header = reader.whole_batch(position, expected)
         if header is None:
-            found = _next_whole(files, descriptor.number, position + 1, segment.size, expected)
+            found = _next_whole(descriptor.number, position + 1, segment.size, expected)
             if found is None and not has_later:
                 log.warning(
                     "torn tail cut off",
@@ -313,34 +314,52 @@ def _largest_before(segment: Segment, end: int, expected: int) -> tuple[int, int
     return largest, largest_at, expected
 
 
-def _whole_batch(
-    files: object, number: int, position: int, size: int, expected: int
-) -> BatchHeader | None:
-    """The header of the batch at `position` if all of it is right, else None."""
-    if size - position < HEADER_BYTES:
-        return None
-    block = os.pread(number, _BLOCK_BYTES, position)
-    header = BatchHeader._make(HEADER.unpack_from(block))
-    if (
-        header.magic != 2
-        or header.length < HEADER_BYTES - 12
-        or position + header.size > size
-        or header.base_offset < expected
-        or header.last_offset_delta < 0
-    ):
-        return None
-    if header.size > len(block):
-        block = os.pread(number, header.size, position)
-    if crc32c(memoryview(block)[21 : header.size]) != header.crc:
-        return None
-    return header
+class _Reader:
+    """Reads a file forwards in blocks; small batches cost no system call each."""
+
+    __slots__ = ("_block", "_number", "_start", "size")
+
+    def __init__(self, number: int, size: int) -> None:
+        self._number = number
+        self.size = size
+        self._block = b""
+        self._start = 0
+
+    def bytes_at(self, position: int, length: int) -> tuple[bytes, int]:
+        """(block, place in it) with at least `length` bytes there, fewer at the file's end."""
+        place = position - self._start
+        if place < 0 or place + length > len(self._block):
+            self._block = os.pread(self._number, max(length, _BLOCK_BYTES), position)
+            self._start, place = position, 0
+        return self._block, place
+
+    def whole_batch(self, position: int, expected: int) -> BatchHeader | None:
+        """The header of the batch at `position` if all of it is right, else None."""
+        if self.size - position < HEADER_BYTES:
+            return None
+        block, place = self.bytes_at(position, HEADER_BYTES)
+        if len(block) - place < HEADER_BYTES:
+            return None
+        header = BatchHeader._make(HEADER.unpack_from(block, place))
+        if (
+            header.magic != 2
+            or header.length < HEADER_BYTES - 12
+            or position + header.size > self.size
+            or header.base_offset < expected
+            or header.last_offset_delta < 0
+        ):
+            return None
+        block, place = self.bytes_at(position, header.size)
+        if crc32c(memoryview(block)[place + 21 : place + header.size]) != header.crc:
+            return None
+        return header
 
 
 def _next_whole(
-    files: object, number: int, position: int, size: int, expected: int
+    number: int, position: int, size: int, expected: int
 ) -> tuple[int, BatchHeader] | None:
     """The first whole batch that begins at `position` or later: damage has an end."""
-    overlap = HEADER_BYTES
+    reader = _Reader(number, size)
     while position < size:
         block = os.pread(number, _BLOCK_BYTES, position)
         if len(block) < HEADER_BYTES:
@@ -358,12 +377,12 @@ def _next_whole(
             header = BatchHeader._make(HEADER.unpack_from(block, start))
             if not expected < header.base_offset < expected + 2**31:
                 continue
-            whole = _whole_batch(files, number, position + start, size, expected)
+            whole = reader.whole_batch(position + start, expected)
             if whole is not None:
                 return position + start, whole
         if position + len(block) >= size:
             return None
-        position += len(block) - overlap
+        position += len(block) - HEADER_BYTES
     return None
 
 
