@@ -17,6 +17,7 @@ from tailrace.errors import TailraceError, UsageError
 
 # name → (module in tailrace.cli, one line of help); shown in this order.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "A moving shop: real database, capture, views, copies, console."),
     "init": ("init", "Make a project."),
     "up": ("up", "Run a project."),
     "check": ("check", "Validate everything without running it."),

@@ -94,6 +94,7 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
     """Run one part until it is told to stop; 0 when it stopped, 1 when it failed."""
     set_title(PartSpec(kind, name).title)
     logs.configure(os.environ.get("TAILRACE_LOG_LEVEL", "info"))
+    os.chdir(directory)  # relative paths in declarations are the project's
     settings = config.load(directory)
     part = Part(name, kind, settings.project.name, address, settings.state_directory)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the group; the supervisor drains

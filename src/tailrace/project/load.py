@@ -172,7 +172,7 @@ class _Collector:
         for declared in declarations:
             for sink in declared.to:
                 kind = str(getattr(sink, "kind", type(sink).__name__.lower()))
-                name = str(getattr(sink, "name", None) or f"{declared.name}-{kind}")
+                name = str(getattr(sink, "name", None) or f"{declared.name}.{kind}")
                 base, number = name, 2
                 while name in found:
                     name, number = f"{base}-{number}", number + 1

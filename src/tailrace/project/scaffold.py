@@ -125,7 +125,7 @@ def create(directory: Path) -> list[Path]:
 
 def copy_example(name: str, directory: Path) -> list[Path]:
     """Copy an example that ships with the package."""
-    examples = Path(__file__).parent.parent / "examples"
+    examples = examples_directory()
     origin = examples / name
     if not (origin / "tailrace.toml").exists():
         known = sorted(path.parent.name for path in examples.glob("*/tailrace.toml"))
@@ -140,6 +140,12 @@ def copy_example(name: str, directory: Path) -> list[Path]:
         (directory / relative).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(origin / relative, directory / relative)
     return [directory / relative for relative in files]
+
+
+def examples_directory() -> Path:
+    """Where the examples are: inside the installed package, or in the checkout."""
+    installed = Path(__file__).parent.parent / "examples"
+    return installed if installed.exists() else Path(__file__).parents[3] / "examples"
 
 
 def _refuse_existing(directory: Path, files: list[str]) -> None:

@@ -1,0 +1,105 @@
+"""People in the shop: they join, buy, pay, ask for refunds and move house.
+
+    python people.py DSN [CHANGES_A_SECOND]
+
+Each line of work is one database transaction, as an application would do it.
+"""
+
+import random
+import sys
+import time
+
+import psycopg
+
+COUNTRIES = {"NL": "Delft", "DE": "Kiel", "FR": "Lille", "ES": "Vigo", "IT": "Bari", "SE": "Umeå"}
+NAMES = ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kim", "Lena"]
+THINGS = ["kettle", "lamp", "chair", "rug", "clock", "kite", "drum", "saw", "tent", "globe"]
+KINDS = ["red", "blue", "small", "large", "old", "new", "quiet", "bright"]
+
+
+def furnish(connection: psycopg.Connection) -> None:
+    """Put goods on the shelves and let the first customers in."""
+    dice = random.Random(1)
+    with connection.transaction(), connection.cursor() as cursor:
+        for kind in KINDS:
+            for thing in THINGS:
+                cursor.execute(
+                    "INSERT INTO products (name, description, price, stock) VALUES (%s, %s, %s, %s)",
+                    (
+                        f"{kind} {thing}",
+                        f"a {kind} {thing} for every home",
+                        dice.randint(3, 120),
+                        500,
+                    ),
+                )
+        for _ in range(200):
+            join(cursor, dice)
+
+
+def join(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    country = dice.choice(list(COUNTRIES))
+    cursor.execute(
+        "INSERT INTO customers (name, country, city) VALUES (%s, %s, %s)",
+        (dice.choice(NAMES), country, COUNTRIES[country]),
+    )
+
+
+def order(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    quantity = dice.randint(1, 4)
+    cursor.execute(
+        "WITH product AS (UPDATE products SET stock = stock - %s WHERE id = %s RETURNING id, price)"
+        " INSERT INTO orders (customer_id, product_id, quantity, amount, status)"
+        " SELECT (SELECT id FROM customers ORDER BY random() LIMIT 1), id, %s, price * %s, 'open'"
+        " FROM product",
+        (quantity, dice.randint(1, len(KINDS) * len(THINGS)), quantity, quantity),
+    )
+
+
+def pay(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    """An open order is paid: two rows in one transaction, never seen apart."""
+    cursor.execute(
+        "WITH paid AS (UPDATE orders SET status = 'paid' WHERE id ="
+        " (SELECT id FROM orders WHERE status = 'open' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
+        " RETURNING id, amount)"
+        " INSERT INTO payments (order_id, card_id, amount) SELECT id, %s, amount FROM paid",
+        (dice.randint(1, 500),),
+    )
+
+
+def refund(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    cursor.execute(
+        "WITH gone AS (DELETE FROM payments WHERE id ="
+        " (SELECT id FROM payments ORDER BY random() LIMIT 1) RETURNING order_id)"
+        " UPDATE orders SET status = 'refunded' WHERE id IN (SELECT order_id FROM gone)"
+    )
+
+
+def move_house(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    country = dice.choice(list(COUNTRIES))
+    cursor.execute(
+        "UPDATE customers SET country = %s, city = %s WHERE id ="
+        " (SELECT id FROM customers ORDER BY random() LIMIT 1)",
+        (country, COUNTRIES[country]),
+    )
+
+
+ACTS = [(order, 50), (pay, 40), (refund, 3), (move_house, 4), (join, 3)]
+
+
+def live(dsn: str, changes_a_second: float) -> None:
+    """Go on until the database or the caller ends it."""
+    dice = random.Random()
+    acts, weights = zip(*ACTS, strict=True)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        begun, done = time.monotonic(), 0
+        while True:
+            with connection.transaction(), connection.cursor() as cursor:
+                dice.choices(acts, weights)[0](cursor, dice)
+            done += 2  # most acts change two rows
+            pause = begun + done / changes_a_second - time.monotonic()
+            if pause > 0:
+                time.sleep(pause)
+
+
+if __name__ == "__main__":
+    live(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 50)

@@ -1,0 +1,31 @@
+-- The shop's own database. Tailrace needs nothing added to it.
+CREATE TABLE customers (
+    id         bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    name       text NOT NULL,
+    country    text NOT NULL,
+    city       text NOT NULL,
+    joined_at  timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE products (
+    id          bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    name        text NOT NULL,
+    description text NOT NULL,
+    price       numeric(10,2) NOT NULL,
+    stock       integer NOT NULL
+);
+CREATE TABLE orders (
+    id          bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    customer_id bigint NOT NULL,
+    product_id  bigint NOT NULL,
+    quantity    integer NOT NULL,
+    amount      numeric(12,2) NOT NULL,
+    status      text NOT NULL,
+    placed_at   timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE payments (
+    id       bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    order_id bigint NOT NULL,
+    card_id  bigint NOT NULL,
+    amount   numeric(12,2) NOT NULL,
+    paid_at  timestamptz NOT NULL DEFAULT now()
+);

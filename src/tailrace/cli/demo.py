@@ -1,0 +1,193 @@
+"""`tailrace demo`: a moving shop, a real database, live views, in a browser.
+
+The demo is an ordinary project (`examples/shop`) run by the same supervisor as
+`tailrace up`; only its Postgres and its customers are started here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import types
+import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import click
+
+from tailrace.clock import SYSTEM
+from tailrace.errors import ComponentMissingError
+
+
+@click.command()
+@click.option("--for", "lasting", metavar="TIME", help="Stop by itself after this time, e.g. 60s.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option("--rate", default=50.0, show_default=True, help="Changes a second in the shop's database.")  # fmt: skip
+@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep everything in DIR and go on from it next time.")  # fmt: skip
+@click.option("--listen", default="127.0.0.1:0", show_default=True, help="Where the log listens.")
+@click.option("--console", default="127.0.0.1:8080", show_default=True, help="Where the console listens.")  # fmt: skip
+@click.option("--verbose", is_flag=True, help="Show what the parts say.")
+def demo(
+    lasting: str | None,
+    no_browser: bool,
+    rate: float,
+    keep: Path | None,
+    listen: str,
+    console: str,
+    verbose: bool,
+) -> int:
+    """Run the shop: capture, Spark views, copies, console."""
+    from tailrace.config import parse_duration
+
+    seconds = parse_duration(lasting).total_seconds() if lasting else None
+    with ExitStack() as stack:
+        directory = keep or Path(stack.enter_context(_scratch()))
+        return _run(stack, directory.resolve(), seconds, not no_browser, rate, listen, console, verbose)  # fmt: skip
+
+
+def _run(
+    stack: ExitStack,
+    directory: Path,
+    seconds: float | None,
+    browse: bool,
+    rate: float,
+    listen: str,
+    console: str,
+    verbose: bool,
+) -> int:
+    from tailrace.node.supervisor import Supervisor
+    from tailrace.project import load, scaffold
+    from tailrace.telemetry import logs
+    from tailrace.telemetry.part import read_reports
+
+    logs.configure("info" if verbose else "error")
+    stop: list[int] = []
+
+    def leave(number: int, frame: types.FrameType | None) -> None:
+        stop.append(number)
+
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, leave)
+    began = SYSTEM.monotonic()
+
+    def say(text: str) -> None:
+        click.echo(f"{SYSTEM.monotonic() - began:6.1f} s  {text}")
+
+    if not (directory / "tailrace.toml").exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        scaffold.copy_example("shop", directory)
+    say("starting a Postgres for the shop")
+    dsn = stack.enter_context(_database(directory))
+    os.environ["SHOP_DSN"] = dsn
+    project = load.load(directory, flags={"log.listen": listen, "console.listen": console})
+    show = (lambda line: print(line, file=sys.stderr, flush=True)) if verbose else _errors_only
+    supervisor = stack.enter_context(Supervisor(project, echo=show))
+    say("starting the log, capture, Spark, views, copies and the console")
+    supervisor.start()
+    say(f"log      {supervisor.address}  (any Kafka client)")
+    stack.enter_context(_people(directory, dsn, rate))
+    address = ""
+    ready_at: float | None = None
+    shown_at = 0.0
+    while not stop:
+        supervisor.run_once()
+        now = SYSTEM.monotonic()
+        if not address:
+            found = [r for r in read_reports(supervisor.directory) if r["kind"] == "console"]
+            if found and found[0].get("address"):
+                address = found[0]["address"]
+                click.echo(f"console {address}")
+                if browse:
+                    webbrowser.open(address)
+        if ready_at is None and supervisor.ready():
+            ready_at = now
+            click.echo("ready")
+        if ready_at is not None and now - shown_at > 10:
+            shown_at = now
+            for line in _figures(directory):
+                say(line)
+        if seconds is not None and now - began > seconds:
+            break
+    say("stopping")
+    return 0 if ready_at is not None else 1
+
+
+def _figures(directory: Path) -> Iterator[str]:
+    """The views as they are now, beside what the database itself says."""
+    import psycopg
+
+    from tailrace.errors import TailraceError
+    from tailrace.views.reader import Views
+
+    try:
+        with Views(directory / ".tailrace" / "views") as views:
+            open_orders = views.rows("open_orders").rows
+            position = views.position
+    except TailraceError:
+        return
+    with psycopg.connect(os.environ["SHOP_DSN"]) as connection:
+        counted = connection.execute("SELECT count(*) FROM orders WHERE status = 'open'").fetchone()
+    total = sum(int(row["orders"]) for row in open_orders)
+    text = ", ".join(f"{row['country']} {row['orders']}" for row in open_orders)
+    yield f"open orders in the view {total} ({text}) at {position}; in the database {counted[0] if counted else '?'}"  # fmt: skip
+
+
+def _errors_only(line: str) -> None:
+    if " ended (" in line or "error" in line.lower() or "does not stop" in line:
+        print(line, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _scratch() -> Iterator[str]:
+    path = tempfile.mkdtemp(prefix="tailrace-demo-")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def _database(directory: Path) -> Iterator[str]:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise ComponentMissingError(
+            "the demo needs psycopg", hint="pip install 'tailrace[all]'"
+        ) from error
+    from tailrace.testing.postgres import PostgresServer
+
+    home = directory / ".tailrace" / "postgres"
+    with PostgresServer(home) as server:
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            found = connection.execute("SELECT to_regclass('public.orders')").fetchone()
+            if found is None or found[0] is None:
+                connection.execute((directory / "schema.sql").read_text())
+                _furnish(directory, connection)
+        yield server.dsn()
+
+
+def _furnish(directory: Path, connection: object) -> None:
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("people", directory / "people.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.furnish(connection)
+
+
+@contextmanager
+def _people(directory: Path, dsn: str, rate: float) -> Iterator[None]:
+    command = [sys.executable, str(directory / "people.py"), dsn, str(rate)]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
