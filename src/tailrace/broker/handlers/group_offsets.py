@@ -112,7 +112,11 @@ class OffsetRequests:
                 name,
                 [
                     fetching.OffsetFetchResponsePartition(
-                        index, committed.offset, committed.leader_epoch, committed.metadata, int(error)
+                        index,
+                        committed.offset,
+                        committed.leader_epoch,
+                        committed.metadata,
+                        int(error),
                     )
                     for index, error, committed in rows
                 ],

@@ -6,7 +6,7 @@ empty text, or name one member, group or coordinator where newer ones name sever
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from tailrace.broker.groups.coordinator import GroupCoordinator
@@ -55,7 +55,7 @@ class GroupRequests:
             body.key_type == TRANSACTION and self._coordination.transactional
         )
         keys = body.coordinator_keys if request.version >= 4 else [body.key]
-        host, port = self._coordination.advertised(request)
+        host, port = self._coordination.advertised
         node = self._coordination.node_id
         error = ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST
         if known:
@@ -218,18 +218,16 @@ class GroupRequests:
         names = list(dict.fromkeys(request.body.groups_names))
         results: dict[str, ErrorCode] = {}
 
-        def reply(name: str, error: ErrorCode) -> None:
-            results[name] = error
-            if len(results) == len(names):
-                request.answer(
-                    deletion.DeleteGroupsResponse(
-                        results=[
-                            deletion.DeletableGroupResult(one, int(results[one])) for one in names
-                        ]
-                    )
-                )
+        def reply_for(name: str) -> Callable[[ErrorCode], None]:
+            def reply(error: ErrorCode) -> None:
+                results[name] = error
+                if len(results) == len(names):
+                    rows = [deletion.DeletableGroupResult(one, int(results[one])) for one in names]
+                    request.answer(deletion.DeleteGroupsResponse(results=rows))
+
+            return reply
 
         if not names:
             request.answer(deletion.DeleteGroupsResponse())
         for name in names:
-            self._groups.delete(name, lambda error, name=name: reply(name, error))
+            self._groups.delete(name, reply_for(name))

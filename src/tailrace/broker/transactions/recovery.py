@@ -1,0 +1,93 @@
+"""What a start does with the transactions it finds in the log.
+
+*Ongoing* ones stay open until their time-out. *Prepared* ones get the markers that are
+missing. A transaction open in a partition that no record of `__transaction_state` asks
+for can only come from a power cut, which keeps the writes of different files up to
+different moments: it is ended as the log says it was decided, else aborted, so that
+none stays open for ever. It cannot have been promised to anybody: a commit is answered
+only after its records and its decision are on the disk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+
+from tailrace.broker.journal import Entry, Journal
+from tailrace.broker.transactions import records
+from tailrace.broker.transactions.coordinator import (
+    OWN_EPOCHS,
+    Partitions,
+    TransactionCoordinator,
+)
+from tailrace.broker.transactions.state import State, TopicPartition, Transaction, TransactionRecord
+
+log = logging.getLogger(__name__)
+
+Decisions = dict[tuple[int, int], bool]
+
+
+def load(coordinator: TransactionCoordinator, journal: Journal, partitions: Partitions) -> None:
+    """Bring `coordinator` to the state in the log."""
+    found, decisions = _read(journal)
+    open_at: dict[int, dict[TopicPartition, int]] = {}
+    for place, producer_id, epoch in partitions.open_transactions():
+        open_at.setdefault(producer_id, {})[place] = epoch
+    for record in found.values():
+        places = open_at.get(record.producer_id, {})
+        mine = {place for place, epoch in places.items() if _belongs(record, place, epoch)}
+        coordinator.restore(Transaction(record), mine)
+        for place in mine:
+            del places[place]
+    _end_strays(open_at, decisions, partitions)
+
+
+def _read(journal: Journal) -> tuple[dict[str, TransactionRecord], Decisions]:
+    found: dict[str, TransactionRecord] = {}
+    decisions: Decisions = {}
+    for partition in range(journal.partitions):
+        for entry in journal.read(partition):
+            if not isinstance(entry, Entry):
+                continue
+            transactional_id = records.decode_key(entry.key)
+            if transactional_id is None:
+                continue
+            if entry.value is None:
+                found.pop(transactional_id, None)
+                continue
+            record = records.decode_value(transactional_id, entry.value)
+            found[transactional_id] = record
+            if record.state.prepared and record.version >= OWN_EPOCHS:
+                # The decision raised the epoch of the transaction it ended by one.
+                decided = record.state is State.PREPARE_COMMIT
+                decisions[record.producer_id, record.epoch - 1] = decided
+    return found, decisions
+
+
+def _belongs(record: TransactionRecord, place: TopicPartition, epoch: int) -> bool:
+    """Whether a transaction open at `place` is the one that `record` speaks of."""
+    if place not in record.partitions:
+        return False
+    if record.state is State.ONGOING:
+        return epoch == record.epoch
+    return record.state.prepared
+
+
+def _end_strays(
+    open_at: Mapping[int, Mapping[TopicPartition, int]],
+    decisions: Decisions,
+    partitions: Partitions,
+) -> None:
+    for producer_id, places in open_at.items():
+        for place, epoch in places.items():
+            commit = decisions.get((producer_id, epoch), False)
+            log.warning(
+                "transaction found open and ended",
+                extra={
+                    "topic": place[0],
+                    "partition": place[1],
+                    "producer_id": producer_id,
+                    "committed": commit,
+                },
+            )
+            partitions.write_marker(place, producer_id, epoch, commit)
