@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.decode import DeadRecord, decode, encode_changes
+from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.reader import Range, kept_reader
@@ -68,6 +70,7 @@ class Outcome:
     files: dict[int, Version] = field(default_factory=dict)
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
+    tasks: int = 0
 
 
 def read_inputs(work: Work) -> tuple[dict[str, pa.Table], int, list[DeadRecord]]:
@@ -121,27 +124,31 @@ def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
             yield from guarded(work)
 
     frame = spark.range(0, 1, 1, 1).mapInArrow(task, ANSWER_DDL)
-    return gather(frame.toArrow())
+    return complete(gather(frame.toArrow()), 1)
 
 
 def gather(answer: pa.Table) -> Outcome:
     """The outcome of a job from its answer; raises the error a task came back with."""
     outcome = Outcome()
-    for batch in answer.to_batches():
-        views = batch.column(0)
-        if not len(views):
-            continue
-        if views[0].as_py() is None:
-            for blob in batch.column(2):
-                _take_control(outcome, pickle.loads(blob.as_py()))
-            continue
-        for name in views.unique().to_pylist():
-            rows = (
-                batch if len(views.unique()) == 1 else batch.filter(pa.compute.equal(views, name))
-            )
-            keys, values = outcome.changes.setdefault(name, ([], []))
-            keys += rows.column(1).to_pylist()
-            values += rows.column(2).to_pylist()
+    # Spark cuts the rows into batches anew: expect any mixture.
+    control = answer.filter(pc.is_null(answer["view"]))
+    for blob in control["value"].to_pylist():
+        _take_control(outcome, pickle.loads(blob))
+    for name in pc.unique(answer["view"]).to_pylist():
+        if name is not None:
+            rows = answer.filter(pc.equal(answer["view"], name))
+            outcome.changes[name] = (rows["key"].to_pylist(), rows["value"].to_pylist())
+    return outcome
+
+
+def complete(outcome: Outcome, tasks: int) -> Outcome:
+    """`outcome`, if every task has told what it did: state files must never go unnamed."""
+    if outcome.tasks != tasks:
+        raise TickError(
+            "a tick's job came back incomplete",
+            detail=f"{outcome.tasks} of {tasks} tasks told what they did",
+            hint="the tick is tried again; look into spark.log if it stays so",
+        )
     return outcome
 
 
@@ -153,6 +160,7 @@ def _take_control(outcome: Outcome, message: object) -> None:
         outcome.files[shard] = (*outcome.files.get(shard, ()), *names)
     outcome.records += message.records
     outcome.dead += message.dead
+    outcome.tasks += 1
 
 
 def _answer(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[pa.RecordBatch]:

@@ -1,0 +1,82 @@
+"""A driver that kills itself with SIGKILL at a named step of its n-th tick.
+
+python killed_driver.py BOOTSTRAP PROJECT VIEW DIRECTORY STEP TICK
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+from pipelines.shop import graph
+from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines.state.shard import Attempt
+from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
+from tailrace.pipelines.ticks.job import Outcome, Work, gather, guarded
+from tailrace.records.tick import TICKS_TOPIC
+
+STEPS = (
+    "planned", "state written", "job done", "changes sent", "row sent", "committing", "committed",
+)  # fmt: skip
+
+
+def main(bootstrap: str, project: str, view: str, directory: str, step: str, number: str) -> None:
+    tick = 0
+
+    def reached(name: str) -> None:
+        if name == step and tick == int(number):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def after(kind: Any, method: str, name: str) -> None:
+        original: Callable[..., Any] = getattr(kind, method)
+
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            result = original(*arguments, **named)
+            reached(name)
+            return result
+
+        setattr(kind, method, wrapped)
+
+    def run(work: Work) -> Outcome:
+        nonlocal tick
+        tick += 1
+        reached("planned")
+        outcome = gather(pa.Table.from_batches(list(guarded(work))))
+        reached("job done")
+        return outcome
+
+    def send(self: Any, topic: str, *rest: Any) -> None:
+        original_send(self, topic, *rest)
+        if topic == TICKS_TOPIC:
+            self.flush()
+            reached("row sent")
+
+    def end(self: Any, *, commit: bool) -> None:
+        reached("committing")
+        original_end(self, commit=commit)
+
+    original_send, original_end = TransactionalWriter.send, TransactionalWriter._end
+    TransactionalWriter.send = send  # type: ignore[method-assign,assignment]
+    TransactionalWriter._end = end  # type: ignore[method-assign]
+    after(Attempt, "finish", "state written")
+    after(TransactionalWriter, "flush", "changes sent")
+    after(TransactionalWriter, "commit", "committed")
+    settings = TickSettings(
+        project, bootstrap, f"{directory}/state", f"{directory}/cache", shards=3, limit=5
+    )
+    driver = TickDriver(graph(project, view), settings, run)
+    driver.start()
+    while True:
+        driver.step(1.0)
+        print(driver.last.number, flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
