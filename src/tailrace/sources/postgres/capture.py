@@ -45,6 +45,9 @@ from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
 
+# States of a copy in which rows are still to be read: the first copy, and another one.
+ACTIVE = ("copying", "again")
+
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
@@ -84,6 +87,7 @@ class PostgresCapture:
         self._catalog: dict[int, catalog.CatalogTable] = {}
         self._readers: dict[str, ChunkReader] = {}
         self._touched: dict[str, dict[bytes, int]] = {}
+        self._gates: dict[str, int] = {}
         self._transaction: Transaction | None = None
         self._resume = Resume(0, None)
         self._position = 0
@@ -175,8 +179,18 @@ class PostgresCapture:
             if self._is_outbox(table.relation):
                 state = "skipped"
             self._journal.record_copy(table.name, {"state": state, "after": None, "rows": 0})
-        if self._journal.copies[table.name]["state"] == "copying":
-            self._touched.setdefault(table.name, {})
+        if self._journal.copies[table.name]["state"] in ACTIVE:
+            self._track(table.name)
+
+    def _track(self, name: str) -> None:
+        """From now on remember which keys of a table change; see `copy`."""
+        if name not in self._touched:
+            self._touched[name] = {}
+            # Whoever has a smaller id may have been streamed before we began to remember,
+            # or have written before the publication had the table.
+            self._gates[name] = int(
+                str(catalog.one(self._connection, "SELECT pg_current_xact_id()::text"))
+            )
 
     def _is_outbox(self, relation: Relation) -> bool:
         outbox = self.source.outbox
@@ -191,9 +205,10 @@ class PostgresCapture:
             if len(self._readers) >= self.settings.copies:
                 return
             state = self._journal.copies.get(table.name, {})
-            if state.get("state") != "copying" or table.name in self._readers or not table.key:
+            if state.get("state") not in ACTIVE or table.name in self._readers or not table.key:
                 continue
             chosen = for_table(self.source.where, table.relation.schema, table.relation.table)
+            conditions = [f"({c})" for c in (chosen, state.get("where")) if c]
             wanted = for_table(self.source.columns, table.relation.schema, table.relation.table)
             hidden = frozenset[str]()
             if isinstance(wanted, (list, tuple)):
@@ -207,7 +222,8 @@ class PostgresCapture:
                 table.name,
                 table.relation.id,
                 after=state.get("after"),
-                where=None if chosen is None else str(chosen),
+                gate=self._gates[table.name],
+                where=" AND ".join(conditions) or None,
                 hidden=hidden,
                 rows=self.settings.chunk_rows,
                 ahead=self.settings.chunks_ahead,
@@ -383,6 +399,8 @@ class PostgresCapture:
         self._last_commit_ms = transaction.committed_ms
         for mark in transaction.marks:
             self._chunk_arrived(mark, transaction)
+        for request in transaction.requests:
+            self._copy_again(request)
         if transaction.spilled:
             self._cut(commit.end_lsn)
         elif self._journal.dirty and self._group_since is None:
@@ -466,6 +484,9 @@ class PostgresCapture:
                 self._position = max(self._position, message.lsn + 1)
         elif message.prefix == "tailrace.heartbeat":
             return
+        elif message.prefix == "tailrace.snapshot":
+            if transaction is not None:
+                transaction.requests.append(_annotation(message.content))
         elif message.prefix == "tailrace.annotation" and transaction is not None:
             transaction.annotations |= _annotation(message.content)
         else:
@@ -517,6 +538,30 @@ class PostgresCapture:
                 self._readers[table.name].reject(self._after(table.name))
 
     # --- copies ----------------------------------------------------------------------------
+
+    def _copy_again(self, request: dict[str, object]) -> None:
+        """A re-snapshot, asked for in the stream itself: `tailrace source snapshot`."""
+        wanted = str(request.get("table", "*"))
+        whole = wanted if "." in wanted or wanted == "*" else f"public.{wanted}"
+        for table in self._catalog.values():
+            if whole not in ("*", table.name):
+                continue
+            state = self._journal.copies.get(table.name, {})
+            if state.get("state") == "copying":
+                continue  # the first copy is still running and will have them all
+            reader = self._readers.pop(table.name, None)
+            if reader is not None:
+                reader.stop()
+            self._touched.pop(table.name, None)
+            self._track(table.name)
+            current = self._tables.get(table.relation.id)
+            if current is not None:
+                current.touched = self._touched[table.name]
+            state = {"state": "again", "after": None, "rows": 0}
+            if request.get("where"):
+                state["where"] = str(request["where"])
+            self._journal.record_copy(table.name, state)
+            log.info("copy asked for", extra={"table": table.name})
 
     def _chunk_arrived(self, mark: str, transaction: Transaction) -> None:
         name, _, identifier = mark.partition(":")

@@ -86,6 +86,7 @@ class ChunkReader:
         table: str,
         oid: int,
         *,
+        gate: int,
         after: Sequence[str] | None,
         where: str | None,
         hidden: frozenset[str] = frozenset(),
@@ -97,6 +98,7 @@ class ChunkReader:
         self.error: BaseException | None = None
         self._dsn = dsn
         self._oid = oid
+        self._gate = gate
         self._after = None if after is None else tuple(after)
         self._where = where
         self._hidden = hidden
@@ -147,8 +149,6 @@ class ChunkReader:
         after = self._after
         number = 0
         finished = False
-        # Any id given out before this one belongs to a transaction the stream may lack.
-        gate = int(str(one(connection, "SELECT pg_current_xact_id()::text")))
         while not self._stopped.is_set():
             if finished:
                 # Wait: a rejected chunk may yet send us back.
@@ -164,7 +164,7 @@ class ChunkReader:
                 return
             chunk = self._read(connection, after, f"{self._run}:{number}")
             number += 1
-            if chunk is None or chunk.snapshot.xmin < gate:
+            if chunk is None or chunk.snapshot.xmin < self._gate:
                 self._permits.release()
                 if chunk is None:
                     return

@@ -31,6 +31,7 @@ class Transaction:
     tables: list[CapturedTable] = field(default_factory=list)
     notes: list[dict[str, object]] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
+    requests: list[dict[str, object]] = field(default_factory=list)
     annotations: dict[str, object] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 

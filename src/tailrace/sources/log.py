@@ -1,0 +1,77 @@
+"""The log a source writes to, over Kafka's protocol: our broker or Apache Kafka."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+
+from tailrace.client.admin import Admin
+from tailrace.client.errors import UnknownTopicError
+from tailrace.client.fetcher import Fetcher
+from tailrace.client.writer import TransactionalWriter
+from tailrace.sources.base import LogRecord
+
+# A piece of a large transaction is at most 100,000 rows; a slow source may take a while.
+TRANSACTION_TIMEOUT = timedelta(minutes=10)
+
+
+class BrokerSourceLog:
+    """A `SourceLog` with one transactional writer, `tailrace.source.<name>`."""
+
+    def __init__(self, bootstrap: str, source: str) -> None:
+        self._writer = TransactionalWriter(
+            bootstrap,
+            f"tailrace.source.{source}",
+            transaction_timeout=TRANSACTION_TIMEOUT,
+            create_topics=False,
+        )
+        self._admin = Admin(bootstrap)
+        self._fetcher = Fetcher(bootstrap)
+
+    def init(self) -> None:
+        self._writer.init()
+
+    def ensure_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> int:
+        self._admin.ensure_topic(name, partitions, config)
+        found = self._admin.describe_topic(name)
+        return partitions if found is None else len(found.leaders)
+
+    def send(
+        self, topic: str, partition: int, keys: Sequence[bytes | None],
+        values: Sequence[bytes | None], timestamp_ms: int,
+    ) -> None:  # fmt: skip
+        self._writer.send_columns(topic, partition, keys, values, timestamp_ms)
+
+    def flush(self) -> Mapping[tuple[str, int], int]:
+        return self._writer.flush()
+
+    def commit(self) -> None:
+        self._writer.commit()
+
+    def abort(self) -> None:
+        self._writer.abort()
+
+    def read(self, topic: str, partition: int, start: int = 0) -> Iterator[LogRecord]:
+        try:
+            first = self._admin.start_offsets([(topic, partition)])[topic, partition]
+            end = self.end(topic, partition)
+        except UnknownTopicError:
+            return
+        for record in self._fetcher.read_range(topic, partition, max(first, start), end):
+            yield LogRecord(record.offset, record.key, record.value)
+
+    def last(self, topic: str) -> LogRecord | None:
+        try:
+            record = self._fetcher.read_last(topic)
+        except UnknownTopicError:
+            return None
+        return None if record is None else LogRecord(record.offset, record.key, record.value)
+
+    def end(self, topic: str, partition: int) -> int:
+        place = (topic, partition)
+        return self._admin.end_offsets([place], "read_committed")[place]
+
+    def close(self) -> None:
+        self._writer.close()
+        self._admin.close()
+        self._fetcher.close()

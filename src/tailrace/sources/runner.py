@@ -1,0 +1,69 @@
+"""A source as a running part of a project: works, and connects again when it must."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from tailrace.client.errors import BrokerUnavailableError, RequestTimeoutError
+from tailrace.errors import TailraceError
+from tailrace.sources.declare import Postgres, Source
+from tailrace.sources.errors import ServerUnreachableError, SlotTakenError
+from tailrace.sources.log import BrokerSourceLog
+from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+
+# What passes by itself: the other side restarts, or an earlier run is still ending.
+PASSING = (ServerUnreachableError, SlotTakenError, BrokerUnavailableError, RequestTimeoutError)
+LONGEST_PAUSE = 5.0
+
+
+def run(source: Source, part: Part) -> None:
+    """Capture until `part.stopping`; returns after a clean stop, raises what is final."""
+    pause = 0.1
+    part.report("starting", error=None)
+    while not part.stopping.is_set():
+        if paused(part.directory, source.name):
+            part.report("stopped", reason="paused")
+            part.stopping.wait(0.5)
+            continue
+        started_at = part.clock.monotonic()
+        try:
+            attempt(source, part)
+        except PASSING as error:
+            if part.clock.monotonic() - started_at > 10:
+                pause = 0.1
+            log.warning("capture interrupted", extra={"source": source.name, "error": str(error)})
+            part.report("lagging", error=error.as_dict())
+            part.stopping.wait(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+        except TailraceError as error:
+            part.report("failed", error=error.as_dict())
+            raise
+    part.report("stopped", error=None)
+
+
+def attempt(source: Source, part: Part) -> None:
+    """One life of a source: from connecting until it stops or something breaks."""
+    source_log = BrokerSourceLog(part.bootstrap, source.name)
+    try:
+        if isinstance(source, Postgres):
+            from tailrace.sources.postgres.capture import PostgresCapture
+
+            PostgresCapture(source, source_log, part).work()
+        else:
+            from tailrace.sources.sqlite.capture import SQLiteCapture
+
+            SQLiteCapture(source, source_log, part).work()
+    finally:
+        source_log.close()
+
+
+def pause_path(directory: Path, name: str) -> Path:
+    """The file whose presence keeps a source from running."""
+    return directory / "sources" / f"{name}.paused"
+
+
+def paused(directory: Path, name: str) -> bool:
+    return pause_path(directory, name).exists()

@@ -1,0 +1,85 @@
+"""Copies that race with commits: streamed before they are visible."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+import psycopg
+
+from tailrace.sources.postgres.capture import CaptureSettings
+
+ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
+
+
+def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
+    database: Any, capture: Any
+) -> None:
+    """A synchronous standby that never answers keeps a commit invisible for as long as we
+    like, while the stream has it already: plain watermarks write the old row last."""
+    database.run(
+        ORDERS,
+        "INSERT INTO orders SELECT i, 'old', 1 FROM generate_series(1, 50) i",
+        # Its copy comes first and takes a while.
+        "CREATE TABLE aardvark (id int PRIMARY KEY, x text)",
+        "INSERT INTO aardvark SELECT i, 'x' FROM generate_series(1, 10000) i",
+    )
+    database.run("SET synchronous_commit = local")
+    settings = CaptureSettings(
+        chunk_rows=50, chunks_ahead=1, copies=1, idle_cut_seconds=0.1, confirm_delay=0.0
+    )
+    writer = psycopg.connect(database.dsn, autocommit=True)
+
+    def change() -> None:
+        with contextlib.suppress(psycopg.OperationalError):
+            writer.execute("UPDATE orders SET customer = 'new' WHERE id = 7")
+
+    thread = threading.Thread(target=change, daemon=True)
+    try:
+        with capture(settings, tables=["orders", "aardvark"]) as running:
+            running.until(lambda: bool(running.written.notes("CUT")))
+            never_answers(database, "nobody")
+            thread.start()
+            running.until(lambda: bool(running.written.events("public.orders")))
+            assert [e["op"] for e in running.written.events("public.orders")] == ["u"]
+            # The copy reads the old row, since nobody can see the new one yet:
+            running.until(lambda: len(running.written.events("public.orders")) == 50)
+            assert database.rows("SELECT customer FROM orders WHERE id = 7") == [("old",)]
+            never_answers(database, "")
+            thread.join(20)
+            running.copied()
+        rows = {r["id"]: r["customer"] for r in running.written.table("public.orders")}
+        assert rows[7] == "new"
+        assert len(rows) == 50
+        running.written.check()
+    finally:
+        never_answers(database, "")
+        thread.join(20)
+        writer.close()
+
+
+def test_a_table_can_be_copied_again_while_it_streams(database: Any, capture: Any) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 300) i")
+    with capture(tables=["orders"]) as running:
+        running.copied()
+        ask = "SELECT pg_logical_emit_message(true, 'tailrace.snapshot', '{}')"
+        database.run(ask.format('{"table": "orders", "where": "id <= 120"}'))
+        for i in range(50):
+            database.run(f"UPDATE orders SET amount = {i} WHERE id % 10 = {i % 10}")
+        running.until(
+            lambda: sum(e["op"] == "r" for e in running.written.events("public.orders")) >= 400
+        )
+        running.reach(database.position())
+    written = {r["id"]: r["amount"] for r in running.written.table("public.orders")}
+    there = {i: str(a) for i, a in database.rows("SELECT id, amount FROM orders")}
+    assert written == there
+    assert all(cut["copying"] == [] for cut in running.written.notes("CUT")[-3:])
+    running.written.check()
+
+
+def never_answers(database: Any, standby: str) -> None:
+    """Commits wait for a standby of this name; for none if it is empty."""
+    database.run(
+        f"ALTER SYSTEM SET synchronous_standby_names = '{standby}'", "SELECT pg_reload_conf()"
+    )
