@@ -217,10 +217,13 @@ class Partition:
                 if header[5] & CONTROL
                 else f"a batch's base offset must be 0, not {header[0]}"
             )
+        if header[11] < 0 <= header[9]:
+            raise InvalidRecordError(f"producer {header[9]} sent no sequence")
         return self._append(batch, header, now_ms)
 
     def append_internal(self, batch: WritableBatch, *, now_ms: int | None = None) -> Appended:
-        """Append a batch the broker itself made; no size limit, any base offset."""
+        """Append a batch the broker itself made; no size limit, any base offset. Offsets
+        committed in a transaction come with the producer's id and without a sequence."""
         return self._append(batch, check_batch(batch), now_ms)
 
     def append_marker(
@@ -260,8 +263,6 @@ class Partition:
             self._check_size(batch)
         producer_id = header[9]
         if producer_id >= 0 and not control:
-            if header[11] < 0:
-                raise InvalidRecordError(f"producer {producer_id} sent no sequence")
             known = self.producers.check(header)
             if known is not None:
                 return Appended(

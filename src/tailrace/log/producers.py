@@ -107,6 +107,10 @@ class Producers:
                 f"producer {header[9]} has been fenced",
                 detail=f"it writes with epoch {epoch}, the newest is {producer.epoch}",
             )
+        if sequence < 0:
+            return None  # written by a coordinator on the producer's behalf
+        if sequence < 0:
+            return None  # the broker's own write in a producer's transaction
         if epoch > producer.epoch:
             if sequence != 0:
                 raise OutOfOrderSequenceError(
@@ -139,14 +143,15 @@ class Producers:
         elif epoch != producer.epoch:
             producer.epoch = epoch
             producer.batches = []
-        delta = header[6]
-        last_sequence = advance_sequence(sequence, delta)
-        batches = producer.batches
-        batches.append(
-            WrittenBatch(sequence, last_sequence, base_offset, base_offset + delta, timestamp)
-        )
-        if len(batches) > REMEMBERED_BATCHES:
-            del batches[0]
+        if sequence >= 0:
+            delta = header[6]
+            last_sequence = advance_sequence(sequence, delta)
+            batches = producer.batches
+            batches.append(
+                WrittenBatch(sequence, last_sequence, base_offset, base_offset + delta, timestamp)
+            )
+            if len(batches) > REMEMBERED_BATCHES:
+                del batches[0]
         producer.last_timestamp = timestamp
         if header[5] & TRANSACTIONAL and producer.transaction_start < 0:
             producer.transaction_start = base_offset
