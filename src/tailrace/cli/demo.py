@@ -145,6 +145,8 @@ def _errors_only(line: str) -> None:
 @contextmanager
 def _scratch() -> Iterator[str]:
     path = tempfile.mkdtemp(prefix="tailrace-demo-")
+    # Postgres refuses to run as root and must reach its files as another user.
+    os.chmod(path, 0o755)
     try:
         yield path
     finally:

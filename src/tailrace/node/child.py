@@ -21,7 +21,7 @@ from tailrace.project import load as project_load
 from tailrace.telemetry import logs
 from tailrace.telemetry.part import Part
 
-log = logging.getLogger(__name__)
+log = logging.getLogger("tailrace.node.child")  # the module runs as __main__
 
 PR_SET_PDEATHSIG = 1
 
@@ -59,7 +59,13 @@ def run_source(project: project_load.Project, part: Part) -> None:
 def run_pipelines(project: project_load.Project, part: Part) -> None:
     from tailrace.pipelines.runner import run
 
-    run(list(project.views.values()), list(project.streams.values()), part)
+    run(
+        list(project.views.values()),
+        list(project.streams.values()),
+        part,
+        topics=list(project.topics.values()),
+        settings=project.settings,
+    )
 
 
 def run_views(project: project_load.Project, part: Part) -> None:
@@ -71,8 +77,7 @@ def run_views(project: project_load.Project, part: Part) -> None:
 def run_sink(project: project_load.Project, part: Part) -> None:
     from tailrace.sinks.delivery import run
 
-    binding = project.sinks[part.name]
-    run(binding.sink, part, of=binding.of, keyed=binding.of in project.views)
+    run(project.sinks[part.name], part)
 
 
 def run_console(project: project_load.Project, part: Part) -> None:

@@ -20,10 +20,7 @@ def status_of(settings: Settings, clock: Clock = SYSTEM) -> dict[str, Any]:
         pid = part.get("pid")
         if part["state"] in ("starting", "running", "lagging") and not _alive(pid):
             part["state"] = "stopped"
-        elif (
-            part["state"] == "running"
-            and clock.wall_ms() - part.get("at", 0) > SILENT_AFTER_MS
-        ):
+        elif part["state"] == "running" and clock.wall_ms() - part.get("at", 0) > SILENT_AFTER_MS:
             # A part that says nothing for long hangs, whatever it said last.
             part["state"] = "lagging"
     parts.sort(key=lambda part: (KINDS.index(part["kind"]), part["name"]))

@@ -106,8 +106,8 @@ def build(project: Project) -> Topology:
             edges.append((f"source:{table_source}", giver))
         edges.append((giver, reader))
     for sink in project.sinks.values():
-        add(f"sink:{sink.name}", "sink", f"{sink.name} ({sink.kind})")
-        edges.append((sink.of, f"sink:{sink.name}"))
+        add(f"sink:{sink.name}", "sink", f"{sink.name} ({sink.declaration.kind})")
+        edges.append((sink.subject, f"sink:{sink.name}"))
     unique = list(dict.fromkeys(edges))
     return Topology(tuple(_ordered(nodes, unique)), tuple(unique))
 

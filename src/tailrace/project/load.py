@@ -22,27 +22,11 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import Place, Stream, Topic, View
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
+from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import Postgres, SQLite
 
 FOLDER = "pipelines"
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class SinkBinding:
-    """A copy: what is copied, and the sink declaration it goes to.
-
-    `name` is unique in the project: the view's or stream's name, with the sink's kind
-    and a number behind it where one view has several.
-    """
-
-    name: str
-    of: str
-    sink: object
-
-    @property
-    def kind(self) -> str:
-        return str(getattr(self.sink, "kind", type(self.sink).__name__.lower()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +38,7 @@ class Project:
     views: dict[str, View]
     streams: dict[str, Stream]
     topics: dict[str, Topic]
-    sinks: dict[str, SinkBinding]
+    sinks: dict[str, Copy]
     places: dict[str, str]
 
     @property
@@ -67,7 +51,10 @@ class Project:
 
 
 def load(
-    directory: str | Path = ".", *, flags: Mapping[str, object] | None = None, need_file: bool = True
+    directory: str | Path = ".",
+    *,
+    flags: Mapping[str, object] | None = None,
+    need_file: bool = True,
 ) -> Project:
     """The project in `directory`, or an error that points at the user's line."""
     settings = config.load(directory, flags=flags)
@@ -90,7 +77,10 @@ def load(
         views=collector.views,
         streams=collector.streams,
         topics=collector.topics,
-        sinks=collector.sinks(),
+        sinks={
+            copy.name: copy
+            for copy in copies_of([*collector.views.values(), *collector.streams.values()])
+        },
         places=collector.places,
     )
 
@@ -165,19 +155,6 @@ class _Collector:
         path = Path(place.file)
         shown = path.relative_to(self.home) if path.is_relative_to(self.home) else path
         return f"{shown}:{place.line}"
-
-    def sinks(self) -> dict[str, SinkBinding]:
-        found: dict[str, SinkBinding] = {}
-        declarations: list[View | Stream] = [*self.views.values(), *self.streams.values()]
-        for declared in declarations:
-            for sink in declared.to:
-                kind = str(getattr(sink, "kind", type(sink).__name__.lower()))
-                name = str(getattr(sink, "name", None) or f"{declared.name}.{kind}")
-                base, number = name, 2
-                while name in found:
-                    name, number = f"{base}-{number}", number + 1
-                found[name] = SinkBinding(name, declared.name, sink)
-        return found
 
 
 def _modules(home: Path) -> Iterator[types.ModuleType]:
