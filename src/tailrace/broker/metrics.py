@@ -118,7 +118,11 @@ class BrokerMetrics:
         )
         for name, text, table in (
             ("totaltime", "From the last byte of a request to its answer.", router.latencies),
-            ("requestqueuetime", "From readiness of the socket to the handler.", router.queue_times),
+            (
+                "requestqueuetime",
+                "From readiness of the socket to the handler.",
+                router.queue_times,
+            ),
         ):
             full = f"kafka_network_requestmetrics_{name}_seconds"
             yield f"# HELP {full} {text}"

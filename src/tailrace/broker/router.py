@@ -36,7 +36,13 @@ _HEADER = Struct(">hhih")
 _RESPONSE = Struct(">ii")
 _SIZE = Struct(">i")
 
-BROKEN_REQUEST = (DecodeError, UnsupportedVersionError, struct.error, IndexError, UnicodeDecodeError)
+BROKEN_REQUEST = (
+    DecodeError,
+    UnsupportedVersionError,
+    struct.error,
+    IndexError,
+    UnicodeDecodeError,
+)
 
 
 class Request(Generic[Body]):

@@ -173,8 +173,8 @@ class Broker:
     def advertised(self) -> tuple[str, int]:
         given = self.settings.text("advertised.listeners")
         if given:
-            host, _, port = given.rpartition("://")[2].rpartition(":")
-            return host.strip("[]"), int(port)
+            name, _, number = given.rpartition("://")[2].rpartition(":")
+            return name.strip("[]"), int(number)
         host, port = self.address
         return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), port
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from tailrace.broker.loop import Loop
 
 if TYPE_CHECKING:
-    from tailrace.log.partition import Partition, SyncTicket
+    from tailrace.log.partition import Partition
+    from tailrace.log.sync import SyncTicket
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,8 @@ from tailrace.wire.messages.fetch import FetchRequest
 if TYPE_CHECKING:
     from tailrace.broker.connection import Connection
     from tailrace.broker.server import Broker
-    from tailrace.log.partition import AbortedTransaction, Partition, Slice
+    from tailrace.log.partition import Partition, Slice
+    from tailrace.log.transactions import AbortedTransaction
 
 MINIMUM, MAXIMUM = 4, 18
 READ_COMMITTED = 1
@@ -116,20 +117,15 @@ class Fetch:
     def _collect(self, fetching: Fetching) -> tuple[list[Outcome], int, bool]:
         """Every partition's outcome, the bytes found, and whether the client must know now."""
         broker = self._broker
-        version = fetching.request.version
         committed = fetching.request.body.isolation_level == READ_COMMITTED
         left = min(fetching.max_bytes, broker.fetch_limit_bytes)
         outcomes: list[Outcome] = []
         size = 0
         urgent = False
         for wanted in fetching.wanted:
-            if version >= TOPIC_IDS:
-                assert isinstance(wanted.topic, bytes)
-                partition = broker.partition_by_id(wanted.topic, wanted.index)
-            else:
-                partition = broker.partition_by_name(wanted.topic, wanted.index)  # type: ignore[arg-type]
+            partition = self._find(wanted)
             if partition is None:
-                unknown_id = version >= TOPIC_IDS and not broker.knows_id(wanted.topic)  # type: ignore[arg-type]
+                unknown_id = isinstance(wanted.topic, bytes) and not broker.knows_id(wanted.topic)
                 code = (
                     ErrorCode.UNKNOWN_TOPIC_ID
                     if unknown_id
@@ -146,6 +142,11 @@ class Fetch:
                 left -= outcome.records.length
             outcomes.append(outcome)
         return outcomes, size, urgent
+
+    def _find(self, wanted: Wanted) -> Partition | None:
+        if isinstance(wanted.topic, bytes):
+            return self._broker.partition_by_id(wanted.topic, wanted.index)
+        return self._broker.partition_by_name(wanted.topic, wanted.index)
 
     def _answer(self, fetching: Fetching, outcomes: list[Outcome]) -> None:
         self._unpark(fetching)
@@ -211,10 +212,7 @@ class Fetch:
     def _park(self, fetching: Fetching) -> None:
         broker = self._broker
         for wanted in fetching.wanted:
-            if isinstance(wanted.topic, bytes):
-                partition = broker.partition_by_id(wanted.topic, wanted.index)
-            else:
-                partition = broker.partition_by_name(wanted.topic, wanted.index)
+            partition = self._find(wanted)
             if partition is not None:
                 self._parked.setdefault(partition, set()).add(fetching)
                 fetching.parked_on.append(partition)
@@ -272,7 +270,7 @@ def _read(
     offset = wanted.fetch_offset
     if offset == limit or (left <= 0 and not first):
         if not start <= offset <= partition.end_offset:
-            return Outcome(wanted, int(ErrorCode.OFFSET_OUT_OF_RANGE), -1, -1, -1)
+            return Outcome(wanted, int(ErrorCode.OFFSET_OUT_OF_RANGE))
         return Outcome(wanted, 0, high_watermark, stable, start, () if committed else None)
     try:
         most = max(1, min(left, wanted.max_bytes))
@@ -285,10 +283,10 @@ def _read(
         if committed:
             aborted = partition.aborted_transactions(offset, limit) if found.length else ()
     except TailraceError as error:
-        code = getattr(error, "kafka_code", -1)
-        if code == ErrorCode.OFFSET_OUT_OF_RANGE:
-            return Outcome(wanted, code, -1, -1, -1)
-        return Outcome(wanted, code, high_watermark, stable, start)
+        number: int = getattr(error, "kafka_code", -1)
+        if number == ErrorCode.OFFSET_OUT_OF_RANGE:
+            return Outcome(wanted, number)
+        return Outcome(wanted, number, high_watermark, stable, start)
     if found.length == 0:
         found.release()
         return Outcome(wanted, 0, high_watermark, stable, start, aborted)

@@ -15,7 +15,8 @@ from tailrace.wire.message import write_varint
 if TYPE_CHECKING:
     from tailrace.broker.connection import FileRange
     from tailrace.broker.fetch_sessions import Wanted
-    from tailrace.log.partition import AbortedTransaction, Slice
+    from tailrace.log.partition import Slice
+    from tailrace.log.transactions import AbortedTransaction
 
 FLEXIBLE = 12
 TOPIC_IDS = 13

@@ -123,7 +123,7 @@ class Produce:
             else broker.partition_by_name(key, index)
         )
         if partition is None:
-            code = (
+            code: int = (
                 ErrorCode.UNKNOWN_TOPIC_ID
                 if version >= TOPIC_IDS and not broker.knows_id(key)
                 else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
