@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture
-def log_address(kafka: str) -> str:
-    """Where a log answers."""
-    return kafka
+@pytest.fixture(params=["tailrace", pytest.param("kafka", marks=pytest.mark.cluster)])
+def log_address(request: pytest.FixtureRequest) -> str:
+    """Where a log answers: ours, and with the marker `cluster` a real Apache Kafka."""
+    address = request.getfixturevalue("kafka" if request.param == "kafka" else "tailrace_broker")
+    assert isinstance(address, str)
+    return address
 
 
 @pytest.fixture(scope="session")
