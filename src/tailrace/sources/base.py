@@ -55,8 +55,11 @@ class SourceLog(Protocol):
     def abort(self) -> None:
         """Give up the open log transaction."""
 
-    def read(self, topic: str, partition: int, start: int = 0) -> Iterator[LogRecord]:
-        """Committed records from `start` to the end there is now; none for an unknown topic."""
+    def read(
+        self, topic: str, partition: int, start: int = 0, end: int | None = None
+    ) -> Iterator[LogRecord]:
+        """Committed records from `start` to `end`, or to the end there is now; none for an
+        unknown topic. Waits for an `end` that is not readable yet."""
 
     def last(self, topic: str) -> LogRecord | None:
         """The last committed record of partition 0."""

@@ -61,6 +61,7 @@ class Journal:
         self.schemas: dict[str, TableSchema] = {}
         self.copies: dict[str, dict[str, Any]] = {}
         self.committed_position = 0
+        self._ends: dict[tuple[str, int], int] = {}
         self._unconfirmed: list[tuple[float, int]] = []
         self.events_written = 0
         self.transactions_committed = 0
@@ -200,6 +201,7 @@ class Journal:
         """End the log transaction: everything up to `position` is in the log."""
         self.push()
         ends = self._log.flush() if self._sent else {}
+        self._ends.update(ends)
         offsets: dict[str, dict[str, int]] = {}
         for (topic, partition), end in ends.items():
             if topic != self._source.transactions_topic:
@@ -222,7 +224,7 @@ class Journal:
     def cut_part(self, part: Part) -> None:
         """End a log transaction in the middle of a large source transaction."""
         self.push()
-        self._log.flush()
+        self._ends.update(self._log.flush())
         self._finish(
             {
                 "status": "PART",
@@ -264,7 +266,9 @@ class Journal:
         live: dict[bytes, None] = {}
         held = self._topics[topic]
         for partition in range(held.partitions):
-            for record in self._log.read(topic, partition):
+            # A log may answer a commit before it can be read: read to where we know it ends.
+            end = self._ends.get((topic, partition))
+            for record in self._log.read(topic, partition, 0, end):
                 if record.key is None:
                     continue
                 live.pop(record.key, None)

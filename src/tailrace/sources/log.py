@@ -51,10 +51,13 @@ class BrokerSourceLog:
     def abort(self) -> None:
         self._writer.abort()
 
-    def read(self, topic: str, partition: int, start: int = 0) -> Iterator[LogRecord]:
+    def read(
+        self, topic: str, partition: int, start: int = 0, end: int | None = None
+    ) -> Iterator[LogRecord]:
         try:
             first = self._admin.start_offsets([(topic, partition)])[topic, partition]
-            end = self.end(topic, partition)
+            if end is None:
+                end = self.end(topic, partition)
         except UnknownTopicError:
             return
         for record in self._fetcher.read_range(topic, partition, max(first, start), end):

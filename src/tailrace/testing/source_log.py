@@ -87,11 +87,13 @@ class MemorySourceLog:
     def abort(self) -> None:
         self._open.clear()
 
-    def read(self, topic: str, partition: int, start: int = 0) -> Iterator[LogRecord]:
+    def read(
+        self, topic: str, partition: int, start: int = 0, end: int | None = None
+    ) -> Iterator[LogRecord]:
         with self.shared.guard:
             partitions = self.shared.topics.get(topic)
             held = [] if partitions is None else list(partitions[partition])
-        for record in held[start:]:
+        for record in held[start:end]:
             if record is not None:
                 yield record
 

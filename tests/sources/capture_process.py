@@ -1,0 +1,26 @@
+"""A capture in a process of its own, to be killed: BOOTSTRAP DIRECTORY DSN TABLE…"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    from tailrace.sources import Postgres, SQLite, run
+    from tailrace.telemetry.part import Part
+
+    kind, bootstrap, directory, address, *tables = sys.argv[1:]
+    source = (
+        Postgres("shop", address, tables=tables)
+        if kind == "postgres"
+        else SQLite("shop", address, tables=tables)
+    )
+    part = Part("shop", "source", "test", bootstrap, Path(directory))
+    signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
+    run(source, part)
+
+
+if __name__ == "__main__":
+    main()
