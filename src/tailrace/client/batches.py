@@ -68,7 +68,13 @@ class Pending:
         return count
 
     def encode(
-        self, *, compression: str, producer_id: int, producer_epoch: int, base_sequence: int
+        self,
+        *,
+        compression: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool,
     ) -> bytearray:
         """The batch of the records taken."""
         count = self.taken
@@ -84,7 +90,7 @@ class Pending:
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=base_sequence,
-            transactional=True,
+            transactional=transactional,
         )
 
     def done(self) -> int:

@@ -141,13 +141,6 @@ class BufferFullError(ClientError):
     code = "client-buffer-full"
 
 
-class LogLockedError(ClientError):
-    """Another process has this log's directory open. Only one process can: connect to
-    the broker that serves it, or stop the other process."""
-
-    code = "client-locked"
-
-
 _KINDS: dict[int, type[RequestError]] = {
     ErrorCode.INVALID_PRODUCER_EPOCH: ProducerFencedError,
     ErrorCode.PRODUCER_FENCED: ProducerFencedError,

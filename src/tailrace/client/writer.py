@@ -29,17 +29,24 @@ from typing import Protocol
 
 from tailrace.client.batches import Pending
 from tailrace.client.cluster import COORDINATOR_MOVED, GROUP, TRANSACTION, Cluster, TryAgain
-from tailrace.client.connection import Connection
 from tailrace.client.errors import (
     BrokerUnavailableError,
     ClientError,
     ProducerFencedError,
-    RecordTooLargeError,
     RequestError,
     TransactionStateError,
 )
+from tailrace.client.sender import (
+    BUSY,
+    BUSY_PAUSE,
+    FENCED,
+    BatchSender,
+    OnWritten,
+    Place,
+    is_retriable,
+)
 from tailrace.clock import SYSTEM, Clock
-from tailrace.records.batch import Headers, advance_sequence
+from tailrace.records.batch import Headers
 from tailrace.records.partitioner import partition_for
 from tailrace.wire.apis import APIS, Api, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -55,28 +62,18 @@ from tailrace.wire.messages.add_partitions_to_txn import (
 )
 from tailrace.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 from tailrace.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from tailrace.wire.messages.produce import ProduceResponse
 from tailrace.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitRequestPartition,
     TxnOffsetCommitRequestTopic,
     TxnOffsetCommitResponse,
 )
-from tailrace.wire.produce import encode_produce_request
 
-Place = tuple[str, int]  # topic and partition
-
-PRODUCE = APIS[ApiKey.PRODUCE]
 INIT_PRODUCER_ID = APIS[ApiKey.INIT_PRODUCER_ID]
 ADD_PARTITIONS = APIS[ApiKey.ADD_PARTITIONS_TO_TXN]
 ADD_OFFSETS = APIS[ApiKey.ADD_OFFSETS_TO_TXN]
 TXN_OFFSET_COMMIT = APIS[ApiKey.TXN_OFFSET_COMMIT]
 END_TXN = APIS[ApiKey.END_TXN]
-
-BUSY_PAUSE = 0.001
-BUSY = frozenset({ErrorCode.CONCURRENT_TRANSACTIONS})
-FENCED = frozenset({ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH})
-MOST_RECORDS_A_BATCH = 100_000
 
 
 class Columns(Protocol):
@@ -110,15 +107,20 @@ class TransactionalWriter:
         )
         self._clock = clock
         self._transaction_timeout_ms = int(transaction_timeout.total_seconds() * 1000)
-        self._compression = compression
-        self._batch_bytes = batch_bytes
+        self._sender = BatchSender(
+            self.cluster,
+            transactional_id,
+            compression=compression,
+            batch_bytes=batch_bytes,
+            create_topics=create_topics,
+            on_written=self._record_written,
+            fenced=self._fenced,
+        )
+        self.on_written: OnWritten | None = None
         self._buffer_bytes = buffer_bytes
         self._create_topics = create_topics
-        self.producer_id = -1
-        self.producer_epoch = -1
         self._newest_version = transaction_version
         self._second_version = False
-        self._sequences: dict[Place, int] = {}
         self._pending: dict[Place, Pending] = {}
         self._pending_bytes = 0
         self._written: dict[Place, int] = {}
@@ -134,9 +136,18 @@ class TransactionalWriter:
         """Take over the transactional id: any earlier writer is fenced, and what it left
         open is aborted. May be called again after an error; buffered records are dropped."""
         self._drop()
-        self.producer_id = self.producer_epoch = -1
+        self._sender.become(-1, -1)
         self._initialise(-1, -1)
         self._failure = None
+
+    @property
+    def producer_id(self) -> int:
+        """−1 before `init`."""
+        return self._sender.producer_id
+
+    @property
+    def producer_epoch(self) -> int:
+        return self._sender.producer_epoch
 
     def __enter__(self) -> TransactionalWriter:
         return self
@@ -367,8 +378,7 @@ class TransactionalWriter:
             5,
         )
         assert isinstance(response, InitProducerIdResponse)
-        self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
-        self._sequences.clear()
+        self._sender.become(response.producer_id, response.producer_epoch)
         features = self.cluster.coordinator(self.transactional_id, TRANSACTION).features
         offered = features.get("transaction.version", 0)
         self._second_version = min(offered, self._newest_version) >= 2
@@ -399,7 +409,7 @@ class TransactionalWriter:
             raise TryAgain(error_code)
         if error_code in FENCED:
             raise self._fenced(error_code)
-        if error_code in _known() and ErrorCode(error_code).retriable:
+        if is_retriable(error_code):
             raise TryAgain(error_code)
         raise RequestError.of(error_code, f"{action} of {self.transactional_id}")
 
@@ -414,14 +424,18 @@ class TransactionalWriter:
 
     def _flush(self) -> None:
         waiting = {place: pending for place, pending in self._pending.items() if len(pending)}
-        while waiting:
+        if waiting:
             if not self._second_version:
                 self._announce(waiting)
             self._begun = True
-            self._round(waiting)
-            waiting = {place: pending for place, pending in waiting.items() if len(pending)}
+            self._sender.write(waiting, 12 if self._second_version else 11)
         self._pending.clear()
         self._pending_bytes = 0
+
+    def _record_written(self, place: Place, base_offset: int, count: int) -> None:
+        self._written[place] = base_offset + count
+        if self.on_written is not None:
+            self.on_written(place, base_offset, count)
 
     def _announce(self, places: Iterable[Place]) -> None:
         """Before version 2: add partitions to the transaction before writing to them."""
@@ -445,112 +459,6 @@ class TransactionalWriter:
             3,
         )
         self._added.update((topic, partition) for topic in new for partition in new[topic])
-
-    def _round(self, waiting: Mapping[Place, Pending]) -> None:
-        """One batch of every partition, acknowledged."""
-        limits = dict.fromkeys(waiting, self._batch_bytes)
-        records = dict.fromkeys(waiting, MOST_RECORDS_A_BATCH)
-        left = dict(waiting)
-        for attempt in self.cluster.attempts(f"writing of {self.transactional_id}"):
-            batches: dict[int, list[tuple[str, int, bytearray]]] = {}
-            again: TryAgain | BrokerUnavailableError | None = None
-            for place, pending in sorted(left.items()):
-                try:
-                    leader = self._leader(place)
-                except (TryAgain, BrokerUnavailableError) as error:
-                    again = error
-                    continue
-                pending.take(limits[place], records[place])
-                batch = pending.encode(
-                    compression=self._compression,
-                    producer_id=self.producer_id,
-                    producer_epoch=self.producer_epoch,
-                    base_sequence=self._sequences.get(place, 0),
-                )
-                batches.setdefault(leader, []).append((*place, batch))
-            for place, error_code, base_offset in self._exchange(batches):
-                if error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                    pending = left.pop(place)
-                    count = pending.done()
-                    sequence = self._sequences.get(place, 0)
-                    self._sequences[place] = advance_sequence(sequence, count)
-                    self._written[place] = base_offset + count
-                    continue
-                if error_code == ErrorCode.MESSAGE_TOO_LARGE and left[place].taken > 1:
-                    records[place] = left[place].taken // 2
-                    again = TryAgain(error_code, 0.0)
-                    continue
-                again = self._judge_write(place, error_code)
-            if not left:
-                return
-            if again is None:
-                again = TryAgain(ErrorCode.NETWORK_EXCEPTION)
-            pause = again.pause if isinstance(again, TryAgain) else 0.05
-            attempt.failed(again, pause)
-
-    def _leader(self, place: Place) -> int:
-        topic, partition = place
-        self.cluster.topic(topic, create=self._create_topics)
-        return self.cluster.leader(topic, partition)
-
-    def _exchange(
-        self, batches: Mapping[int, list[tuple[str, int, bytearray]]]
-    ) -> Iterable[tuple[Place, int, int]]:
-        """Send to all leaders at once, then collect: place, error code, base offset."""
-        answers: list[tuple[Place, int, int]] = []
-        sent: list[tuple[Connection, list[tuple[str, int, bytearray]]]] = []
-        for leader, group in batches.items():
-            try:
-                connection = self.cluster.broker(leader)
-                version = connection.version(PRODUCE, 12 if self._second_version else 11)
-                pieces = encode_produce_request(
-                    version,
-                    connection.next_correlation_id(),
-                    self.transactional_id,
-                    -1,
-                    30_000,
-                    group,
-                    self.transactional_id.encode()[:200],
-                )
-                connection.send_pieces(PRODUCE, version, pieces)
-                sent.append((connection, group))
-            except BrokerUnavailableError:
-                answers += self._unanswered(group)
-        for connection, group in sent:
-            try:
-                response = connection.receive()
-            except BrokerUnavailableError:
-                answers += self._unanswered(group)
-                continue
-            assert isinstance(response, ProduceResponse)
-            answers += [
-                ((topic.name, each.index), each.error_code, each.base_offset)
-                for topic in response.responses
-                for each in topic.partition_responses
-            ]
-        return answers
-
-    def _unanswered(self, group: list[tuple[str, int, bytearray]]) -> list[tuple[Place, int, int]]:
-        return [((topic, index), ErrorCode.NETWORK_EXCEPTION, -1) for topic, index, _ in group]
-
-    def _judge_write(self, place: Place, error_code: int) -> TryAgain:
-        topic, partition = place
-        if error_code in BUSY:
-            return TryAgain(error_code, BUSY_PAUSE)
-        if error_code in FENCED:
-            raise self._fenced(error_code)
-        if error_code == ErrorCode.CORRUPT_MESSAGE:
-            raise RequestError.of(error_code, f'writing to "{topic}" partition {partition}')
-        if error_code == ErrorCode.MESSAGE_TOO_LARGE:
-            raise RecordTooLargeError(
-                f'a record for "{topic}" is too large',
-                detail=f"partition {partition} takes at most its max.message.bytes",
-                hint=f"tailrace topic alter {topic} --config max.message.bytes=…",
-            )
-        if error_code in _known() and ErrorCode(error_code).retriable:
-            self.cluster.forget(topic)
-            return TryAgain(error_code)
-        raise RequestError.of(error_code, f'writing to "{topic}" partition {partition}')
 
     def _commit_offsets(
         self,
@@ -603,18 +511,7 @@ class TransactionalWriter:
         )
         assert isinstance(response, EndTxnResponse)
         if self._second_version and response.producer_id >= 0:
-            self.producer_id, self.producer_epoch = response.producer_id, response.producer_epoch
-            self._sequences.clear()
-
-
-_codes: frozenset[int] = frozenset()
-
-
-def _known() -> frozenset[int]:
-    global _codes
-    if not _codes:
-        _codes = frozenset(int(code) for code in ErrorCode)
-    return _codes
+            self._sender.become(response.producer_id, response.producer_epoch)
 
 
 def _worst(response: Message) -> int:
