@@ -153,7 +153,8 @@ def parse(definition: dict[str, Any], rename: dict[str, str] | None = None) -> M
             name=snake(raw["name"]),
             kind=renamed.get(kind, kind),
             array=array,
-            versions=Versions.parse(raw.get("versions")),
+            # A field that is only ever tagged need not say its versions.
+            versions=Versions.parse(raw.get("versions", raw.get("taggedVersions"))),
             nullable=Versions.parse(raw.get("nullableVersions")),
             tagged=Versions.parse(raw.get("taggedVersions")),
             tag=raw.get("tag"),

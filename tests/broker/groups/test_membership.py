@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from broker.groups.conftest import Table
 
+from broker.groups.conftest import Table
 from tailrace.broker.groups.group import GroupState
 from tailrace.wire.errors import ErrorCode
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from broker.groups.conftest import Table
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.groups.conftest import Table
 from tailrace.broker.groups import records
 from tailrace.broker.groups.group import CommittedOffset, Group
 from tailrace.broker.journal import java_hash, partition_of
@@ -204,10 +204,10 @@ def test_java_hash_is_javas() -> None:
 
 def test_offset_records_have_kafkas_bytes() -> None:
     key = records.encode_offset_key("g", "t", 3)
-    assert key.hex() == "0001" "000167" "000174" "00000003"
+    assert key.hex() == "000100016700017400000003"
     value = records.encode_offset_value(CommittedOffset(5, 2, "m", 1000))
-    assert value.hex() == "0003" "0000000000000005" "00000002" "00016d" "00000000000003e8"
-    assert records.encode_group_key("g").hex() == "0002" "000167"
+    assert value.hex() == "000300000000000000050000000200016d00000000000003e8"
+    assert records.encode_group_key("g").hex() == "0002000167"
 
 
 @given(

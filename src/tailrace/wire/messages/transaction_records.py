@@ -28,6 +28,9 @@ _write_h = _struct_h.pack
 _struct_i = Struct(">i")
 _read_i = _struct_i.unpack_from
 _write_i = _struct_i.pack
+_struct_q = Struct(">q")
+_read_q = _struct_q.unpack_from
+_write_q = _struct_q.pack
 _struct_qhib = Struct(">qhib")
 _read_qhib = _struct_qhib.unpack_from
 _write_qhib = _struct_qhib.pack
@@ -198,11 +201,40 @@ def _decode_transaction_log_value_1(b: memoryview, p: int = 0) -> TransactionLog
             transaction_partitions_1.append(PartitionsSchema(topic_2, partition_ids_2))
     transaction_last_update_timestamp_ms_1, transaction_start_timestamp_ms_1 = _read_qq(b, p)
     p += 16
-    if b[p]:
-        p = skip_tags(b, p)
-    else:
-        p += 1
-    return TransactionLogValue(producer_id_1, -1, -1, producer_epoch_1, -1, transaction_timeout_ms_1, transaction_status_1, transaction_partitions_1, transaction_last_update_timestamp_ms_1, transaction_start_timestamp_ms_1, 0)
+    previous_producer_id_1 = -1
+    next_producer_id_1 = -1
+    client_transaction_version_1 = 0
+    next_producer_epoch_1 = -1
+    n, p = read_varint(b, p)
+    for _ in range(n):
+        tag, p = read_varint(b, p)
+        n, p = read_varint(b, p)
+        stop_3 = p + n
+        if stop_3 > end:
+            raise fail("tagged field past the end")
+        if tag == 0:
+            (previous_producer_id_1,) = _read_q(b, p)
+            p += 8
+            if p != stop_3:
+                raise fail("previous_producer_id is not as long as it says")
+        elif tag == 1:
+            (next_producer_id_1,) = _read_q(b, p)
+            p += 8
+            if p != stop_3:
+                raise fail("next_producer_id is not as long as it says")
+        elif tag == 2:
+            (client_transaction_version_1,) = _read_h(b, p)
+            p += 2
+            if p != stop_3:
+                raise fail("client_transaction_version is not as long as it says")
+        elif tag == 3:
+            (next_producer_epoch_1,) = _read_h(b, p)
+            p += 2
+            if p != stop_3:
+                raise fail("next_producer_epoch is not as long as it says")
+        else:
+            p = stop_3
+    return TransactionLogValue(producer_id_1, previous_producer_id_1, next_producer_id_1, producer_epoch_1, next_producer_epoch_1, transaction_timeout_ms_1, transaction_status_1, transaction_partitions_1, transaction_last_update_timestamp_ms_1, transaction_start_timestamp_ms_1, client_transaction_version_1)
 
 
 DECODE_TRANSACTION_LOG_VALUE = {
@@ -240,7 +272,43 @@ def _encode_transaction_log_value_1(m: TransactionLogValue, out: bytearray) -> N
             out += pack(f">{len(each_2)}i", *each_2)
             out.append(0)
     out += _write_qq(m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms)
-    out.append(0)
+    given_3 = m.previous_producer_id != -1
+    given_4 = m.next_producer_id != -1
+    given_5 = m.client_transaction_version != 0
+    given_6 = m.next_producer_epoch != -1
+    out.append(given_3 + given_4 + given_5 + given_6)
+    if given_3:
+        kept_7 = out
+        out = bytearray()
+        out += _write_q(m.previous_producer_id)
+        write_varint(kept_7, 0)
+        write_varint(kept_7, len(out))
+        kept_7 += out
+        out = kept_7
+    if given_4:
+        kept_8 = out
+        out = bytearray()
+        out += _write_q(m.next_producer_id)
+        write_varint(kept_8, 1)
+        write_varint(kept_8, len(out))
+        kept_8 += out
+        out = kept_8
+    if given_5:
+        kept_9 = out
+        out = bytearray()
+        out += _write_h(m.client_transaction_version)
+        write_varint(kept_9, 2)
+        write_varint(kept_9, len(out))
+        kept_9 += out
+        out = kept_9
+    if given_6:
+        kept_10 = out
+        out = bytearray()
+        out += _write_h(m.next_producer_epoch)
+        write_varint(kept_10, 3)
+        write_varint(kept_10, len(out))
+        kept_10 += out
+        out = kept_10
 
 
 ENCODE_TRANSACTION_LOG_VALUE = {
