@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from tailrace.client.ranges import KafkaRanges, Range, RangeReader
+from tailrace.client.ticks import last_row
 from tailrace.clock import SYSTEM, Clock
 from tailrace.records.rows import normal_key, row_of
 from tailrace.records.tick import TICKS_TOPIC, TickRow, ViewInfo, parse_tick
@@ -136,7 +137,7 @@ class Follower:
 
         They are served as they were until the copies are complete.
         """
-        last = self._last_row()
+        last = last_row(self._reader, self.project)
         if last is None:
             return
         wanted = set(self.state.views if views is None else views)
@@ -163,27 +164,11 @@ class Follower:
             log.warning("the log is younger than the views; building them anew")
             self._reset()
         if self.state.tick is None or self._stale or self._tail < first:
-            row = self._last_row()
+            row = last_row(self._reader, self.project)
             self._tail = end
             if row is not None:
                 self._apply(row, end, anew=set(self.state.views) if self._stale else set())
                 self._stale = False
-
-    def _last_row(self) -> TickRow | None:
-        """The project's newest tick row, found from the end backwards."""
-        first, end = self._reader.bounds(TICKS_TOPIC).get(0, (0, 0))
-        window = 200
-        while end > first:
-            start = max(first, end - window)
-            found: TickRow | None = None
-            for chunk in self._reader.read([Range(TICKS_TOPIC, 0, start, end)]):
-                for key, value in zip(chunk.keys, chunk.values, strict=True):
-                    if key == self.project.encode() and value is not None:
-                        found = parse_tick(key, value)
-            if found is not None or start == first:
-                return found
-            window *= 8
-        return None
 
     def _reset(self) -> None:
         with self._writing() as transaction:

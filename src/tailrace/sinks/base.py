@@ -1,0 +1,197 @@
+"""The contract between delivery and a target.
+
+Delivery reads the log and hands over `Batch`es: an Arrow table of changes and the
+position that the copy has once they are applied. A sink stores both **together**, so
+that after any crash `position()` says exactly what is in the copy, or, where the target
+has no transactions, applies every row under a condition on its version, so that applying
+it again changes nothing.
+
+`open` takes the copy over: it raises the copy's writer epoch, and an `apply` of a writer
+with an older epoch raises `SinkFencedError` and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.records.rows import arrow_schema
+
+DELETED = "__deleted"
+PARTITION = "__partition"
+OFFSET = "__offset"
+VERSION = "__version"
+OWN_COLUMNS = (DELETED, PARTITION, OFFSET, VERSION)
+OFFSET_BITS = 44
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Columns (name, type in Spark's words) and key of the rows. No key: rows are appended."""
+
+    columns: tuple[tuple[str, str], ...]
+    key: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.columns)
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkPosition:
+    """How much of the log is in the copy.
+
+    `offsets` is the next offset per partition of `topic`; `tick` the last tick that is
+    in it as a whole (0 for streams). A copy between two ticks has offsets past `tick`.
+    `at_ms` is when the newest of it was committed to the log.
+    """
+
+    topic: str
+    generation: int = 1
+    tick: int = 0
+    offsets: Mapping[int, int] = field(default_factory=dict)
+    at_ms: int = 0
+
+    def encode(self) -> str:
+        return orjson.dumps(
+            {
+                "topic": self.topic,
+                "generation": self.generation,
+                "tick": self.tick,
+                "offsets": {str(p): n for p, n in sorted(self.offsets.items())},
+                "at_ms": self.at_ms,
+            }
+        ).decode()
+
+
+def decode_position(text: str | bytes | None) -> SinkPosition | None:
+    """Read what `SinkPosition.encode` wrote; None stays None."""
+    if not text:
+        return None
+    document = orjson.loads(text)
+    return SinkPosition(
+        topic=document["topic"],
+        generation=document["generation"],
+        tick=document["tick"],
+        offsets={int(p): n for p, n in document["offsets"].items()},
+        at_ms=document.get("at_ms", 0),
+    )
+
+
+def version_of(generation: int, offset: int) -> int:
+    """A row's version: grows with every change of its key, in 63 bits.
+
+    A key stays in its partition within a generation, so offsets order its changes.
+    """
+    return generation << OFFSET_BITS | offset
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Changes in the order of the log, and the position after them.
+
+    `changes` has the shape's columns and `__deleted` (bool; then only key columns are
+    set), `__partition`, `__offset`, `__version`. For sinks that want "latest", every key
+    is in it once.
+    """
+
+    shape: Shape
+    changes: pa.Table
+    position: SinkPosition
+
+    @property
+    def upserts(self) -> pa.Table:
+        """The rows to be written, without our own columns."""
+        if not self.has_deletes:
+            return self.changes.select(list(self.shape.names))
+        return self.changes.filter(pc.invert(self.changes[DELETED])).select(list(self.shape.names))
+
+    @property
+    def deletes(self) -> pa.Table:
+        """The keys to be removed."""
+        return self.changes.filter(self.changes[DELETED]).select(list(self.shape.key))
+
+    @property
+    def has_deletes(self) -> bool:
+        return bool(pc.any(self.changes[DELETED]).as_py())
+
+    def head(self, count: int, previous: SinkPosition | None) -> Batch:
+        """The first `count` changes, with the position after them and not further."""
+        part = self.changes.slice(0, count)
+        offsets = dict(previous.offsets) if previous is not None else {}
+        offsets.update(_following(part))
+        position = SinkPosition(
+            self.position.topic,
+            self.position.generation,
+            previous.tick if previous is not None else 0,
+            offsets,
+            self.position.at_ms,
+        )
+        return Batch(self.shape, part, position)
+
+    def tail(self, count: int) -> Batch:
+        """Everything after the first `count` changes; the position is the whole batch's."""
+        return Batch(self.shape, self.changes.slice(count), self.position)
+
+
+def _following(changes: pa.Table) -> dict[int, int]:
+    last = changes.group_by(PARTITION).aggregate([(OFFSET, "max")])
+    return {
+        partition: offset + 1
+        for partition, offset in zip(
+            last[PARTITION].to_pylist(), last[f"{OFFSET}_max"].to_pylist(), strict=True
+        )
+    }
+
+
+class Sink(Protocol):
+    """One copy. Made closed; used by one thread."""
+
+    wants: ClassVar[Literal["latest", "every"]]
+
+    def open(self, shape: Shape) -> None:
+        """Connect, prepare the target for rows of this shape, and take it over.
+
+        Called again after a failure, and with another shape when the view changed.
+        """
+
+    def position(self) -> SinkPosition | None:
+        """What is in the copy; None when it is new."""
+
+    def apply(self, batch: Batch) -> None:
+        """Put the changes and the position in; both or nothing."""
+
+    def close(self) -> None:
+        """Let go of the target; safe to call at any time, and twice."""
+
+
+@runtime_checkable
+class Readable(Protocol):
+    """A sink whose copy can be compared with the log."""
+
+    def scan(self, shape: Shape) -> Iterator[pa.Table]:
+        """All rows of the copy, in any order, with the shape's columns and types."""
+
+
+@runtime_checkable
+class Replaceable(Protocol):
+    """A sink that can be filled anew beside the copy in use."""
+
+    def beside(self) -> Sink:
+        """A sink of the same kind that writes to a place beside this one's."""
+
+    def switch(self) -> None:
+        """Put the copy beside in place of this one, position included, at once; the one
+        in use is kept for `rollback`."""
+
+    def rollback(self) -> None:
+        """Undo the last switch."""

@@ -1,0 +1,170 @@
+"""From records of a topic to batches of changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+
+from tailrace.client.ranges import Chunk
+from tailrace.records.rows import read_rows, row_of
+from tailrace.sinks.base import (
+    DELETED,
+    OFFSET,
+    PARTITION,
+    VERSION,
+    Batch,
+    Shape,
+    SinkPosition,
+    version_of,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BadRecord:
+    """A record that is no row of the shape."""
+
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Collector:
+    """Gathers chunks until they are made into one batch."""
+
+    shape: Shape
+    wrapped: bool
+    latest: bool
+    partitions: list[int] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    keys: list[bytes | None] = field(default_factory=list)
+    values: list[bytes | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def add(self, chunk: Chunk, end: int) -> None:
+        """Take a chunk's records below `end`."""
+        count = len(chunk.offsets)
+        while count and chunk.offsets[count - 1] >= end:
+            count -= 1
+        self.partitions += [chunk.partition] * count
+        self.offsets += chunk.offsets[:count]
+        self.keys += chunk.keys[:count]
+        self.values += chunk.values[:count]
+
+    def make(self, position: SinkPosition) -> tuple[Batch, list[BadRecord]]:
+        """A batch that ends at `position`, and what could not be read."""
+        indices: Sequence[int] = range(len(self.offsets))
+        if self.latest and self.shape.key:
+            indices = sorted(dict(zip(self.keys, indices, strict=True)).values())
+        texts, deleted, taken = [], [], []
+        bad: list[BadRecord] = []
+        for index in indices:
+            key, value = self.keys[index], self.values[index]
+            if value is None and not self.shape.key:
+                continue  # a tombstone says nothing where rows have no key
+            try:
+                text = (key or b"") if value is None else (row_of(value) if self.wrapped else value)
+            except (ValueError, KeyError, TypeError) as reason:
+                bad.append(self._bad(index, f"not a row: {reason}"))
+                continue
+            texts.append(text)
+            deleted.append(value is None)
+            taken.append(index)
+        table, refused = read_rows(texts, self.shape.columns)
+        if refused:
+            out = {item.index: item.reason for item in refused}
+            bad += [self._bad(taken[index], reason) for index, reason in out.items()]
+            deleted = [flag for index, flag in enumerate(deleted) if index not in out]
+            taken = [item for index, item in enumerate(taken) if index not in out]
+        offsets = [self.offsets[index] for index in taken]
+        generation = position.generation
+        for name, values, kind in (
+            (DELETED, deleted, pa.bool_()),
+            (PARTITION, [self.partitions[index] for index in taken], pa.int32()),
+            (OFFSET, offsets, pa.int64()),
+            (VERSION, [version_of(generation, offset) for offset in offsets], pa.int64()),
+        ):
+            table = table.append_column(name, pa.array(values, kind))
+        return Batch(self.shape, table, position), bad
+
+    def _bad(self, index: int, reason: str) -> BadRecord:
+        return BadRecord(
+            self.partitions[index],
+            self.offsets[index],
+            self.keys[index],
+            self.values[index],
+            reason,
+        )
+
+
+WIDER = {
+    ("BIGINT", "DOUBLE"): "DOUBLE",
+    ("DOUBLE", "BIGINT"): "DOUBLE",
+}
+
+
+class KnownColumns:
+    """Columns of a stream, told from the JSON of its rows.
+
+    A column that turns out to hold several kinds of value is text. Remembered in a file
+    with the offsets read so far; without the file the stream is read again.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.columns: dict[str, str] = {}
+        self.offsets: dict[int, int] = {}
+        self._path = path
+        if path is not None and path.exists():
+            document = orjson.loads(path.read_bytes())
+            self.columns = document["columns"]
+            self.offsets = {int(p): n for p, n in document["offsets"].items()}
+
+    def save(self) -> None:
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._path.with_suffix(".tmp")
+        offsets = {str(p): n for p, n in self.offsets.items()}
+        draft.write_bytes(orjson.dumps({"columns": self.columns, "offsets": offsets}))
+        draft.replace(self._path)
+
+    def learn(self, values: Iterable[bytes | None], declared: Mapping[str, str]) -> None:
+        """Take more rows into account; `declared` types always win."""
+        for value in values:
+            if value is None:
+                continue
+            try:
+                row = orjson.loads(value)
+            except orjson.JSONDecodeError:
+                continue
+            if not isinstance(row, dict):
+                continue
+            for name, item in row.items():
+                kind = declared.get(name) or _kind(item)
+                before = self.columns.get(name, "VOID")
+                if before == "VOID":
+                    self.columns[name] = kind
+                elif kind not in ("VOID", before):
+                    self.columns[name] = WIDER.get((before, kind), "STRING")
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "VOID"
+        case bool():
+            return "BOOLEAN"
+        case int():
+            return "BIGINT"
+        case float():
+            return "DOUBLE"
+        case _:
+            return "STRING"

@@ -1,0 +1,307 @@
+"""Sinks as a project declares them: frozen values, checked when they are made.
+
+`name` tells copies apart in `tailrace sink …`; without one it is `<view>.<kind>`.
+Connections may be `tr.env("NAME")`, read only when the sink runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from tailrace.config import EnvironmentValue
+from tailrace.sinks.errors import SinkDeclarationError
+
+Text = str | EnvironmentValue
+SCHEMA_CHANGES = ("add", "park")
+TYPES_OF_FIELDS = ("text", "keyword", "integer", "float", "date", "boolean", "json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What every sink can be told.
+
+    `whole`: everything up to a tick (whole source transactions) in one transaction of the
+    target, however large. `columns`: types in Spark's words for a stream's columns that
+    cannot be told from its JSON.
+    """
+
+    kind: ClassVar[str] = ""
+
+    name: str | None = None
+    whole: bool = False
+    batch_rows: int = 20_000
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.batch_rows < 1:
+            raise SinkDeclarationError("batch_rows must be at least 1")
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `SinkDeclarationError` for values that exclude each other."""
+
+    @property
+    def place(self) -> str:
+        """Where the copy is, for people; never a password."""
+        return self.kind
+
+
+def _need(condition: object, message: str, hint: str = "") -> None:
+    if not condition:
+        raise SinkDeclarationError(message, hint=hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table(Declaration):
+    """A table in a database. `schema_change`: "add" adds nullable columns and widens
+    types, "park" stops at any change."""
+
+    table: str = ""
+    create: bool = True
+    schema_change: Literal["add", "park"] = "add"
+
+    def _check(self) -> None:
+        _need(self.table, f"a {self.kind} sink needs table=")
+        _need(self.schema_change in SCHEMA_CHANGES, f"unknown schema_change {self.schema_change!r}")
+
+    @property
+    def place(self) -> str:
+        return f"{self.kind} table {self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres(_Table):
+    """Rows in a Postgres table, merged from COPY, position in the same transaction."""
+
+    kind: ClassVar[str] = "postgres"
+    dsn: Text = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MySQL(_Table):
+    """Rows in a MySQL or MariaDB table: `mysql://user:password@host:port/database`."""
+
+    kind: ClassVar[str] = "mysql"
+    dsn: Text = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SQLite(_Table):
+    """Rows in a table of an SQLite file."""
+
+    kind: ClassVar[str] = "sqlite"
+    path: Text | Path
+
+
+@dataclass(frozen=True, slots=True)
+class DuckDB(_Table):
+    """Rows in a table of a DuckDB file, which is open only while a batch is written."""
+
+    kind: ClassVar[str] = "duckdb"
+    path: Text | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Redis(Declaration):
+    """`<prefix>:<key>` per row, by compare-and-set on the position.
+
+    `format` "hash", "json" or "string" (the first column that is not in the key);
+    `mode` "invalidate" deletes the entry instead of writing it. `expire` lets entries
+    live that long after their last change; `tombstones` is how long deletes are known.
+    """
+
+    kind: ClassVar[str] = "redis"
+    url: Text = field(repr=False)
+    prefix: str
+    format: Literal["hash", "json", "string"] = "hash"
+    mode: Literal["update", "invalidate"] = "update"
+    expire: timedelta | None = None
+    tombstones: timedelta = timedelta(days=7)
+
+    def _check(self) -> None:
+        _need(self.prefix, "a redis sink needs prefix=")
+        _need(self.format in ("hash", "json", "string"), f"unknown format {self.format!r}")
+        _need(self.mode in ("update", "invalidate"), f"unknown mode {self.mode!r}")
+
+    @property
+    def place(self) -> str:
+        return f"redis {self.prefix}:*"
+
+
+@dataclass(frozen=True, slots=True)
+class Search(Declaration):
+    """An embedded full-text index in a directory.
+
+    `fields` names columns and how to treat them: "text" (searched word by word,
+    "text:en" with stemming), "keyword", "integer", "float", "date", "boolean", "json".
+    Without it strings are text and the rest by type.
+    """
+
+    kind: ClassVar[str] = "search"
+    index: Text | Path
+    fields: Mapping[str, str] | None = None
+
+    def _check(self) -> None:
+        for column, treatment in (self.fields or {}).items():
+            _need(
+                treatment.split(":")[0] in TYPES_OF_FIELDS,
+                f"field {column!r} cannot be {treatment!r}",
+                f"one of {', '.join(TYPES_OF_FIELDS)}; text may name a language, text:en",
+            )
+
+    @property
+    def place(self) -> str:
+        return f"search index {self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Elasticsearch(Declaration):
+    """Documents in an Elasticsearch or OpenSearch index, `_id` = key, external versions.
+
+    `index` is an alias that points at `<index>-<generation>`; `mappings` becomes part of
+    the index template.
+    """
+
+    kind: ClassVar[str] = "elasticsearch"
+    url: Text = field(repr=False)
+    index: str
+    mappings: Mapping[str, Any] | None = None
+    headers: Mapping[str, Text] = field(default_factory=dict)
+
+    def _check(self) -> None:
+        _need(self.index == self.index.lower(), f"index {self.index!r} must be lower case")
+
+    @property
+    def place(self) -> str:
+        return f"elasticsearch index {self.index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Delta(Declaration):
+    """A Delta table: "current" rows, or "history" with one row per version of a key
+    (`valid_from`, `valid_to`, `current`)."""
+
+    kind: ClassVar[str] = "delta"
+    path: Text | Path
+    mode: Literal["current", "history"] = "current"
+    options: Mapping[str, str] = field(default_factory=dict)
+    partition_by: tuple[str, ...] = ()
+
+    def _check(self) -> None:
+        _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+
+    @property
+    def place(self) -> str:
+        return f"delta table {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet(Declaration):
+    """Parquet files in a directory: the "current" rows, or the "history" of all changes."""
+
+    kind: ClassVar[str] = "parquet"
+    path: Text | Path
+    mode: Literal["current", "history"] = "history"
+
+    def _check(self) -> None:
+        _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+
+    @property
+    def place(self) -> str:
+        return f"parquet files in {self.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class Iceberg(Declaration):
+    """Changes appended to an Iceberg table, the position in the snapshot's properties.
+    `catalog` are pyiceberg's catalog properties."""
+
+    kind: ClassVar[str] = "iceberg"
+    catalog: Mapping[str, str]
+    table: str
+
+    @property
+    def place(self) -> str:
+        return f"iceberg table {self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook(Declaration):
+    """Every change as a signed POST, in order per key, at least once.
+
+    The body is JSON; `Tailrace-Signature: t=<seconds>,v1=<hex>` is the HMAC-SHA256 of
+    `<seconds>.<body>` under `secret`, `Idempotency-Key` is the same for every repeat.
+    """
+
+    kind: ClassVar[str] = "webhook"
+    url: Text = field(repr=False)
+    secret: Text | None = field(default=None, repr=False)
+    headers: Mapping[str, Text] = field(default_factory=dict)
+    batch: int = 1
+    parallel: int = 4
+    timeout: timedelta = timedelta(seconds=10)
+
+    def _check(self) -> None:
+        _need(self.batch >= 1, "batch must be at least 1")
+        _need(self.parallel >= 1, "parallel must be at least 1")
+
+    @property
+    def place(self) -> str:
+        return f"webhook {self.url if isinstance(self.url, str) else self.url.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Email(Declaration):
+    """Changes by mail through an SMTP server: one mail per change, or a digest.
+
+    `server` is `smtp://user:password@host:port` (`smtps://` for TLS from the start).
+    `subject` and `body` are `str.format` templates over the row's columns, `{view}` and
+    `{key}`. `Message-ID` is the same for every repeat.
+    """
+
+    kind: ClassVar[str] = "email"
+    server: Text = field(repr=False)
+    to: str | tuple[str, ...]
+    sender: str = "tailrace@localhost"
+    subject: str = "{view}: {key}"
+    body: str | None = None
+    digest: timedelta | None = None
+
+    def _check(self) -> None:
+        _need(self.to, "an e-mail sink needs to=")
+
+    @property
+    def place(self) -> str:
+        return f"mail to {self.to if isinstance(self.to, str) else ', '.join(self.to)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topic(Declaration):
+    """Rows copied to another topic, here or on another cluster (`bootstrap`), in
+    transactions that carry the position with them."""
+
+    kind: ClassVar[str] = "topic"
+    topic: str
+    bootstrap: Text | None = None
+
+    @property
+    def place(self) -> str:
+        return f"topic {self.topic}"
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Declaration):
+    """A Python function of an Arrow table of changes (`__deleted`, `__version` beside the
+    columns). It may be called again with the same rows; the position is kept in the
+    project's directory after it returned."""
+
+    kind: ClassVar[str] = "function"
+    function: Callable[..., object]
+
+    @property
+    def place(self) -> str:
+        return f"function {getattr(self.function, '__qualname__', self.function)}"

@@ -1,0 +1,383 @@
+"""What every sink promises, as tests. Subclass `SinkContract` in a test module.
+
+    class TestMySink(SinkContract):
+        def target(self, directory): return MyTarget(directory)
+
+A `Target` knows how to declare the sink, how to look at its copy from outside, and how
+to take the target down; the suite does the rest over a log in memory.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tailrace.records.rows import python_rows
+from tailrace.sinks.base import Readable, Sink, SinkPosition
+from tailrace.sinks.dead_letters import ListedDeadLetters
+from tailrace.sinks.declare import Declaration
+from tailrace.sinks.delivery import Delivery, DeliverySettings
+from tailrace.sinks.errors import SinkAheadError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.registry import Copy, Surroundings, make_sink
+from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
+from tailrace.testing.crash import kill_at_line
+
+Row = dict[str, Any]
+COLUMNS = (
+    ("id", "BIGINT"),
+    ("name", "STRING"),
+    ("price", "DECIMAL(10,2)"),
+    ("at", "TIMESTAMP"),
+    ("day", "DATE"),
+    ("open", "BOOLEAN"),
+    ("share", "DOUBLE"),
+    ("raw", "BINARY"),
+    ("tags", "ARRAY<STRING>"),
+)
+FULL = {
+    "id": 1,
+    "name": 'it\'s "quoted", né\n\ttab \\ NULL',
+    "price": "12.50",
+    "at": "2026-11-15T10:20:30.123456Z",
+    "day": "2026-02-28",
+    "open": True,
+    "share": 0.1,
+    "raw": "AAEC/w==",
+    "tags": ["a", 'b"', "c\\"],
+}
+EMPTY = {name: None for name, _ in COLUMNS} | {"id": 2}
+
+
+class Target:
+    """One kind of target, for one test."""
+
+    surroundings: Surroundings
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.surroundings = Surroundings(directory)
+
+    def declare(self, view: str, **options: Any) -> Declaration:
+        """The declaration of a copy of `view`; `options` go to it."""
+        raise NotImplementedError
+
+    def rows(self, copy: Copy) -> list[Row] | None:
+        """All rows of the copy as JSON values, read from outside; None: by `Readable`."""
+        return None
+
+    def take_down(self) -> None:
+        """Make the target unreachable."""
+        pytest.skip("this target cannot be taken down in a test")
+
+    def bring_up(self) -> None:
+        """Undo `take_down`."""
+
+    def refused_row(self) -> Row | None:
+        """A row of the shape (id BIGINT, name STRING) that this target does not take,
+        after `prepare_refusal`; None if it takes everything."""
+        return None
+
+    def prepare_refusal(self, copy: Copy) -> None:
+        """Make the target refuse `refused_row`, before the sink is first opened."""
+
+    def close(self) -> None:
+        """Let go of what the target holds."""
+
+
+class SinkContract:
+    """The promises. Flags say which do not apply to a target."""
+
+    keeps_nulls_in_keys = True
+    adds_columns = True
+    replaces_generations = True
+    kill_lines = range(3, 1400, 97)
+    files = ("tailrace/sinks",)
+
+    def target(self, directory: Path) -> Target:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def place(self, tmp_path: Path) -> Any:
+        made = self.target(tmp_path)
+        yield made
+        made.close()
+
+    # ------------------------------------------------------------------ tools
+
+    def copy(self, place: Target, view: str, **options: Any) -> Copy:
+        return Copy(f"{view}.copy", view, view, "view", (), place.declare(view, **options))
+
+    def deliver(
+        self,
+        place: Target,
+        copy: Copy,
+        writer: TickWriter,
+        prepare: Callable[[Delivery], None] | None = None,
+    ) -> Delivery:
+        """Bring a copy up to date with a fresh sink, as after a restart."""
+        delivery = Delivery(
+            copy,
+            make_sink(copy, place.surroundings),
+            writer.log,
+            writer.project,
+            ListedDeadLetters(),
+            settings=DeliverySettings(most_refused=50),
+        )
+        if prepare is not None:
+            prepare(delivery)
+        try:
+            delivery.step(0)
+        finally:
+            delivery.close()
+        return delivery
+
+    def held(self, place: Target, copy: Copy, writer: TickWriter) -> dict[bytes, Row]:
+        """The copy as it is, by key."""
+        view = writer.views[copy.subject]
+        rows = place.rows(copy)
+        if rows is None:
+            from tailrace.sinks.base import Shape
+
+            sink: Sink = make_sink(copy, place.surroundings)
+            assert isinstance(sink, Readable)
+            try:
+                tables = list(sink.scan(Shape(view.columns, view.key)))
+            finally:
+                sink.close()
+            rows = [row for table in tables for row in python_rows(table)]
+        found = {orjson.dumps({name: row[name] for name in view.key}): row for row in rows}
+        assert len(found) == len(rows), "a key is there twice"
+        return found
+
+    def assert_in_step(self, place: Target, copy: Copy, writer: TickWriter) -> None:
+        assert self.held(place, copy, writer) == writer.contents[copy.subject]
+
+    # ------------------------------------------------------------------ promises
+
+    def test_the_copy_equals_the_view(self, place: Target) -> None:
+        writer = random_project(1, 12)
+        for view in ("totals", "orders"):
+            copy = self.copy(place, view)
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+
+    def test_the_copy_follows_tick_by_tick(self, place: Target) -> None:
+        chance = random.Random(7)
+        writer = random_project(7, 1, keys=12, changes=8)
+        copy = self.copy(place, "orders")
+        for _ in range(6):
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+            write_random_tick(writer, chance, keys=12, changes=8)
+
+    def test_small_batches_give_the_same_copy(self, place: Target) -> None:
+        writer = random_project(3, 6, keys=10)
+        writer.log.chunk_records = 5
+        copy = self.copy(place, "orders", batch_rows=5)
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_the_last_change_of_a_key_wins(self, place: Target) -> None:
+        writer = self._simple()
+        copy = self.copy(place, "v")
+        key = {"id": 1}
+        writer.tick(
+            {"v": [(key, {"id": 1, "name": "a"}), (key, None), (key, {"id": 1, "name": "b"})]}
+        )
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "x"}), ({"id": 2}, None)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+        writer.tick({"v": [(key, None)]})
+        writer.tick({"v": [(key, {"id": 1, "name": "c"})]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_every_type_arrives_as_it_was(self, place: Target) -> None:
+        writer = TickWriter(MemoryLog())
+        writer.declare("v", ["id"], COLUMNS)
+        writer.tick({"v": [({"id": 1}, dict(FULL)), ({"id": 2}, dict(EMPTY))]})
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_replaying_any_suffix_gives_the_same_copy(self, place: Target) -> None:
+        writer = random_project(9, 8, keys=8, changes=6)
+        copy = self.copy(place, "orders")
+        self.deliver(place, copy, writer)
+        ends = {i: p.end for i, p in enumerate(writer.log.topics["orders"])}
+        chance = random.Random(1)
+        for _ in range(4):
+            back = SinkPosition(
+                "orders", 1, 0, {p: chance.randint(0, end) for p, end in ends.items()}
+            )
+
+            def rewind(delivery: Delivery, back: SinkPosition = back) -> None:
+                goal = delivery._goal(0)
+                assert goal is not None
+                delivery.sink.open(goal.shape)
+                delivery._shape = goal.shape
+                delivery.position = back
+
+            self.deliver(place, copy, writer, rewind)
+            self.assert_in_step(place, copy, writer)
+
+    def test_a_writer_that_was_replaced_changes_nothing(self, place: Target) -> None:
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "first"})]})
+        copy = self.copy(place, "v")
+        zombie = Delivery(
+            copy, make_sink(copy, place.surroundings), writer.log, "shop", ListedDeadLetters()
+        )
+        zombie.step(0)
+        successor = Delivery(
+            copy, make_sink(copy, place.surroundings), writer.log, "shop", ListedDeadLetters()
+        )
+        successor.step(0)
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "second"})]})
+        with pytest.raises(SinkFencedError):
+            zombie.step(0)
+        zombie.close()
+        assert self.held(place, copy, writer)[b'{"id":1}']["name"] == "first"
+        successor.step(0)
+        successor.close()
+        self.assert_in_step(place, copy, writer)
+
+    def test_null_parts_of_keys_are_values_like_others(self, place: Target) -> None:
+        if not self.keeps_nulls_in_keys:
+            pytest.skip("this target has no NULL in keys")
+        writer = TickWriter(MemoryLog())
+        writer.declare("v", ["a", "b"], [("a", "STRING"), ("b", "BIGINT"), ("n", "BIGINT")])
+        keys: list[Row] = [{"a": None, "b": 1}, {"a": None, "b": None}, {"a": "x", "b": None}]
+        copy = self.copy(place, "v")
+        for round_ in range(3):
+            writer.tick({"v": [(key, {**key, "n": round_}) for key in keys]})
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+        writer.tick({"v": [(keys[1], None)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_new_column_appears_in_the_copy(self, place: Target) -> None:
+        if not self.adds_columns:
+            pytest.skip("this target has no columns")
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING"), ("size", "INT")])
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new", "size": 7})]})
+        self.deliver(place, copy, writer)
+        writer.contents["v"][b'{"id":1}']["size"] = None
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_new_generation_takes_the_place_of_the_old(self, place: Target) -> None:
+        if not self.replaces_generations:
+            pytest.skip("this target cannot hold two copies")
+        writer = self._simple()
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "old"}) for n in range(5)]})
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "new"}) for n in range(3, 8)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+        writer.tick({"v": [({"id": 3}, None)]})
+        delivery = self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+        assert delivery.position is not None
+        assert delivery.position.generation == 2
+
+    def test_a_copy_ahead_of_the_log_is_refused(self, place: Target) -> None:
+        copy = self.copy(place, "orders")
+        self.deliver(place, copy, random_project(1, 10))
+        with pytest.raises(SinkAheadError) as caught:
+            self.deliver(place, copy, random_project(1, 2))
+        assert "replay" in caught.value.hint
+
+    def test_a_copy_behind_the_log_catches_up(self, place: Target) -> None:
+        writer = random_project(5, 2)
+        copy = self.copy(place, "orders")
+        self.deliver(place, copy, writer)
+        chance = random.Random(5)
+        for _ in range(30):
+            write_random_tick(writer, chance)
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_nothing_is_lost_while_the_target_is_down(self, place: Target) -> None:
+        writer = random_project(4, 3)
+        copy = self.copy(place, "orders")
+        self.deliver(place, copy, writer)
+        place.take_down()
+        write_random_tick(writer, random.Random(1), changes=40)
+        with pytest.raises(TargetUnavailableError) as caught:
+            self.deliver(place, copy, writer)
+        assert caught.value.hint
+        place.bring_up()
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_rows_the_target_refuses_are_put_aside_and_the_rest_goes_on(
+        self, place: Target
+    ) -> None:
+        bad = place.refused_row()
+        if bad is None:
+            pytest.skip("this target takes everything")
+        writer = self._simple()
+        copy = self.copy(place, "v")
+        place.prepare_refusal(copy)
+        rows = [({"id": n}, {"id": n, "name": "good"}) for n in range(20)]
+        writer.tick({"v": [*rows[:9], ({"id": bad["id"]}, bad), *rows[9:]]})
+        delivery = self.deliver(place, copy, writer)
+        letters = delivery._dead_letters
+        assert isinstance(letters, ListedDeadLetters)
+        assert [letter.row for letter in letters.letters.values()] == [bad]
+        del writer.contents["v"][orjson.dumps({"id": bad["id"]})]
+        self.assert_in_step(place, copy, writer)
+        writer.tick({"v": [({"id": 3}, None)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_records_that_are_no_rows_are_put_aside(self, place: Target) -> None:
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "good"})]})
+        partition = writer.log.topics["v"][0]
+        partition.append(b'{"id":5}', b"not json")
+        partition.append(b'{"id":6}', b'{"row":{"id":"six"}}')
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "good"})]})
+        copy = self.copy(place, "v")
+        delivery = self.deliver(place, copy, writer)
+        assert delivery.refused == 2
+        self.assert_in_step(place, copy, writer)
+
+    def test_closing_twice_is_allowed(self, place: Target) -> None:
+        sink = make_sink(self.copy(place, "v"), place.surroundings)
+        sink.close()
+        sink.close()
+
+    def test_a_kill_at_any_line_loses_and_repeats_nothing(self, place: Target) -> None:
+        self.kill_everywhere(place, self.kill_lines)
+
+    def kill_everywhere(self, place: Target, lines: Any) -> int:
+        writer = random_project(21, 2, keys=12, changes=10)
+        chance = random.Random(3)
+        copy = self.copy(place, "orders", batch_rows=7)
+        writer.log.chunk_records = 4
+        kills = 0
+        for line in lines:
+            kills += kill_at_line(lambda: self.deliver(place, copy, writer), self.files, line)
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+            write_random_tick(writer, chance, keys=12, changes=10)
+        assert kills
+        return kills
+
+    def _simple(self) -> TickWriter:
+        writer = TickWriter(MemoryLog())
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")])
+        return writer
