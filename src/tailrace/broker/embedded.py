@@ -28,7 +28,7 @@ class BrokerThread:
     def __init__(
         self,
         *directories: str | Path,
-        host: str = "127.0.0.1",
+        host: str | None = "127.0.0.1",
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         clock: Clock = SYSTEM,

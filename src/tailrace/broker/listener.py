@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 SCRATCH_BYTES = 256 * 1024
 SWEEP_SECONDS = 5.0
 STALLED_SECONDS = 15.0
+IN_PROCESS = "in-process"
 
 Dispatch = Callable[[Connection, memoryview, int, int], None]
 
@@ -36,7 +37,7 @@ class Listener:
         self,
         loop: Loop,
         clock: Clock,
-        host: str,
+        host: str | None,
         port: int,
         dispatch: Dispatch,
         *,
@@ -67,23 +68,29 @@ class Listener:
         self._connections_per_host = connections_per_host
         self._per_host: Counter[str] = Counter()
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._sock = listen_on(host, port)
-        self.host, self.port = host, int(self._sock.getsockname()[1])
-        loop.watch(self._sock.fileno(), READ, self._accept)
+        self._sock: socket.socket | None = None
+        self.host, self.port = IN_PROCESS, 0
+        if host is not None:
+            self._sock = listen_on(host, port)
+            self.host, self.port = host, int(self._sock.getsockname()[1])
+            loop.watch(self._sock.fileno(), READ, self._accept)
         self._sweeper = loop.call_later(SWEEP_SECONDS, self._sweep)
 
     # connections
 
     def _accept(self, mask: int) -> None:
         self.now = self.monotonic()
+        listening = self._sock
+        if listening is None:
+            return
         for _ in range(128):
             try:
-                sock, address = self._sock.accept()
+                sock, address = listening.accept()
             except BlockingIOError:
                 return
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE):
-                    self._refuse_one()
+                    self._refuse_one(listening)
                     continue
                 if error.errno in (errno.ECONNABORTED, errno.EINTR, errno.EPROTO):
                     continue
@@ -96,15 +103,19 @@ class Listener:
                 self.refused_total += 1
                 sock.close()
                 continue
-            sock.setblocking(False)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            self.accepted_total += 1
-            self._per_host[peer] += 1
-            connection = Connection(sock, peer, self.accepted_total, self)
-            self.connections[connection.number] = connection
+            self.adopt(sock, peer)
 
-    def _refuse_one(self) -> None:
+    def adopt(self, sock: socket.socket, peer: str = IN_PROCESS) -> None:
+        """Serve a connected socket; it belongs to the listener from now on."""
+        sock.setblocking(False)
+        self.accepted_total += 1
+        self._per_host[peer] += 1
+        connection = Connection(sock, peer, self.accepted_total, self)
+        self.connections[connection.number] = connection
+
+    def _refuse_one(self, listening: socket.socket) -> None:
         """Out of descriptors: spend the spare one to take and close one connection.
 
         Left in the backlog it would make the loop spin on a socket that stays readable.
@@ -112,7 +123,7 @@ class Listener:
         self.refused_total += 1
         os.close(self._spare)
         with contextlib.suppress(OSError):
-            self._sock.accept()[0].close()
+            listening.accept()[0].close()
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
 
     def gone(self, connection: Connection) -> None:
@@ -163,9 +174,10 @@ class Listener:
 
     def stop_accepting(self) -> None:
         """New connections are refused from now on; the present ones stay."""
-        if self._sock.fileno() >= 0:
+        if self._sock is not None:
             self.loop.forget(self._sock.fileno())
             self._sock.close()
+            self._sock = None
 
     def close(self) -> None:
         """Close everything at once."""

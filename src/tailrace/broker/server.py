@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import logging
 import resource
+import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import orjson
 
-from tailrace.broker import handlers
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
+from tailrace.broker.coordination import Coordination
 from tailrace.broker.handlers import (
     configs,
     fetch,
@@ -56,7 +57,7 @@ class Broker:
         self,
         directories: Iterable[str | Path],
         *,
-        host: str = "127.0.0.1",
+        host: str | None = "127.0.0.1",
         port: int = 0,
         settings: BrokerSettings | None = None,
         clock: Clock = SYSTEM,
@@ -73,7 +74,7 @@ class Broker:
             self.store.close()
             raise
 
-    def _start(self, host: str, port: int) -> None:
+    def _start(self, host: str | None, port: int) -> None:
         settings = self.settings
         self.loop = Loop(self.clock)
         self.router = Router(self.loop, self.clock.monotonic)
@@ -90,7 +91,8 @@ class Broker:
         self.fetch = fetch.install(self)
         for module in (versions, metadata, topics, configs, offsets, producers):
             self.router.add(module.routes(self))
-        handlers.install_coordinators(self)
+        self.coordination = Coordination(self)
+        self.router.add(self.coordination.routes())
         self.listener = Listener(
             self.loop,
             self.clock,
@@ -142,6 +144,13 @@ class Broker:
         self.cold.close()
         self.store.close()
         self.loop.close()
+
+    def adopt(self, sock: socket.socket) -> None:
+        """Serve one end of a `socket.socketpair()`; safe from any thread.
+
+        For a broker inside a program (`host=None`), which no other process can reach.
+        """
+        self.loop.call_from_thread(lambda: self.listener.adopt(sock))
 
     def _tick(self) -> None:
         try:
@@ -242,6 +251,7 @@ class Broker:
         self._by_id.pop(topic.id.bytes, None)
         for partition in partitions:
             self.fetch.moved(partition)
+        self.coordination.groups.forget_topic(name)
         self.metrics.forget(name)
         log.info("topic deleted", extra={"topic": name})
 
@@ -344,7 +354,12 @@ class Broker:
 
     def group_lags(self) -> Iterable[tuple[str, str, int, int]]:
         """Group, topic, partition and lag, as far as groups have committed."""
-        return handlers.group_lags(self)
+        for group in self.coordination.groups.groups():
+            for (topic, index), committed in group.offsets.items():
+                partition = self.partition_by_name(topic, index)
+                if partition is not None:
+                    lag = max(0, partition.high_watermark - committed.offset)
+                    yield group.group_id, topic, index, lag
 
     def next_producer_id(self) -> int:
         return self._producer_ids.next()
