@@ -1,0 +1,145 @@
+"""The HTTP API: views, positions, SQL, topics, errors, and who may call."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from confluent_kafka import Producer
+from fastapi.testclient import TestClient
+
+from servers.consoles import Console
+from tailrace.console.app import create_app
+from tailrace.console.security import Guard, need_token
+from tailrace.errors import ConfigValueError
+
+
+def test_rows_one_row_and_sql_are_at_one_position(console: Console) -> None:
+    answer = console.client.get("/api/views/open_orders")
+    assert answer.json() == {
+        "rows": [{"country": "DE", "orders": 1}, {"country": "NL", "orders": 2}],
+        "next": None,
+        "position": "tick:shop:1",
+    }
+    assert answer.headers["tailrace-position"] == "tick:shop:1"
+    assert console.client.get("/api/views/open_orders/NL").json() == {
+        "row": {"country": "NL", "orders": 2}
+    }
+    assert console.client.get("/api/views/open_orders", params={"key": ["DE"]}).json() == {
+        "row": {"country": "DE", "orders": 1}
+    }
+    asked = console.client.post("/api/sql", json={"sql": "SELECT sum(orders) n FROM open_orders"})
+    assert asked.json()["rows"] == [{"n": 3}] or asked.json()["rows"] == [{"n": "3"}]
+
+
+def test_pages_go_on_after_each_other(console: Console) -> None:
+    first = console.client.get("/api/views/open_orders", params={"limit": 1}).json()
+    rest = console.client.get(
+        "/api/views/open_orders", params={"limit": 1, "after": first["next"]}
+    ).json()
+    assert [first["rows"][0]["country"], rest["rows"][0]["country"]] == ["DE", "NL"]
+    assert rest["next"] is None
+    chosen = console.client.get("/api/views/open_orders", params={"where": "orders > 1"}).json()
+    assert [row["country"] for row in chosen["rows"]] == ["NL"]
+
+
+def test_what_is_missing_is_404_and_what_is_wrong_is_400(console: Console) -> None:
+    client = console.client
+    assert client.get("/api/views/open_orders/XX").status_code == 404
+    assert client.get("/api/views/nothing").status_code == 404
+    assert client.get("/api/views/nothing/changes").status_code == 404
+    assert client.get("/api/topics/nothing").status_code == 404
+    assert client.get("/nowhere").json()["code"] == "http"
+    for sql in ("SELECT nope FROM open_orders", "DROP TABLE open_orders", "SELECT * FROM read_csv('/etc/passwd')"):  # fmt: skip
+        wrong = client.post("/api/sql", json={"sql": sql})
+        assert wrong.status_code == 400, sql
+        assert set(wrong.json()) == {"error", "detail", "hint", "code"}
+    assert client.post("/api/sql", json={"query": 1}).status_code == 422
+    assert client.get("/api/views/open_orders", params={"limit": 0}).status_code == 422
+
+
+def test_a_wait_for_a_position_ends_when_it_is_reached_or_in_504(console: Console) -> None:
+    reached = console.client.get(
+        "/api/views/open_orders/NL", params={"at_least": "pg:shop:00000000000000FF"}
+    )
+    assert reached.status_code == 200
+    late = console.client.get(
+        "/api/views/open_orders/NL", params={"at_least": "tick:shop:99", "timeout": "50ms"}
+    )
+    assert late.status_code == 504
+    assert console.client.get("/api/views/open_orders", params={"at_least": "x"}).status_code == 400
+
+
+def test_the_feed_gives_a_snapshot_then_changes_and_resumes(console: Console) -> None:
+    feed = console.served.feed
+    assert feed is not None
+    data, tick = feed._after("open_orders", None)
+    assert data.startswith(b"id: 1\nevent: snapshot\n")
+    console.tick(NL=None, FR=7)
+    data, tick = feed._after("open_orders", tick)
+    assert tick == 2
+    assert b"event: changes" in data
+    assert b'"FR"' in data
+    assert b'"row":null' in data
+    assert feed._after("open_orders", 2) == (b"", 2)
+    assert feed._after("open_orders", 1)[0] == data  # a reconnect with Last-Event-ID: 1
+
+
+def test_topics_and_records_are_shown_as_text(console: Console) -> None:
+    producer = Producer({"bootstrap.servers": console.served.bootstrap})
+    producer.produce(
+        "clicks", key=b"u1", value=b"<script>alert(1)</script>", headers={"h": b"\xff"}
+    )
+    producer.flush(10)
+    records = console.client.get("/api/topics/clicks/latest").json()["records"]
+    assert [(r["key"], r["value"]) for r in records] == [("u1", "<script>alert(1)</script>")]
+    assert records[0]["headers"] == {"h": "base64:/w=="}
+    about = console.client.get("/api/topics/clicks").json()
+    assert about["partitions"] == [{"partition": 0, "first": 0, "end": 1}]
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        names = [topic["name"] for topic in console.client.get("/api/topics").json()["topics"]]
+        if "clicks" in names:
+            break
+        time.sleep(0.1)
+    assert "clicks" in names
+
+
+def test_the_page_loads_nothing_from_elsewhere(console: Console) -> None:
+    page = console.client.get("/")
+    assert page.status_code == 200
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    for reference in ("./assets/index.js", "./assets/index.css"):
+        assert reference in page.text
+        assert console.client.get(reference[1:]).status_code == 200
+    assert "://" not in page.text
+
+
+def test_other_sites_and_other_hosts_are_refused(console: Console) -> None:
+    client = console.client
+    evil = client.post("/api/sql", json={"sql": "SELECT 1"}, headers={"origin": "http://evil"})
+    assert evil.status_code == 403
+    assert client.get("/api/status", headers={"host": "evil.example"}).status_code == 403
+    same = client.get("/api/status", headers={"origin": "http://127.0.0.1:8080"})
+    assert same.status_code == 200
+
+
+def test_a_token_is_needed_beyond_loopback(console: Console) -> None:
+    with pytest.raises(ConfigValueError):
+        need_token("0.0.0.0", None)
+    app = Guard(create_app(console.served), host="0.0.0.0", token="hush")
+    client = TestClient(app, base_url="http://console.example")
+    assert client.get("/").status_code == 200  # the page holds no data
+    assert client.get("/api/status").status_code == 401
+    assert client.get("/api/status", headers={"authorization": "Bearer no"}).status_code == 401
+    assert client.get("/api/status", headers={"authorization": "Bearer hush"}).status_code == 200
+    assert client.get("/api/status?token=hush").status_code == 200
+
+
+def test_status_graph_metrics_and_docs_answer(console: Console) -> None:
+    status = console.client.get("/api/status").json()
+    assert status == {"project": "shop", "ready": False, "parts": []}
+    nodes = console.client.get("/api/graph").json()["nodes"]
+    assert "open_orders" in {node["name"] for node in nodes}
+    assert b"process_cpu_seconds_total" in console.client.get("/metrics").content
+    assert "/api/sql" in console.client.get("/api/docs").text

@@ -1,0 +1,149 @@
+"""The supervisor: order, restarts, draining, and nothing left after kill -9."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tailrace.node.errors import AlreadyRunningError
+from tailrace.node.supervisor import Supervisor, born, end_leftovers
+from tailrace.project import load
+
+TAILRACE = str(Path(sys.executable).with_name("tailrace"))
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> load.Project:
+    """A project of a log and a console alone: quick to start."""
+    (tmp_path / "tailrace.toml").write_text(
+        '[project]\nname = "small"\n[log]\nlisten = "127.0.0.1:0"\n'
+        '[console]\nlisten = "127.0.0.1:0"\n[topics."clicks"]\npartitions = 3\n'
+    )
+    return load.load(tmp_path)
+
+
+@pytest.fixture
+def running(project: load.Project) -> Iterator[Supervisor]:
+    with Supervisor(project, echo=lambda line: None) as supervisor:
+        supervisor.start()
+        until(supervisor, supervisor.ready)
+        yield supervisor
+
+
+def until(supervisor: Supervisor, true: Callable[[], object], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true"
+        supervisor.run_once(0.05)
+
+
+def pid_of(project: load.Project, part: str) -> int:
+    path = project.settings.state_directory / "run" / f"{part}.json"
+    return int(json.loads(path.read_text())["pid"])
+
+
+def test_a_killed_part_is_started_again_at_the_same_address(
+    running: Supervisor, project: load.Project
+) -> None:
+    address, before = running.address, pid_of(project, "broker-log")
+    os.kill(before, signal.SIGKILL)
+    until(running, lambda: not running.ready())
+    until(running, lambda: running.ready() and pid_of(project, "broker-log") != before)
+    assert running.address == address
+    report = json.loads((project.settings.state_directory / "run" / "broker-log.json").read_text())
+    assert report["address"] == address
+
+
+def test_topics_of_the_project_file_exist(running: Supervisor) -> None:
+    from tailrace.client.admin import Admin
+
+    with Admin(running.address) as admin:
+        assert len(admin.end_offsets([("clicks", 0), ("clicks", 1), ("clicks", 2)])) == 3
+
+
+def test_a_second_up_is_refused_and_names_the_first(
+    running: Supervisor, project: load.Project
+) -> None:
+    with pytest.raises(AlreadyRunningError) as caught, Supervisor(project):
+        pass
+    assert str(os.getpid()) in caught.value.detail
+
+
+def test_status_from_outside_says_ready_and_later_stopped(
+    running: Supervisor, project: load.Project
+) -> None:
+    def status() -> dict[str, object]:
+        done = subprocess.run(
+            [TAILRACE, "status", str(project.directory), "--json"], capture_output=True, text=True
+        )
+        found: dict[str, object] = json.loads(done.stdout)
+        return found
+
+    assert status()["ready"] is True
+    running.drain()
+    after = status()
+    assert after["ready"] is False
+    assert {part["state"] for part in after["parts"]} == {"stopped"}  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_after_kill_9_of_the_supervisor(project: load.Project) -> None:
+    process = subprocess.Popen(
+        [TAILRACE, "up", str(project.directory), "--quiet"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        while process.stdout.readline().strip() != "ready":
+            assert process.poll() is None
+        children = {part: pid_of(project, part) for part in ("broker-log", "console-console")}
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()
+    deadline = time.monotonic() + 20
+    while any(born(pid) is not None for pid in children.values()):
+        assert time.monotonic() < deadline, "children outlived their supervisor"
+        time.sleep(0.05)
+    with Supervisor(project, echo=lambda line: None) as supervisor:  # and the next takes over
+        supervisor.start()
+        until(supervisor, supervisor.ready)
+
+
+def test_leftovers_are_ended_but_never_a_stranger_with_the_same_id(tmp_path: Path) -> None:
+    left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    stranger = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        listed = [
+            {"id": "a", "pid": left.pid, "born": born(left.pid)},
+            {"id": "b", "pid": stranger.pid, "born": 1},
+        ]
+        (tmp_path / "children.json").write_text(json.dumps(listed))
+        assert end_leftovers(tmp_path) == [left.pid]
+        assert left.wait(10) == -signal.SIGTERM
+        assert stranger.poll() is None
+    finally:
+        left.kill()
+        stranger.kill()
+        left.wait()
+        stranger.wait()
+
+
+def test_a_broker_that_cannot_start_says_why(project: load.Project, tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text('[log]\nlisten = "127.0.0.1:0"\nbroker."no.such" = 1\n')
+    from tailrace.node.errors import BrokerDidNotStartError
+
+    broken = load.load(tmp_path)
+    with (
+        pytest.raises(BrokerDidNotStartError) as caught,
+        Supervisor(broken, echo=lambda line: None) as supervisor,
+    ):
+        supervisor.start()
+    assert "no.such" in caught.value.detail
