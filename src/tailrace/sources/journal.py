@@ -4,7 +4,7 @@ Several source transactions share one log transaction. Records of `<source>.tran
 
     {"status":"BEGIN","id","ts_ms"}            before the events of a transaction
     {"status":"END","id","event_count","data_collections":[…],"ts_ms"}
-    {"status":"PART","epoch","position","commit","messages","events","ts_ms"}
+    {"status":"PART","source","epoch","offsets","position","commit","messages","events","ts_ms"}
         ends a log transaction that holds only a piece of a large transaction
     {"status":"CUT","source","epoch","position","offsets","copying","ts_ms"}
         ends every other one; whoever reads up to `offsets` has whole transactions
@@ -202,10 +202,6 @@ class Journal:
         self.push()
         ends = self._log.flush() if self._sent else {}
         self._ends.update(ends)
-        offsets: dict[str, dict[str, int]] = {}
-        for (topic, partition), end in ends.items():
-            if topic != self._source.transactions_topic:
-                offsets.setdefault(topic, {})[str(partition)] = end
         copying = sorted(t for t, state in self.copies.items() if state.get("state") == "copying")
         self._finish(
             {
@@ -213,7 +209,7 @@ class Journal:
                 "source": self._source.name,
                 "epoch": self.epoch,
                 "position": self.position_text(position),
-                "offsets": offsets,
+                "offsets": self._offsets(ends),
                 "copying": copying,
                 "ts_ms": self._clock.wall_ms(),
             }
@@ -224,11 +220,16 @@ class Journal:
     def cut_part(self, part: Part) -> None:
         """End a log transaction in the middle of a large source transaction."""
         self.push()
-        self._ends.update(self._log.flush())
+        ends = self._log.flush()
+        self._ends.update(ends)
         self._finish(
             {
                 "status": "PART",
+                "source": self._source.name,
                 "epoch": self.epoch,
+                # A reader adds these up with the cut that follows, which names only
+                # what its own log transaction touched.
+                "offsets": self._offsets(ends),
                 "position": self.position_text(self.committed_position),
                 "commit": part.commit,
                 "messages": part.messages,
@@ -236,6 +237,13 @@ class Journal:
                 "ts_ms": self._clock.wall_ms(),
             }
         )
+
+    def _offsets(self, ends: Mapping[tuple[str, int], int]) -> dict[str, dict[str, int]]:
+        offsets: dict[str, dict[str, int]] = {}
+        for (topic, partition), end in ends.items():
+            if topic != self._source.transactions_topic:
+                offsets.setdefault(topic, {})[str(partition)] = end
+        return offsets
 
     def _finish(self, document: Mapping[str, object]) -> None:
         self._log.send(
