@@ -16,7 +16,7 @@ def name() -> str:
     return f"client-{os.getpid()}-{next(_numbers)}"
 
 
-@pytest.fixture(params=["kafka"])
+@pytest.fixture(params=["tailrace_broker", "kafka"])
 def log(request: pytest.FixtureRequest) -> str:
     """The address of a log."""
     address: str = request.getfixturevalue(request.param)
