@@ -24,7 +24,7 @@ class SQLiteTarget(Target):
     def prepare_refusal(self, copy):
         connection = sqlite3.connect(self.directory / "copy.db")
         connection.execute(
-            "CREATE TABLE \"the copy\" (id BIGINT PRIMARY KEY, name TEXT CHECK (name <> 'forbidden'))"
+            "CREATE TABLE \"copy of v\" (id BIGINT PRIMARY KEY, name TEXT CHECK (name <> 'forbidden'))"
         )
         connection.close()
 
