@@ -1,0 +1,159 @@
+"""The page in a real browser: live update, reconnect, hostile values, a phone."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import uvicorn
+from confluent_kafka import Producer
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from servers.consoles import Console
+from tailrace.console.app import create_app
+from tailrace.console.security import Guard
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: make setup-browser"),
+]
+
+
+@dataclass
+class Site:
+    """The console on a real port; it can be taken down and put up again."""
+
+    console: Console
+    port: int
+    server: uvicorn.Server | None = None
+    thread: threading.Thread | None = None
+    errors: list[str] = field(default_factory=list)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def up(self) -> None:
+        app = Guard(create_app(self.console.served), host="127.0.0.1", token=None)
+        configuration = uvicorn.Config(
+            app, port=self.port, log_level="error", timeout_graceful_shutdown=1
+        )
+        self.server = uvicorn.Server(configuration)
+        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        self.thread.start()
+        while not self.server.started:
+            assert self.thread.is_alive()
+
+    def down(self) -> None:
+        if self.server and self.thread:
+            self.server.should_exit = True
+            self.thread.join(10)
+            self.server = self.thread = None
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def site(console: Console) -> Iterator[Site]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    made = Site(console, port)
+    made.up()
+    yield made
+    made.down()
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    opened = browser.new_page()
+    opened.set_default_timeout(20_000)
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.on("pageerror", lambda error: site.errors.append(str(error)))
+    opened.goto(site.address)
+    yield opened
+    opened.close()
+    assert not site.errors
+    assert all(url.startswith((site.address, "data:")) for url in requests)
+
+
+def test_the_topology_is_drawn_with_live_figures(page: Page) -> None:
+    expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+    expect(page.locator('[data-node="shop"]')).to_be_visible()
+    expect(page.get_by_role("status")).to_have_text("starting")  # no part runs in this test
+
+
+def test_rows_of_a_view_update_in_place(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/views/open_orders")
+    table = page.get_by_role("table", name="Rows of open_orders")
+    expect(table).to_contain_text("NL")
+    site.console.tick(NL=41, SE=1)
+    expect(table).to_contain_text("41")
+    expect(table).to_contain_text("SE")
+    site.console.tick(SE=None)
+    expect(table).not_to_contain_text("SE")
+
+
+def test_the_page_comes_back_after_the_server_restarts(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/views/open_orders")
+    expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("NL")
+    site.down()
+    expect(page.get_by_role("status")).to_have_text("reconnecting…")
+    site.console.tick(IT=5)
+    site.up()
+    expect(page.get_by_role("status")).to_have_text("starting")
+    expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("IT")
+
+
+def test_sql_is_answered_and_its_errors_are_shown(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/views")
+    page.get_by_role("textbox", name="SQL").fill("SELECT country FROM open_orders WHERE orders = 2")
+    page.get_by_role("button", name="Run").click()
+    expect(page.get_by_role("table", name="SQL result")).to_contain_text("NL")
+    page.get_by_role("textbox", name="SQL").fill("SELECT nothing FROM open_orders")
+    page.get_by_role("textbox", name="SQL").press("Control+Enter")
+    expect(page.get_by_role("alert")).to_contain_text("nothing")
+
+
+def test_hostile_records_are_text(page: Page, site: Site) -> None:
+    producer = Producer({"bootstrap.servers": site.console.served.bootstrap})
+    hostile = (
+        "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
+    )
+    producer.produce("hostile", key=hostile.encode(), value=hostile.encode())
+    producer.flush(10)
+    page.goto(f"{site.address}/#/topics/hostile")
+    expect(page.locator(".records")).to_contain_text("<img src=x")
+    page.locator(".records summary").first.click()
+    assert page.title() == "Tailrace"
+    assert page.locator(".records img").count() == 0
+
+
+def test_it_is_readable_on_a_phone_and_by_keyboard(page: Page, site: Site) -> None:
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.goto(f"{site.address}/#/views/open_orders")
+    expect(page.get_by_role("table", name="Rows of open_orders")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.goto(f"{site.address}/#/topics")
+    page.locator("body").press("Tab")
+    expect(page.get_by_text("Skip to content")).to_be_focused()
+
+
+def test_an_unknown_page_and_an_unknown_topic_say_so(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/nowhere")
+    expect(page.get_by_text("There is no such page.")).to_be_visible()
+    page.goto(f"{site.address}/#/topics/absent")
+    expect(page.get_by_role("alert").first).to_contain_text("no topic")
