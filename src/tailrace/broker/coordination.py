@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.broker.groups.coordinator import GroupCoordinator, GroupSettings
@@ -117,7 +118,13 @@ class Coordination:
             broker.next_producer_id,
         )
         self._timer: Timer | None = None
-        load(self.transactions, self.transactions_topic, self._world)
+        load(
+            self.transactions,
+            self.transactions_topic,
+            self._world,
+            power_was_cut=machine_restarted(broker.directories[0] / "boot-id")
+            and broker.store.unclean,
+        )
         broker.produce.gate = Gate(self)
         broker.features["transaction.version"] = 2
         self.poke()
@@ -226,6 +233,12 @@ class LogPartitions:
         for partition in found:
             self._broker.when_durable(partition, synced)
 
+    def sync_now(self, wanted: Iterable[TopicPartition]) -> None:
+        for place in set(wanted):
+            partition = self._topics.partition(*place)
+            if partition is not None:
+                partition.sync()
+
     def write_marker(
         self, place: TopicPartition, producer_id: int, epoch: int, commit: bool
     ) -> None:
@@ -268,6 +281,14 @@ class Gate:
             (partition.topic, partition.index),
             implicit=implicit,
         )
+
+
+def machine_restarted(path: Path) -> bool:
+    """Whether the machine was started anew since this was last asked; `path` remembers."""
+    now = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    before = path.read_text().strip() if path.exists() else now
+    path.write_text(now + "\n")
+    return before != now
 
 
 def _note_rebalance(group_id: str, seconds: float) -> None:

@@ -106,6 +106,10 @@ class MemoryPartitions:
             self._sync(place)
         done(None)
 
+    def sync_now(self, wanted: Iterable[TopicPartition]) -> None:
+        for place in sorted(wanted):
+            self._sync(place)
+
     def write_marker(
         self, place: TopicPartition, producer_id: int, epoch: int, commit: bool
     ) -> None:

@@ -58,9 +58,7 @@ class Desk:
 
     def add(self, who: Identity, *places: Place, name: str = "tx") -> ErrorCode:
         answers: list[ErrorCode] = []
-        self.coordinator.add_partitions(
-            name, who.producer_id, who.epoch, places, answers.append
-        )
+        self.coordinator.add_partitions(name, who.producer_id, who.epoch, places, answers.append)
         return answers[0]
 
     def produce(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from broker.transactions.conftest import Desk
 
+from broker.transactions.conftest import Desk
 from tailrace.broker.transactions import records
 from tailrace.broker.transactions.coordinator import Identity
 from tailrace.broker.transactions.state import MAX_EPOCH, State, TransactionRecord

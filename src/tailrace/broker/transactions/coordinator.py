@@ -55,6 +55,9 @@ class Partitions(Protocol):
     ) -> None:
         """Call `done` when everything now in these partitions is on the disk."""
 
+    def sync_now(self, wanted: Iterable[TopicPartition]) -> None:
+        """Return when everything now in these partitions is on the disk; at start only."""
+
     def write_marker(
         self, place: TopicPartition, producer_id: int, epoch: int, commit: bool
     ) -> None:
@@ -244,6 +247,11 @@ class TransactionCoordinator:
             transaction.busy = True
             transaction.unmarked = set(open_at)
             self._write_markers(transaction)
+
+    def abort_all(self) -> None:
+        """Abort every open transaction and fence its producer."""
+        for transaction in list(self._ongoing.values()):
+            self._abort_fenced(transaction, lambda identity: None)
 
     # init
 
@@ -495,33 +503,39 @@ class TransactionCoordinator:
             self._complete(transaction, complete)
             reply(Identity(ErrorCode.NONE, complete.producer_id, complete.epoch))
             return
-        # The decision is on the disk. Without an epoch of its own the next transaction
-        # must wait until the markers are too: a start could not tell the two apart.
-        if prepared.version >= OWN_EPOCHS:
+        # The decision is on the disk. Without epochs of their own, a start could take the
+        # records of the next transaction for this one's: it must wait for all of this.
+        own_epochs = prepared.version >= OWN_EPOCHS
+        if own_epochs:
             transaction.record = complete
             self._free(transaction)
 
         def settled(error: Exception | None) -> None:
-            if prepared.version < OWN_EPOCHS or transaction.record is complete:
+            if not own_epochs:
+                self._complete(transaction, complete, durable=True)
+            elif transaction.record is complete:
                 self._complete(transaction, complete)
 
         reply(Identity(ErrorCode.NONE, complete.producer_id, complete.epoch))
         self._partitions.sync(prepared.partitions, settled)
 
-    def _complete(self, transaction: Transaction, complete: TransactionRecord) -> None:
+    def _complete(
+        self, transaction: Transaction, complete: TransactionRecord, *, durable: bool = False
+    ) -> None:
         def stored(result: int | Exception) -> None:
             if isinstance(result, Exception):
                 # The next start finds it prepared and completes it again: harmless.
                 log.warning("transaction state not written", extra={"error": str(result)})
+            transaction.record = complete
+            if transaction.busy:
+                self._free(transaction)
 
-        transaction.record = complete
         self._journal.append(
             self._home(complete),
             [(records.encode_key(complete.transactional_id), records.encode_value(complete))],
             stored,
+            durable=durable,
         )
-        if transaction.busy:
-            self._free(transaction)
 
     # pieces
 

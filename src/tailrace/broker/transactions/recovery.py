@@ -24,11 +24,22 @@ from tailrace.broker.transactions.state import State, TopicPartition, Transactio
 
 log = logging.getLogger(__name__)
 
-Decisions = dict[tuple[int, int], bool]
+# (producer id, epoch) → (committed, in these partitions)
+Decisions = dict[tuple[int, int], tuple[bool, frozenset[TopicPartition]]]
 
 
-def load(coordinator: TransactionCoordinator, journal: Journal, partitions: Partitions) -> None:
-    """Bring `coordinator` to the state in the log."""
+def load(
+    coordinator: TransactionCoordinator,
+    journal: Journal,
+    partitions: Partitions,
+    *,
+    power_was_cut: bool = False,
+) -> None:
+    """Bring `coordinator` to the state in the log.
+
+    After a power cut no transaction goes on: acknowledged records of it may be gone, and
+    its producer, alive on another machine, would commit the rest.
+    """
     found, decisions = _read(journal)
     open_at: dict[int, dict[TopicPartition, int]] = {}
     for place, producer_id, epoch in partitions.open_transactions():
@@ -40,6 +51,8 @@ def load(coordinator: TransactionCoordinator, journal: Journal, partitions: Part
         for place in mine:
             del places[place]
     _end_strays(open_at, decisions, partitions)
+    if power_was_cut:
+        coordinator.abort_all()
 
 
 def _read(journal: Journal) -> tuple[dict[str, TransactionRecord], Decisions]:
@@ -60,7 +73,7 @@ def _read(journal: Journal) -> tuple[dict[str, TransactionRecord], Decisions]:
             if record.state.prepared and record.version >= OWN_EPOCHS:
                 # The decision raised the epoch of the transaction it ended by one.
                 decided = record.state is State.PREPARE_COMMIT
-                decisions[record.producer_id, record.epoch - 1] = decided
+                decisions[record.producer_id, record.epoch - 1] = (decided, record.partitions)
     return found, decisions
 
 
@@ -70,7 +83,8 @@ def _belongs(record: TransactionRecord, place: TopicPartition, epoch: int) -> bo
         return False
     if record.state is State.ONGOING:
         return epoch == record.epoch
-    return record.state.prepared
+    # With epochs of their own, an open one of the raised epoch is already the next.
+    return record.state.prepared and (epoch < record.epoch or record.version < OWN_EPOCHS)
 
 
 def _end_strays(
@@ -78,9 +92,11 @@ def _end_strays(
     decisions: Decisions,
     partitions: Partitions,
 ) -> None:
+    ended: list[TopicPartition] = []
     for producer_id, places in open_at.items():
         for place, epoch in places.items():
-            commit = decisions.get((producer_id, epoch), False)
+            decided, where = decisions.get((producer_id, epoch), (False, frozenset()))
+            commit = decided and place in where
             log.warning(
                 "transaction found open and ended",
                 extra={
@@ -91,3 +107,7 @@ def _end_strays(
                 },
             )
             partitions.write_marker(place, producer_id, epoch, commit)
+            ended.append(place)
+    # Before anybody is served: what was handed out and lost, epochs too, is handed out
+    # again, and these must not be taken for its like.
+    partitions.sync_now(ended)
