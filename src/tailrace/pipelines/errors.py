@@ -116,3 +116,52 @@ class SparkUnavailableError(PipelineError):
     """Spark did not start. The detail holds its last words."""
 
     code = "spark-unavailable"
+
+
+class ViewError(PipelineError):
+    """A view cannot be compiled or kept."""
+
+    code = "view"
+
+
+class SqlSyntaxError(ViewError):
+    """The SQL of a view does not parse. The detail shows the line and points at it."""
+
+    code = "sql-syntax"
+
+
+class SqlNameError(ViewError):
+    """A view names a table, column or function that does not exist, or one that could
+    mean several things. The detail points into the SQL, the hint lists what exists."""
+
+    code = "sql-name"
+
+
+class SqlTypeError(ViewError):
+    """Types in a view's SQL do not fit each other, by Spark's rules (ANSI)."""
+
+    code = "sql-type"
+
+
+class NotIncrementalError(ViewError):
+    """A view contains something that cannot be kept incrementally: a function that is not
+    deterministic, a join without any condition, a construct this version does not know.
+    The detail points into the SQL."""
+
+    code = "not-incremental"
+
+
+class KeyNotUniqueError(ViewError):
+    """Two rows of a view have the same key. A view's changelog holds one row per key, so
+    the tick stops before it would lose one. Declare more key columns, or leave `key=` out:
+    the view is then a bag whose rows carry a count."""
+
+    code = "key-not-unique"
+
+
+class EvaluationError(ViewError):
+    """An expression of a view failed on a row, as it would in Spark (ANSI): a number that
+    overflows its type, a division by zero, text that is not a number, a scalar subquery
+    with more than one row. The view stays at the last complete tick."""
+
+    code = "evaluation"

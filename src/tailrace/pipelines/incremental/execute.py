@@ -11,10 +11,23 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.evaluate import project
-from tailrace.pipelines.incremental.graph import Edge, Graph, TickContext
-from tailrace.pipelines.incremental.rows import consolidate
-from tailrace.pipelines.incremental.shards import split
+from tailrace.pipelines.incremental.graph import (
+    DELETED,
+    KEY,
+    SHARD,
+    WEIGHT,
+    Edge,
+    Graph,
+    Node,
+    TableInput,
+    TickContext,
+)
+from tailrace.pipelines.incremental.rows import weighted
+from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.store import States
+
+TABLE = "table:"
+Shards = dict[int, pa.Table]
 
 
 def run_tick(
@@ -31,16 +44,17 @@ def run_tick(
     one row per key. Only views that changed are in it. State changes are in `states`;
     whoever called decides whether they ever happened.
     """
-    outputs: dict[str, dict[int, pa.Table]] = {}
+    outputs: dict[str, Shards] = {}
+    schemas = {node.id: node.schema for node in graph.nodes}
     for node in graph.nodes:
         arrived = [_arrive(edge, outputs, inputs, shards) for edge in node.edges]
-        busy = set().union(*arrived)
+        busy: set[int] = set().union(*arrived)
         if node.operator.wakes:
-            busy |= {0} if all(edge.route == () for edge in node.edges) else set(range(shards))
-        results: dict[int, pa.Table] = {}
+            busy |= woken(node, shards)
+        results: Shards = {}
         for shard in sorted(busy):
             tables = [
-                rows[shard] if shard in rows else edge_schema(graph, edge).empty_table()
+                rows[shard] if shard in rows else edge_schema(graph, schemas, edge).empty_table()
                 for rows, edge in zip(arrived, node.edges, strict=True)
             ]
             result = node.operator.apply(states.of(shard, node.id), tables, tick)
@@ -53,3 +67,56 @@ def run_tick(
         for name, view in graph.views.items()
         if view.node in outputs
     }
+
+
+def woken(node: Node, shards: int) -> set[int]:
+    """The shards in which an operator that wakes must run."""
+    everywhere = any(edge.route != () for edge in node.edges)
+    return set(range(shards)) if everywhere else {0}
+
+
+def edge_schema(graph: Graph, schemas: Mapping[str, pa.Schema], edge: Edge) -> pa.Schema:
+    """The schema of what arrives over an edge, with `__weight` (or a table's columns)."""
+    if edge.source.startswith(TABLE):
+        return input_schema(graph.tables[edge.source.removeprefix(TABLE)])
+    if edge.projection is None:
+        return weighted(schemas[edge.source])
+    return weighted(pa.schema([(name, e.type) for name, e in edge.projection.columns]))
+
+
+def input_schema(table: TableInput) -> pa.Schema:
+    """The columns of a table's input (see `TableInput`), without `__shard`."""
+    schema = table.schema
+    if table.kind in ("table", "history"):
+        schema = schema.append(pa.field(KEY, pa.binary()))
+    if table.kind == "bag":
+        schema = schema.append(pa.field(WEIGHT, pa.int64()))
+    if table.kind != "stream":
+        schema = schema.append(pa.field(DELETED, pa.bool_()))
+    return schema
+
+
+def _arrive(
+    edge: Edge, outputs: Mapping[str, Shards], inputs: Mapping[str, pa.Table], shards: int
+) -> Shards:
+    if edge.source.startswith(TABLE):
+        table = inputs.get(edge.source.removeprefix(TABLE))
+        if table is None or not table.num_rows:
+            return {}
+        if SHARD in table.column_names and shards > 1:
+            return split(table, table.column(SHARD).to_numpy())
+        return {0: table}
+    sent = outputs.get(edge.source)
+    if sent is None:
+        return {}
+    if edge.route is None:
+        tables = {shard: _projected(table, edge) for shard, table in sent.items()}
+        return {shard: table for shard, table in tables.items() if table.num_rows}
+    table = _projected(pa.concat_tables(sent.values()), edge)
+    if not table.num_rows:
+        return {}
+    return split(table, shards_of(table, edge.route, shards))
+
+
+def _projected(table: pa.Table, edge: Edge) -> pa.Table:
+    return table if edge.projection is None else project(table, edge.projection)

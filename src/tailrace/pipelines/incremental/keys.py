@@ -83,15 +83,15 @@ def _encode_float(value: float) -> bytes:
 def encode_keys(table: pa.Table, names: Sequence[str]) -> list[bytes]:
     """The key bytes of every row."""
     parts = [
-        encode_column(physical(table.column(name)), table.schema.field(name).type)
-        for name in names
+        encode_column(physical(table.column(name)), table.schema.field(name).type) for name in names
     ]
     if not parts:
         return [b"\x02"] * table.num_rows
     if len(parts) == 1:
         return [key if len(key) <= KEY_LIMIT else bounded(key) for key in parts[0]]
     return [
-        key if len(key) <= KEY_LIMIT else bounded(key) for key in map(b"".join, zip(*parts))  # noqa: B905
+        key if len(key) <= KEY_LIMIT else bounded(key)
+        for key in map(b"".join, zip(*parts))  # noqa: B905
     ]
 
 

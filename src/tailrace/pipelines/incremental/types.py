@@ -159,8 +159,10 @@ def adjusted_decimal(precision: int, scale: int) -> pa.DataType:
 def arithmetic(operation: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The result type of `left operation right` for numbers; None when there is none."""
     if left == NULL or right == NULL:
-        return arithmetic(operation, right, right) if left == NULL and right != NULL else (
-            arithmetic(operation, left, left) if left != NULL else DOUBLE
+        return (
+            arithmetic(operation, right, right)
+            if left == NULL and right != NULL
+            else (arithmetic(operation, left, left) if left != NULL else DOUBLE)
         )
     if STRING in (left, right):
         left, right = (DOUBLE if kind == STRING else kind for kind in (left, right))

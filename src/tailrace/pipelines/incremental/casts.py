@@ -1,0 +1,265 @@
+"""CAST with Spark's meaning (ANSI): what does not fit is an error, never a wrapped value."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+
+import pyarrow as pa
+
+from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.rows import physical, to_array
+from tailrace.pipelines.incremental.types import (
+    BOOLEAN,
+    DATE,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    ddl,
+    is_decimal,
+    is_float,
+    is_integer,
+)
+
+_TRUE = {"t", "true", "y", "yes", "1"}
+_FALSE = {"f", "false", "n", "no", "0"}
+_BITS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
+
+
+def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) -> pa.Array:
+    """`values` as `kind`. `forgiving` (try_cast): NULL instead of an error."""
+    source = values.type
+    if source == kind:
+        return values
+    if source == NULL:
+        return pa.nulls(len(values), kind)
+    if _lossless(source, kind):
+        return values.cast(kind)
+    convert = _converter(source, kind)
+    out: list[object] = []
+    for value in physical(values):
+        if value is None:
+            out.append(None)
+            continue
+        try:
+            out.append(convert(value))
+        except (ValueError, OverflowError) as error:
+            if not forgiving:
+                shown = f"{value!r}"[:80]
+                raise EvaluationError(
+                    f"{shown} cannot be cast to {ddl(kind)}", hint="use try_cast to get NULL"
+                ) from error
+            out.append(None)
+    return to_array(out, kind)
+
+
+def _lossless(source: pa.DataType, kind: pa.DataType) -> bool:
+    if is_integer(source):
+        if is_integer(kind):
+            return bool(kind.bit_width >= source.bit_width)
+        if is_float(kind):
+            return bool(source.bit_width <= 32 and kind == pa.float64())
+        if is_decimal(kind):
+            digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
+            return bool(kind.precision - kind.scale >= digits)
+        return kind == STRING
+    if is_decimal(source) and is_decimal(kind):
+        return bool(
+            kind.scale >= source.scale
+            and kind.precision - kind.scale >= source.precision - source.scale
+        )
+    if source == pa.float32() and kind == pa.float64():
+        return True
+    if source == DATE and kind in (TIMESTAMP, TIMESTAMP_NTZ):
+        return True
+    return {source, kind} == {TIMESTAMP, TIMESTAMP_NTZ} or (
+        source == STRING and kind == pa.binary()
+    )
+
+
+def _converter(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    if is_integer(kind):
+        return _to_integer(source, kind)
+    if is_decimal(kind):
+        return _to_decimal(source, kind)
+    if is_float(kind):
+        return _to_float(source, kind)
+    if kind == BOOLEAN:
+        return _to_boolean if source == STRING else bool
+    if kind == STRING:
+        return _to_string(source)
+    if kind == DATE:
+        return _to_date(source)
+    if kind in (TIMESTAMP, TIMESTAMP_NTZ) and source == STRING:
+        return lambda value: parse_timestamp(str(value))
+    if kind == TIMESTAMP and is_integer(source):
+        return lambda value: value * 1_000_000  # type: ignore[operator]
+    raise EvaluationError(f"cannot cast {ddl(source)} to {ddl(kind)}")
+
+
+def _to_integer(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    bound = 1 << _BITS[kind]
+    unit = 10**source.scale if is_decimal(source) else 1
+
+    def convert(value: object) -> int:
+        if isinstance(value, str):
+            text = value.strip()
+            if not re.fullmatch(r"[+-]?\d+", text):
+                raise ValueError(text)
+            number = int(text)
+        elif isinstance(value, float):
+            number = int(value)
+        elif source == TIMESTAMP:
+            number = value // 1_000_000  # type: ignore[operator]
+        else:
+            number = abs(value) // unit * (-1 if value < 0 else 1)  # type: ignore[operator,arg-type]
+        if not -bound <= number < bound:
+            raise OverflowError(number)
+        return number
+
+    return convert
+
+
+def _to_decimal(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    from decimal import ROUND_HALF_UP, Context, Decimal
+
+    context = Context(prec=80, rounding=ROUND_HALF_UP)
+    limit = 10**kind.precision
+    step = Decimal(1).scaleb(-kind.scale)
+
+    def convert(value: object) -> int:
+        if isinstance(value, float):
+            number = Decimal(repr(value))
+        elif isinstance(value, str):
+            text = value.strip()
+            if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+                raise ValueError(text)
+            number = Decimal(text)
+        else:
+            number = Decimal(value).scaleb(  # type: ignore[arg-type]
+                -source.scale if is_decimal(source) else 0, context
+            )
+        if not number.is_finite():
+            raise ValueError(value)
+        unscaled = int(number.quantize(step, context=context).scaleb(kind.scale, context))
+        if not -limit < unscaled < limit:
+            raise OverflowError(value)
+        return unscaled
+
+    return convert
+
+
+def _to_float(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    import struct
+    from fractions import Fraction
+
+    unit = 10**source.scale if is_decimal(source) else 1
+
+    def convert(value: object) -> float:
+        if isinstance(value, str):
+            text = value.strip().lower()
+            number = float(text.removesuffix("d").removesuffix("f") if text[:1].isdigit() else text)
+        elif isinstance(value, bool | float):
+            number = float(value)
+        else:
+            number = float(Fraction(value, unit))  # type: ignore[arg-type]
+        if kind == pa.float32() and number == number and abs(number) != float("inf"):
+            try:
+                number = struct.unpack("f", struct.pack("f", number))[0]
+            except OverflowError:
+                number = float("inf") if number > 0 else float("-inf")
+        return number
+
+    return convert
+
+
+def _to_boolean(value: object) -> bool:
+    text = str(value).strip().lower()
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise ValueError(value)
+
+
+def _to_string(source: pa.DataType) -> Callable[[object], object]:
+    if source == BOOLEAN:
+        return lambda value: "true" if value else "false"
+    if is_decimal(source):
+        return lambda value: format_decimal(value, source.scale)  # type: ignore[arg-type]
+    if source == DATE:
+        return lambda value: (_EPOCH_DAY + datetime.timedelta(days=value)).isoformat()  # type: ignore[arg-type]
+    if source in (TIMESTAMP, TIMESTAMP_NTZ):
+        return lambda value: format_timestamp(value)  # type: ignore[arg-type]
+    if is_float(source):
+        return lambda value: format_float(value)  # type: ignore[arg-type]
+    if source == pa.binary():
+        return lambda value: value.decode("utf-8", "replace")  # type: ignore[attr-defined]
+    return str
+
+
+_EPOCH_DAY = datetime.date(1970, 1, 1)
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def format_decimal(unscaled: int, scale: int) -> str:
+    """A decimal in plain digits with all of its scale."""
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    text = digits if not scale else f"{digits[:-scale]}.{digits[-scale:]}"
+    return f"-{text}" if unscaled < 0 else text
+
+
+def format_float(value: float) -> str:
+    """A double as Java prints it."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = repr(value)
+        if "e" in text:
+            from decimal import Decimal
+
+            text = format(Decimal(text), "f")
+        return text if "." in text else text + ".0"
+    mantissa, _, exponent = f"{value!r}".partition("e")
+    if not exponent:
+        from decimal import Decimal
+
+        sign, digits, power = Decimal(repr(value)).normalize().as_tuple()
+        shown = "".join(map(str, digits))
+        number = f"{shown[0]}.{shown[1:] or '0'}E{len(shown) - 1 + int(power)}"
+        return f"-{number}" if sign else number
+    if "." not in mantissa:
+        mantissa += ".0"
+    return f"{mantissa}E{int(exponent)}"
+
+
+def format_timestamp(micros: int) -> str:
+    moment = _EPOCH + datetime.timedelta(microseconds=micros)
+    text = moment.strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0")
+    return text + (f".{micros % 1_000_000:06d}".rstrip("0") if micros % 1_000_000 else "")
+
+
+def parse_timestamp(text: str) -> int:
+    """Microseconds since 1970 of an ISO 8601 or Spark timestamp; UTC unless it says."""
+    moment = datetime.datetime.fromisoformat(text.strip().replace(" ", "T", 1))
+    if moment.tzinfo is not None:
+        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
+def _to_date(source: pa.DataType) -> Callable[[object], object]:
+    if source == STRING:
+        return lambda value: (
+            (datetime.date.fromisoformat(str(value).strip()[:10]) - _EPOCH_DAY).days
+        )
+    if source in (TIMESTAMP, TIMESTAMP_NTZ):
+        return lambda value: value // 86_400_000_000  # type: ignore[operator]
+    raise EvaluationError(f"cannot cast {ddl(source)} to DATE")
+
+
+def try_cast(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    return cast_array(values[0], kind, forgiving=True)

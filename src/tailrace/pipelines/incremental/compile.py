@@ -1,0 +1,130 @@
+"""The views of a project → one operator graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from sqlglot import exp
+
+from tailrace.pipelines.errors import SqlNameError, ViewError
+from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
+from tailrace.pipelines.incremental.sql.arrange import arrange
+from tailrace.pipelines.incremental.sql.bind import QueryBinder
+from tailrace.pipelines.incremental.sql.catalog import Catalog
+from tailrace.pipelines.incremental.sql.infer import best_key
+from tailrace.pipelines.incremental.sql.lower import Lowering
+from tailrace.pipelines.incremental.sql.parse import parse
+from tailrace.pipelines.incremental.sql.plan import Plan
+from tailrace.pipelines.incremental.sql.scope import Context
+from tailrace.pipelines.incremental.types import ddl
+
+
+class ViewLike(Protocol):
+    """A declared view (`tailrace.pipelines.declare.View`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def sql(self) -> str: ...
+    @property
+    def key(self) -> tuple[str, ...] | None: ...
+    @property
+    def policy(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ViewDefinition:
+    """A view by its parts, for whoever has no declaration."""
+
+    name: str
+    sql: str
+    key: tuple[str, ...] | None = None
+    policy: str = "auto"
+
+
+def compile_views(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> Graph:
+    """One graph for all views. A view may read the others by their bare names.
+
+    Raises the error of the first view that cannot be compiled; it points into the SQL.
+    """
+    declared = {view.name: view for view in views}
+    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
+    lowering = Lowering()
+    plans: dict[str, ViewPlan] = {}
+    for view in declared.values():
+        plan = arrange(_bind(view, declared, catalog, ()))
+        _check_names(view, plan)
+        key = _key(view, plan)
+        node = lowering.result(view.name, plan, key)
+        columns = tuple((f.name, ddl(f.type)) for f in plan.fields)
+        if key is None:
+            columns = (*columns, ("count", "BIGINT"))
+        plans[view.name] = ViewPlan(
+            view.name,
+            node,
+            tuple(f.name for f in plan.fields) if key is None else key,
+            columns,
+            view.sql,
+            bag=key is None,
+            policy=view.policy,
+        )
+    return Graph(lowering.tables, tuple(lowering.nodes.values()), plans)
+
+
+def _bind(
+    view: ViewLike, declared: Mapping[str, ViewLike], catalog: Catalog, around: tuple[str, ...]
+) -> Plan:
+    context = Context(view.name, view.sql)
+
+    def view_plan(name: str, node: exp.Table) -> Plan:
+        if name == view.name or name in around:
+            raise context.name_error(
+                f"reads itself through {' → '.join((*around, view.name, name))}", node
+            )
+        return _renumbered(context, _bind(declared[name], declared, catalog, (*around, view.name)))
+
+    binder = QueryBinder(context, catalog, view_plan)
+    return binder.query(parse(view.sql, view.name), {}, None)
+
+
+def _renumbered(context: Context, plan: Plan) -> Plan:
+    """Another view's plan with ids that cannot meet this one's."""
+    from tailrace.pipelines.incremental.sql.renumber import renumber
+
+    return renumber(plan, context.fresh("view"))
+
+
+def _check_names(view: ViewLike, plan: Plan) -> None:
+    seen: set[str] = set()
+    for field in plan.fields:
+        if field.name.lower() in seen:
+            raise SqlNameError(
+                f"view {view.name!r}: two columns are named {field.name!r}",
+                hint="give one of them an alias",
+            )
+        seen.add(field.name.lower())
+
+
+def _key(view: ViewLike, plan: Plan) -> tuple[str, ...] | None:
+    """The declared key, or the one that follows from the query; None makes a bag."""
+    names = {f.name.lower(): f.name for f in plan.fields}
+    if view.key is not None:
+        for part in view.key:
+            if part.lower() not in names:
+                raise SqlNameError(
+                    f"view {view.name!r}: key column {part!r} is not in the result",
+                    hint=f"columns: {', '.join(names.values())}",
+                )
+        return tuple(names[part.lower()] for part in view.key)
+    found = best_key(plan)
+    if found is None:
+        if "count" in names:
+            raise ViewError(
+                f"view {view.name!r} has no key and a column named 'count'",
+                hint="rename it, or declare a key: a view without one carries a count of its own",
+            )
+        return None
+    shown = {f.id: f.name for f in plan.fields}
+    return tuple(shown[part] for part in found)

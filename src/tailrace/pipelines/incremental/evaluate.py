@@ -1,0 +1,316 @@
+"""Expressions and projections computed here, with Spark's meaning (ANSI).
+
+NULL in, NULL out, unless a function says otherwise; AND and OR are three-valued; NaN equals
+itself and is above all numbers; numbers that leave their type are errors, never wrapped;
+decimals are exact and rounded half up to Spark's result type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.casts import cast_array
+from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal, walk
+from tailrace.pipelines.incremental.functions import FUNCTIONS, map_values
+from tailrace.pipelines.incremental.graph import WEIGHT, Projection
+from tailrace.pipelines.incremental.rows import consolidate, physical, to_array
+from tailrace.pipelines.incremental.types import is_float, is_integer
+
+Array: TypeAlias = pa.Array
+Native: TypeAlias = Callable[[list[pa.Array], pa.DataType], pa.Array]
+
+
+def in_arrow(expression: Expression) -> bool:
+    """Whether `evaluate` knows every function in it; the others are Spark's work."""
+    return all(
+        node.function in NATIVE or node.function in FUNCTIONS
+        for node in walk(expression)
+        if isinstance(node, Call)
+    )
+
+
+def project(table: pa.Table, projection: Projection) -> pa.Table:
+    """The rows of a weighted table behind a projection, equal ones added up."""
+    table = table.combine_chunks()
+    if projection.where is not None:
+        mask = evaluate(projection.where, table)
+        table = table.filter(mask)
+    columns = {name: evaluate(expression, table) for name, expression in projection.columns}
+    schema = pa.schema(
+        [(name, expression.type) for name, expression in projection.columns]
+        + [pa.field(WEIGHT, pa.int64(), nullable=False)]
+    )
+    arrays = [*columns.values(), table.column(WEIGHT)]
+    return consolidate(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
+    """The value of `expression` for every row of a table of one chunk."""
+    match expression:
+        case Column(name, _):
+            column = table.column(name)
+            return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+        case Literal(value, kind):
+            return pa.repeat(pa.scalar(value, kind), table.num_rows)
+        case Call(function, arguments, kind):
+            if function == "cast":
+                return cast_array(evaluate(arguments[0], table), kind)
+            if function == "case":
+                return _case(arguments, table, kind)
+            if function in ("and", "or"):
+                return _short_circuit(function, arguments, table)
+            if function == "coalesce":
+                return _coalesce(arguments, table, kind)
+            values = [evaluate(argument, table) for argument in arguments]
+            native = NATIVE.get(function)
+            if native is not None:
+                return native(values, kind)
+            if function in FUNCTIONS:
+                return map_values(function, values, kind)
+    raise EvaluationError(f"{expression.sql} cannot be evaluated here", hint="this is a defect")
+
+
+def _short_circuit(function: str, arguments: tuple[Expression, ...], table: pa.Table) -> pa.Array:
+    """AND and OR; the right side is computed only where the left does not decide, so that
+    `x <> 0 AND 1 / x > 2` never divides by zero."""
+    left = evaluate(arguments[0], table)
+    decided = pc.fill_null(left if function == "or" else pc.invert(left), False)
+    if not pc.any(decided).as_py():
+        combine = pc.or_kleene if function == "or" else pc.and_kleene
+        return combine(left, evaluate(arguments[1], table))
+    open_rows = pc.indices_nonzero(pc.invert(decided))
+    right = _scatter(evaluate(arguments[1], table.take(open_rows)), open_rows, table.num_rows)
+    combine = pc.or_kleene if function == "or" else pc.and_kleene
+    return combine(left, right)
+
+
+def _scatter(values: pa.Array, positions: pa.Array, count: int) -> pa.Array:
+    """An array of `count` with `values` at `positions` and NULL elsewhere."""
+    back = np.full(count, -1, dtype="i8")
+    back[positions.to_numpy()] = np.arange(len(positions))
+    index = pa.array(back, mask=back < 0)
+    return values.take(index)
+
+
+def _case(arguments: tuple[Expression, ...], table: pa.Table, kind: pa.DataType) -> pa.Array:
+    """CASE: a branch is computed only for the rows that take it."""
+    count = table.num_rows
+    open_rows = np.arange(count)
+    pieces: list[tuple[np.ndarray, pa.Array]] = []
+    for when, then in zip(arguments[0:-1:2], arguments[1:-1:2], strict=True):
+        if not len(open_rows):
+            break
+        rest = table.take(pa.array(open_rows)) if len(open_rows) != count else table
+        taken = pc.fill_null(evaluate(when, rest), False).to_numpy(zero_copy_only=False)
+        chosen = open_rows[taken]
+        if len(chosen):
+            pieces.append((chosen, evaluate(then, table.take(pa.array(chosen)))))
+        open_rows = open_rows[~taken]
+    if len(open_rows):
+        rest = table.take(pa.array(open_rows)) if len(open_rows) != count else table
+        pieces.append((open_rows, evaluate(arguments[-1], rest)))
+    if not pieces:
+        return pa.array([], kind)
+    return _gather(pieces, count)
+
+
+def _gather(pieces: list[tuple[np.ndarray, pa.Array]], count: int) -> pa.Array:
+    index = np.empty(count, dtype="i8")
+    start = 0
+    for positions, values in pieces:
+        index[positions] = np.arange(start, start + len(values))
+        start += len(values)
+    return pa.concat_arrays([values for _, values in pieces]).take(pa.array(index))
+
+
+def _coalesce(arguments: tuple[Expression, ...], table: pa.Table, kind: pa.DataType) -> pa.Array:
+    result = evaluate(arguments[0], table)
+    for argument in arguments[1:]:
+        if not result.null_count:
+            break
+        if pa.types.is_nested(kind):
+            other = evaluate(argument, table).to_pylist()
+            merged = [
+                a if a is not None else b for a, b in zip(result.to_pylist(), other, strict=True)
+            ]
+            result = pa.array(merged, kind)
+        else:
+            result = pc.coalesce(result, evaluate(argument, table))
+    return result
+
+
+# Arithmetic ---------------------------------------------------------------------------------
+
+
+def _arithmetic(name: str) -> Native:
+    checked = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}[name]
+    plain = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[name]
+
+    def compute(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        left, right = values
+        if is_integer(kind):
+            try:
+                return checked(left, right)
+            except pa.ArrowInvalid as error:
+                raise EvaluationError(f"{name} overflows {kind}", detail=str(error)) from error
+        if is_float(kind):
+            return plain(left, right)
+        return _decimal_arithmetic(name, left, right, kind)
+
+    return compute
+
+
+def _decimal_arithmetic(name: str, left: pa.Array, right: pa.Array, kind: pa.DataType) -> pa.Array:
+    a, b = left.type, right.type
+    natural = a.scale + b.scale if name == "*" else max(a.scale, b.scale)
+    precision = (
+        a.precision + b.precision + 1
+        if name == "*"
+        else max(a.precision - a.scale, b.precision - b.scale) + natural + 1
+    )
+    if precision <= 38 and natural == kind.scale:
+        operation = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}[name]
+        return operation(left, right).cast(kind)
+    up_left, up_right = (
+        (1, 1) if name == "*" else (10 ** (natural - a.scale), 10 ** (natural - b.scale))
+    )
+    down = 10 ** (natural - kind.scale)
+    limit = 10**kind.precision
+    out: list[object] = []
+    for x, y in zip(physical(left), physical(right), strict=True):
+        if x is None or y is None:
+            out.append(None)
+            continue
+        x, y = x * up_left, y * up_right  # type: ignore[operator]
+        exact = x * y if name == "*" else x + y if name == "+" else x - y
+        out.append(_fit(round_half_up(exact, down), limit, name, kind))
+    return to_array(out, kind)
+
+
+def round_half_up(value: int, divisor: int) -> int:
+    """value / divisor, halves away from zero."""
+    quotient = (2 * abs(value) + divisor) // (2 * divisor)
+    return quotient if value >= 0 else -quotient
+
+
+def _fit(value: int, limit: int, name: str, kind: pa.DataType) -> int:
+    if not -limit < value < limit:
+        raise EvaluationError(f"{name} overflows {kind}")
+    return value
+
+
+def _divide(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    left, right = values
+    if is_float(kind):
+        if pc.any(pc.and_(pc.equal(right, 0.0), pc.is_valid(left))).as_py():
+            raise EvaluationError("division by zero", hint="use try_divide or nullif(divisor, 0)")
+        return pc.divide(left, right)
+    shift = kind.scale - left.type.scale + right.type.scale
+    limit = 10**kind.precision
+    out: list[object] = []
+    for x, y in zip(physical(left), physical(right), strict=True):
+        if x is None or y is None:
+            out.append(None)
+            continue
+        if y == 0:
+            raise EvaluationError("division by zero", hint="use try_divide or nullif(divisor, 0)")
+        numerator = x * 10**shift if shift >= 0 else x  # type: ignore[operator]
+        denominator = y if shift >= 0 else y * 10**-shift  # type: ignore[operator]
+        sign = -1 if (numerator < 0) != (denominator < 0) else 1  # type: ignore[operator]
+        quotient = sign * round_half_up(abs(numerator), abs(denominator))  # type: ignore[arg-type]
+        out.append(_fit(quotient, limit, "/", kind))
+    return to_array(out, kind)
+
+
+def _negative(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    if is_integer(kind):
+        try:
+            return pc.negate_checked(values[0])
+        except pa.ArrowInvalid as error:
+            raise EvaluationError(f"- overflows {kind}") from error
+    return pc.negate(values[0])
+
+
+# Comparison ---------------------------------------------------------------------------------
+
+
+def _compare(name: str) -> Native:
+    operation = {
+        "=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal,
+        ">": pc.greater, ">=": pc.greater_equal,
+    }[name]  # fmt: skip
+
+    def compute(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        left, right = values
+        if pa.types.is_nested(left.type):
+            keys = [physical(side) for side in values]
+            pairs = zip(*keys, strict=True)
+            equal = [None if a is None or b is None else a == b for a, b in pairs]
+            answer = pa.array(equal, pa.bool_())
+            return pc.invert(answer) if name == "<>" else answer
+        if is_float(left.type):
+            nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
+            if pc.any(nan_left).as_py() or pc.any(nan_right).as_py():
+                # NaN takes the place above all numbers: compare (is NaN, number).
+                both = pc.and_(nan_left, nan_right)
+                if name in ("=", "<=", ">="):
+                    base = pc.or_(operation(left, right), both)
+                elif name == "<>":
+                    return pc.and_(operation(left, right), pc.invert(both))
+                else:
+                    base = operation(left, right)
+                above = pc.and_(nan_left, pc.invert(nan_right))
+                below = pc.and_(nan_right, pc.invert(nan_left))
+                if name in (">", ">="):
+                    return pc.or_(base, above)
+                return base if name == "=" else pc.or_(base, below)
+        return operation(left, right)
+
+    return compute
+
+
+def _null_safe_equal(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    equal = pc.fill_null(NATIVE["="](values, kind), False)
+    both = pc.and_(pc.is_null(values[0]), pc.is_null(values[1]))
+    return pc.or_(equal, both)
+
+
+def _in(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """x IN (a, b, …): an OR of comparisons."""
+    answer = NATIVE["="]([values[0], values[1]], kind)
+    for other in values[2:]:
+        answer = pc.or_kleene(answer, NATIVE["="]([values[0], other], kind))
+    return answer
+
+
+NATIVE: dict[str, Native] = {
+    "+": _arithmetic("+"),
+    "-": _arithmetic("-"),
+    "*": _arithmetic("*"),
+    "/": _divide,
+    "negative": _negative,
+    "=": _compare("="),
+    "<>": _compare("<>"),
+    "<": _compare("<"),
+    "<=": _compare("<="),
+    ">": _compare(">"),
+    ">=": _compare(">="),
+    "<=>": _null_safe_equal,
+    "in": _in,
+    "and": lambda values, kind: pc.and_kleene(*values),
+    "or": lambda values, kind: pc.or_kleene(*values),
+    "not": lambda values, kind: pc.invert(values[0]),
+    "is null": lambda values, kind: pc.is_null(values[0]),
+    "is not null": lambda values, kind: pc.is_valid(values[0]),
+    "is true": lambda values, kind: pc.fill_null(values[0], False),
+    "is false": lambda values, kind: pc.invert(pc.fill_null(values[0], True)),
+    "cast": lambda values, kind: cast_array(values[0], kind),
+    "case": lambda values, kind: values[0],
+    "coalesce": lambda values, kind: pc.coalesce(*values),
+}

@@ -1,0 +1,329 @@
+"""Aggregate functions over weighted values.
+
+Three families, by what must be remembered:
+
+- *linear*: a few integers per group; a change adds to them (count, sum, avg, variance …).
+  Floats are summed exactly, as integers of 2^-1074, so that what was added can be taken
+  away again: there is no drift, and the result is rounded once.
+- *distinct*: linear, fed by values whose count in the group comes from or goes to zero.
+- *ordered*: the group's values in order; the function reads them from the front (min, max,
+  first, percentile, collect_list …).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import pyarrow as pa
+
+from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.types import is_decimal, is_float
+
+Slots = list[int]
+_UNIT = 1074  # the smallest double is 2^-1074
+_LIMITS = {pa.int64(): 1 << 63}
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of a `group`: output `name`; `arguments` and `condition` are columns of
+    the input; `order` is (column, descending, nulls first) for functions that need one."""
+
+    name: str
+    function: str
+    arguments: tuple[str, ...]
+    argument_types: tuple[pa.DataType, ...]
+    type: pa.DataType
+    distinct: bool = False
+    condition: str | None = None
+    order: tuple[tuple[str, bool, bool], ...] = ()
+    parameters: tuple[object, ...] = ()
+
+    def describe(self) -> str:
+        inner = ", ".join((*self.arguments, *map(str, self.parameters))) or "*"
+        order = "".join(
+            f" {name}{' desc' if desc else ''}{' nulls first' if nulls else ''}"
+            for name, desc, nulls in self.order
+        )
+        return (
+            f"{self.function}({'distinct ' if self.distinct else ''}{inner}"
+            f"{' order by' + order if order else ''})"
+            f"{' filter ' + self.condition if self.condition else ''}: {self.type}"
+        )
+
+
+def fixed(value: float) -> int:
+    """A finite double as an integer of 2^-1074, exactly."""
+    numerator, denominator = value.as_integer_ratio()
+    return numerator << (_UNIT - denominator.bit_length() + 1)
+
+
+def to_float(value: Fraction) -> float:
+    """The nearest double; infinite when it is too large."""
+    try:
+        return value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+class Linear:
+    """`width` integers per group; `parts` is what one row adds to them."""
+
+    width: int
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        raise NotImplementedError
+
+    def finish(self, slots: Slots) -> object:
+        raise NotImplementedError
+
+
+class Count(Linear):
+    width = 1
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        return None if None in values else [1]
+
+    def finish(self, slots: Slots) -> object:
+        return slots[0]
+
+
+class CountIf(Linear):
+    width = 1
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        return [1] if values[0] is True else None
+
+    def finish(self, slots: Slots) -> object:
+        return slots[0]
+
+
+class ExactSum(Linear):
+    """sum of integers or decimals: their count, their sum."""
+
+    width = 2
+
+    def __init__(self, kind: pa.DataType) -> None:
+        self.limit = 10**kind.precision if is_decimal(kind) else 1 << 63
+        self.kind = kind
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        return None if values[0] is None else [1, values[0]]  # type: ignore[list-item]
+
+    def finish(self, slots: Slots) -> object:
+        if not slots[0]:
+            return None
+        if not -self.limit <= slots[1] < self.limit:
+            raise EvaluationError(
+                f"sum overflows {self.kind}", hint="cast the argument to a wider type"
+            )
+        return slots[1]
+
+
+class ExactAverage(Linear):
+    """avg of decimals: Spark's result scale, rounded half up."""
+
+    width = 2
+
+    def __init__(self, argument: pa.DataType, result: pa.DataType) -> None:
+        self.shift = result.scale - argument.scale
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        return None if values[0] is None else [1, values[0]]  # type: ignore[list-item]
+
+    def finish(self, slots: Slots) -> object:
+        count, total = slots
+        if not count:
+            return None
+        scaled = abs(total) * 10**self.shift
+        quotient = (2 * scaled + abs(count)) // (2 * abs(count))
+        return quotient if (total < 0) == (count < 0) else -quotient
+
+
+class Moments(Linear):
+    """Numbers of which mean or variance is a double: count, Σx, Σx², and what is not finite.
+
+    Integers count as they are, doubles in units of 2^-1074, decimals unscaled."""
+
+    width = 6
+
+    def __init__(self, function: str, argument: pa.DataType) -> None:
+        self.function = function
+        self.float = is_float(argument)
+        scale = 10**argument.scale if is_decimal(argument) else 1
+        self.unit = Fraction(1, 1 << _UNIT) if self.float else Fraction(1, scale)
+        self.squares = function not in ("sum", "avg")
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        value = values[0]
+        if value is None:
+            return None
+        if self.float:
+            if not math.isfinite(value):  # type: ignore[arg-type]
+                return [1, 0, 0, value != value, value == math.inf, value == -math.inf]
+            value = fixed(value)  # type: ignore[arg-type]
+        return [1, value, value * value if self.squares else 0, 0, 0, 0]  # type: ignore[list-item,operator]
+
+    def finish(self, slots: Slots) -> object:
+        count, total, squares, nans, above, below = slots
+        if not count:
+            return None
+        function = self.function
+        if nans or (above and below):
+            return math.nan
+        if above or below:
+            return (math.inf if above else -math.inf) if function in ("sum", "avg") else math.nan
+        if function == "sum":
+            return to_float(total * self.unit)
+        if function == "avg":
+            return to_float(total * self.unit / count)
+        sample = function in ("stddev", "stddev_samp", "variance", "var_samp", "std")
+        if sample and count == 1:
+            return None
+        variance = Fraction(squares * count - total * total, count * (count - sample))
+        variance *= self.unit * self.unit
+        if function in ("variance", "var_samp", "var_pop"):
+            return to_float(variance)
+        return _root(variance)
+
+
+def _root(value: Fraction) -> float:
+    """The square root of a non-negative rational, good to the last bit or so."""
+    if value == 0:
+        return 0.0
+    shift = max(0, 128 - (value.numerator.bit_length() - value.denominator.bit_length()))
+    shift += shift % 2
+    scaled = (value.numerator << shift) // value.denominator
+    return to_float(Fraction(math.isqrt(scaled), 1 << (shift // 2)))
+
+
+class Every(Linear):
+    """bool_and, bool_or: how many are true, how many are false."""
+
+    width = 2
+
+    def __init__(self, function: str) -> None:
+        self.all = function in ("bool_and", "every")
+
+    def parts(self, values: Sequence[object]) -> Slots | None:
+        if values[0] is None:
+            return None
+        return [1, 0] if values[0] else [0, 1]
+
+    def finish(self, slots: Slots) -> object:
+        true, false = slots
+        if not (true or false):
+            return None
+        return not false if self.all else bool(true)
+
+
+MOMENTS = ("stddev", "stddev_samp", "stddev_pop", "std", "variance", "var_samp", "var_pop")
+ORDERED = (
+    "min", "max", "first", "last", "any_value", "percentile", "median", "percentile_disc",
+    "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "min_by", "max_by",
+    "mode", "single_value",
+)  # fmt: skip
+
+
+def linear(aggregate: Aggregate) -> Linear | None:
+    """How to keep a linear (or distinct) aggregate; None when it is an ordered one."""
+    function = aggregate.function
+    if function == "count":
+        return Count()
+    if function == "count_if":
+        return CountIf()
+    if function in ("bool_and", "bool_or", "every", "some", "any"):
+        return Every(function)
+    argument = aggregate.argument_types[0] if aggregate.argument_types else pa.int64()
+    if function == "sum":
+        return Moments("sum", argument) if is_float(argument) else ExactSum(aggregate.type)
+    if function == "avg":
+        if is_decimal(argument):
+            return ExactAverage(argument, aggregate.type)
+        return Moments("avg", argument)
+    if function in MOMENTS:
+        return Moments(function, argument)
+    return None
+
+
+Values = list[tuple[object, int]]
+
+
+def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
+    """The function of the ordered values (with counts) of a group, for ordered aggregates.
+
+    `min`, `max`, `first` … are not asked here: their answer is the first value."""
+    kind = aggregate.argument_types[0]
+    scale = Fraction(1, 10**kind.scale) if is_decimal(kind) else Fraction(1)
+
+    def number(value: object) -> Fraction:
+        return Fraction(value) * scale  # type: ignore[arg-type]
+
+    match aggregate.function:
+        case "percentile" | "median":
+            share = (
+                Fraction(str(aggregate.parameters[0])) if aggregate.parameters else Fraction(1, 2)
+            )
+            return lambda values: _percentile(values, share, number)
+        case "percentile_disc":
+            share = Fraction(str(aggregate.parameters[0]))
+            return lambda values: _percentile_disc(values, share)
+        case "collect_list" | "array_agg":
+            return lambda values: tuple(v for v, count in values for _ in range(count))
+        case "collect_set":
+            return lambda values: tuple(v for v, _ in values)
+        case "listagg" | "string_agg":
+            separator = str(aggregate.parameters[0]) if aggregate.parameters else ""
+            return lambda values: (
+                separator.join(str(v) for v, count in values for _ in range(count))
+                if values
+                else None
+            )
+        case "mode":
+            return _mode
+        case "single_value":
+            return _single
+    raise ValueError(f"no ordered aggregate {aggregate.function!r}")
+
+
+def _percentile(
+    values: Values, share: Fraction, number: Callable[[object], Fraction]
+) -> float | None:
+    total = sum(count for _, count in values)
+    if not total:
+        return None
+    position = share * (total - 1)
+    below = int(position)
+    low = _at(values, below)
+    high = _at(values, min(below + 1, total - 1))
+    return to_float(number(low) + (number(high) - number(low)) * (position - below))
+
+
+def _percentile_disc(values: Values, share: Fraction) -> object:
+    total = sum(count for _, count in values)
+    return _at(values, max(0, math.ceil(share * total) - 1)) if total else None
+
+
+def _at(values: Values, position: int) -> object:
+    for value, count in values:
+        if position < count:
+            return value
+        position -= count
+    raise IndexError(position)
+
+
+def _mode(values: Values) -> object:
+    best = max((count for _, count in values), default=0)
+    return next((value for value, count in values if count == best), None)
+
+
+def _single(values: Values) -> object:
+    if sum(count for _, count in values) > 1:
+        raise EvaluationError(
+            "scalar subquery has more than one row",
+            hint="aggregate it, or add a condition that leaves one row",
+        )
+    return values[0][0] if values else None

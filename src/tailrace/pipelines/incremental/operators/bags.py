@@ -1,0 +1,116 @@
+"""Multisets of rows by key, for operators that must remember their inputs.
+
+    key                -> 00 + marshal {row bytes: weight}        a small bag, whole
+    key                -> 01 + count of distinct rows (8 bytes)   a large one: its rows follow
+    key + hash(row)    -> marshal (weight, row bytes)
+
+A small bag is read and written as one value; a hot key costs no more per change than a
+cold one, because only the touched rows of a large bag are read and written. A bag that
+empties leaves the state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from tailrace.pipelines.state.store import OperatorState
+
+SPILL_ROWS = 48
+Delta = Mapping[bytes, int]
+
+
+class Bag:
+    """One key's rows as they were before this tick, and what `change` makes of them."""
+
+    __slots__ = ("_count", "_key", "_rows", "_state")
+
+    def __init__(self, state: OperatorState, key: bytes, header: bytes | None) -> None:
+        self._state, self._key = state, key
+        self._rows: dict[bytes, int] | None = {}
+        self._count = 0
+        if header is None:
+            return
+        if header[0] == 0:
+            self._rows = cast("dict[bytes, int]", marshal.loads(header[1:]))
+        else:
+            self._rows = None
+            self._count = int.from_bytes(header[1:], "big")
+
+    def __bool__(self) -> bool:
+        return bool(self._rows) if self._rows is not None else self._count > 0
+
+    def rows(self) -> Iterator[tuple[bytes, int]]:
+        """The rows with their weights. A large bag reads the state: exhaust it before
+        the next write."""
+        if self._rows is not None:
+            yield from self._rows.items()
+            return
+        for key, value in self._state.scan(self._key):
+            if len(key) > len(self._key):
+                weight, row = marshal.loads(value)
+                yield row, weight
+
+    def change(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
+        """Add `delta`, appending what to write to `puts`; whether any row remains."""
+        if self._rows is None:
+            return self._change_large(delta, puts)
+        rows = dict(self._rows)
+        for row, weight in delta.items():
+            total = rows.get(row, 0) + weight
+            if total:
+                rows[row] = total
+            else:
+                rows.pop(row, None)
+        if len(rows) > SPILL_ROWS:
+            puts.append((self._key, b"\x01" + len(rows).to_bytes(8, "big")))
+            puts.extend(
+                (self._key + _hash(row), marshal.dumps((weight, row), 2))
+                for row, weight in rows.items()
+            )
+        elif rows:
+            puts.append((self._key, b"\x00" + marshal.dumps(dict(sorted(rows.items())), 2)))
+        elif self._rows:
+            puts.append((self._key, None))
+        return bool(rows)
+
+    def _change_large(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
+        touched = sorted((self._key + _hash(row), row, weight) for row, weight in delta.items())
+        found = self._state.get_many([key for key, _, _ in touched])
+        count = self._count
+        for (key, row, weight), value in zip(touched, found, strict=True):
+            before = marshal.loads(value)[0] if value is not None else 0
+            after = before + weight
+            count += (after != 0) - (before != 0)
+            puts.append((key, marshal.dumps((after, row), 2) if after else None))
+        puts.append((self._key, b"\x01" + count.to_bytes(8, "big") if count else None))
+        return count > 0
+
+
+def _hash(row: bytes) -> bytes:
+    return hashlib.blake2b(row, digest_size=16).digest()
+
+
+def read_bags(state: OperatorState, keys: Sequence[bytes]) -> dict[bytes, Bag]:
+    """The bags of `keys` (sorted), in one read."""
+    return {
+        key: Bag(state, key, header) for key, header in zip(keys, state.get_many(keys), strict=True)
+    }
+
+
+def by_key(
+    keys: Sequence[bytes], rows: Sequence[bytes], weights: Sequence[int]
+) -> dict[bytes, dict[bytes, int]]:
+    """The changes of each key, equal rows added up and zeros dropped."""
+    deltas: dict[bytes, dict[bytes, int]] = {}
+    for key, row, weight in zip(keys, rows, weights, strict=True):
+        delta = deltas.get(key)
+        if delta is None:
+            deltas[key] = {row: weight}
+        elif total := delta.get(row, 0) + weight:
+            delta[row] = total
+        else:
+            del delta[row]
+    return {key: delta for key, delta in deltas.items() if delta}

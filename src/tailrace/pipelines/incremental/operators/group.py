@@ -1,0 +1,299 @@
+"""GROUP BY: −old +new of every group that changed.
+
+    "g" + key                   -> marshal (rows, integers of linear aggregates, shown values)
+    "d" + number + key + value  -> marshal count           distinct aggregates
+    "v" + number + key + order  -> marshal (value, count)  ordered aggregates
+
+Without keys there is always one row, from the first tick on. A group whose rows are gone
+leaves the state.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.graph import TickContext
+from tailrace.pipelines.incremental.keys import bounded, encode_keys, encode_order
+from tailrace.pipelines.incremental.operators.aggregates import (
+    Aggregate,
+    Linear,
+    Values,
+    finisher,
+    linear,
+)
+from tailrace.pipelines.incremental.rows import Row, changes, physical, to_rows, weights
+from tailrace.pipelines.state.store import OperatorState
+
+FIRST_ONLY = ("min", "max", "first", "last", "any_value", "min_by", "max_by")
+_ORDER_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The output is the keys, then the aggregates, in their order."""
+
+    keys: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    schema: pa.Schema
+    kind: ClassVar[str] = "group"
+
+    @property
+    def wakes(self) -> bool:
+        return not self.keys
+
+    def describe(self) -> str:
+        listed = ", ".join(aggregate.describe() for aggregate in self.aggregates)
+        return f"group by ({', '.join(self.keys)}) {listed}"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0]
+        counts = weights(table)
+        keys = encode_keys(table, self.keys)
+        shown: dict[bytes, Row] = dict(zip(keys, self._key_rows(table), strict=True))
+        if not self.keys:
+            shown[b"\x02"] = ()
+        order = sorted(shown)
+        loaded = {
+            key: cast("tuple[int, list[int], list[object]]", marshal.loads(value))
+            if value
+            else None
+            for key, value in zip(order, state.get_many([b"g" + key for key in order]), strict=True)
+        }
+        kept = [(aggregate, linear(aggregate)) for aggregate in self.aggregates]
+        width = sum(rule.width for _, rule in kept if rule)
+        totals: dict[bytes, int] = dict.fromkeys(order, 0)
+        for key, weight in zip(keys, counts, strict=True):
+            totals[key] += weight
+        deltas: dict[bytes, list[int]] = {key: [0] * width for key in order}
+        puts: list[tuple[bytes, bytes | None]] = []
+        at = 0
+        front: list[_Ordered] = []
+        for number, (aggregate, rule) in enumerate(kept):
+            used = self._used(aggregate, table)
+            if rule is None:
+                front.append(_Ordered(state, number, aggregate, table, keys, counts, used))
+                continue
+            if aggregate.distinct:
+                _add_distinct(
+                    state, number, aggregate, rule, table, keys, counts, used, deltas, at, puts
+                )
+            else:
+                _add_linear(aggregate, rule, table, keys, counts, used, deltas, at)
+            at += rule.width
+        for ordered in front:
+            ordered.write(puts)
+        state.put_many(sorted(puts))
+        out: list[Row] = []
+        emitted: list[int] = []
+        groups: list[tuple[bytes, bytes | None]] = []
+        for key in order:
+            before = loaded[key]
+            rows = totals[key] + (before[0] if before else 0)
+            slots = deltas[key]
+            if before:
+                slots = [a + b for a, b in zip(before[1], slots, strict=True)]
+            values = [
+                ordered.finish(key, before[2][i] if before else None)
+                for i, ordered in enumerate(front)
+            ]
+            old = self._row(kept, before[1], before[2]) if before else None
+            alive = rows != 0 or not self.keys
+            new = self._row(kept, slots, values) if alive else None
+            if not _same(old, new):
+                prefix = shown[key]
+                if old is not None:
+                    out.append(prefix + old)
+                    emitted.append(-1)
+                if new is not None:
+                    out.append(prefix + new)
+                    emitted.append(1)
+            groups.append((b"g" + key, marshal.dumps((rows, slots, values), 2) if alive else None))
+        state.put_many(groups)
+        return changes(out, emitted, self.schema)
+
+    def _key_rows(self, table: pa.Table) -> list[Row]:
+        columns = []
+        for name in self.keys:
+            values = physical(table.column(name))
+            if pa.types.is_floating(table.schema.field(name).type):
+                values = [v + 0.0 if v is not None else None for v in values]  # type: ignore[operator]
+            columns.append(values)
+        return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+    def _used(self, aggregate: Aggregate, table: pa.Table) -> list[object] | None:
+        return physical(table.column(aggregate.condition)) if aggregate.condition else None
+
+    def _row(
+        self,
+        kept: Sequence[tuple[Aggregate, Linear | None]],
+        slots: list[int],
+        values: Sequence[object],
+    ) -> Row:
+        row: list[object] = []
+        at = 0
+        ordered = iter(values)
+        for _, rule in kept:
+            if rule is None:
+                row.append(next(ordered))
+            else:
+                row.append(rule.finish(slots[at : at + rule.width]))
+                at += rule.width
+        return tuple(row)
+
+
+def _same(old: Row | None, new: Row | None) -> bool:
+    # By bytes: NaN equals itself and the sign of a zero counts.
+    return old is new or (
+        old is not None and new is not None and marshal.dumps(old, 2) == marshal.dumps(new, 2)
+    )
+
+
+def _arguments(aggregate: Aggregate, table: pa.Table) -> list[Row]:
+    return to_rows(table, aggregate.arguments)
+
+
+def _add_linear(
+    aggregate: Aggregate,
+    rule: Linear,
+    table: pa.Table,
+    keys: list[bytes],
+    counts: list[int],
+    used: list[object] | None,
+    deltas: dict[bytes, list[int]],
+    at: int,
+) -> None:
+    parts_of = rule.parts
+    for position, values in enumerate(_arguments(aggregate, table)):
+        if used is not None and used[position] is not True:
+            continue
+        parts = parts_of(values)
+        if parts is None:
+            continue
+        slots = deltas[keys[position]]
+        weight = counts[position]
+        index = at
+        for part in parts:
+            slots[index] += weight * part
+            index += 1
+
+
+def _add_distinct(
+    state: OperatorState,
+    number: int,
+    aggregate: Aggregate,
+    rule: Linear,
+    table: pa.Table,
+    keys: list[bytes],
+    counts: list[int],
+    used: list[object] | None,
+    deltas: dict[bytes, list[int]],
+    at: int,
+    puts: list[tuple[bytes, bytes | None]],
+) -> None:
+    encoded = encode_keys(table, aggregate.arguments)
+    changed: dict[bytes, list[object]] = {}
+    prefix = b"d%c" % number
+    for position, values in enumerate(_arguments(aggregate, table)):
+        if None in values or (used is not None and used[position] is not True):
+            continue
+        entry = (
+            prefix
+            + bounded(keys[position], _ORDER_LIMIT)
+            + bounded(encoded[position], _ORDER_LIMIT)
+        )
+        found = changed.get(entry)
+        if found is None:
+            changed[entry] = [keys[position], values, counts[position]]
+        else:
+            found[2] += counts[position]  # type: ignore[operator]
+    entries = sorted(changed)
+    for entry, value in zip(entries, state.get_many(entries), strict=True):
+        key, values, weight = cast("tuple[bytes, Row, int]", changed[entry])
+        before = marshal.loads(value) if value is not None else 0
+        after = before + weight
+        if after != before:
+            puts.append((entry, marshal.dumps(after, 2) if after else None))
+        sign = (after > 0) - (before > 0)
+        parts = rule.parts(values) if sign else None
+        if parts is not None:
+            slots = deltas[key]
+            for index, part in enumerate(parts):
+                slots[at + index] += sign * part
+
+
+class _Ordered:
+    """The changes to one ordered aggregate in this tick."""
+
+    def __init__(
+        self,
+        state: OperatorState,
+        number: int,
+        aggregate: Aggregate,
+        table: pa.Table,
+        keys: list[bytes],
+        counts: list[int],
+        used: list[object] | None,
+    ) -> None:
+        self._state = state
+        self._aggregate = aggregate
+        self._prefix = b"v%c" % number
+        self._first = aggregate.function in FIRST_ONLY
+        self._finish = None if self._first else finisher(aggregate)
+        columns = [physical(table.column(name)) for name, _, _ in aggregate.order]
+        kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
+        by = [(descending, nulls) for _, descending, nulls in aggregate.order]
+        orders = encode_order(columns, kinds, by)
+        values = physical(table.column(aggregate.arguments[0]))
+        keeps_null = aggregate.function in (
+            "first", "last", "any_value", "min_by", "max_by", "single_value",
+        )  # fmt: skip
+        self._delta: dict[bytes, list[object]] = {}
+        for position, value in enumerate(values):
+            if used is not None and used[position] is not True:
+                continue
+            if value is None and not keeps_null:
+                continue
+            if aggregate.function in ("min_by", "max_by") and columns[0][position] is None:
+                continue
+            entry = (
+                self._prefix
+                + bounded(keys[position], _ORDER_LIMIT)
+                + bounded(orders[position], _ORDER_LIMIT)
+            )
+            found = self._delta.get(entry)
+            if found is None:
+                self._delta[entry] = [value, counts[position], orders[position]]
+            else:
+                found[1] += counts[position]  # type: ignore[operator]
+
+    def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
+        entries = sorted(self._delta)
+        for entry, value in zip(entries, self._state.get_many(entries), strict=True):
+            item, weight, order = self._delta[entry]
+            count = (marshal.loads(value)[1] if value is not None else 0) + weight
+            puts.append((entry, marshal.dumps((item, count, order), 2) if count else None))
+
+    def finish(self, key: bytes, before: object) -> object:
+        values: Values = []
+        prefix = self._prefix + bounded(key, _ORDER_LIMIT)
+        cut: bytes | None = None
+        ranked: list[tuple[bytes, object, int]] = []
+        for entry, data in self._state.scan(prefix):
+            item, count, order = marshal.loads(data)
+            if self._first and ranked and entry[: len(prefix) + _ORDER_LIMIT - 16] != cut:
+                break
+            cut = entry[: len(prefix) + _ORDER_LIMIT - 16]
+            ranked.append((order, item, count))
+            if self._first and len(order) <= _ORDER_LIMIT:
+                break
+        if any(len(order) > _ORDER_LIMIT for order, _, _ in ranked):
+            ranked.sort(key=lambda entry: entry[0])
+        values = [(item, count) for _, item, count in ranked]
+        if self._finish is None:
+            return values[0][0] if values else None
+        return self._finish(values)

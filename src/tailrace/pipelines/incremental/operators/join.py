@@ -1,0 +1,180 @@
+"""Equi-joins of two inputs that both change.
+
+    "l" + key, "r" + key -> bag        the rows of each side (see `bags`)
+
+A join is bilinear: Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR. The outer, semi and anti parts depend only on
+whether the other side has rows under the key: as long as that does not flip they follow the
+change, when it flips they emit or retract the key's rows. A NULL in a key column matches
+nothing, unless that column is compared null-safely. Conditions beyond equality are filters
+behind an inner join; the compiler builds the other kinds from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.pipelines.incremental.graph import TickContext
+from tailrace.pipelines.incremental.keys import encode_keys
+from tailrace.pipelines.incremental.operators.bags import Bag, by_key, read_bags
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    changes,
+    decode_row,
+    encode_row,
+    to_rows,
+    weights,
+)
+from tailrace.pipelines.state.store import OperatorState
+
+Rows = list[tuple[Row, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """`mode`: inner, left, right, full, semi or anti. The output is the left columns, then
+    (unless semi or anti) the right ones, both under their own names."""
+
+    mode: str
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    null_safe: tuple[bool, ...]
+    left: tuple[str, ...]
+    right: tuple[str, ...]
+    schema: pa.Schema
+    kind: ClassVar[str] = "join"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        pairs = zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
+        on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
+        return f"{self.mode} join on {on or 'everything'} → {', '.join(self.schema.names)}"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        out: list[Row] = []
+        counts: list[int] = []
+        left = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
+        right = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
+        keys = sorted(left.keys() | right.keys())
+        bags = read_bags(state, [b"l" + key for key in keys] + [b"r" + key for key in keys])
+        puts: list[tuple[bytes, bytes | None]] = []
+        none: dict[bytes, int] = {}
+        for key in keys:
+            self._apply_key(
+                bags[b"l" + key], left.get(key, none), bags[b"r" + key], right.get(key, none),
+                out, counts, puts,
+            )  # fmt: skip
+        puts.sort()
+        state.put_many(puts)
+        return changes(out, counts, self.schema)
+
+    def _deltas(
+        self,
+        side: bytes,
+        table: pa.Table,
+        keys: tuple[str, ...],
+        names: tuple[str, ...],
+        out: list[Row],
+        counts: list[int],
+    ) -> dict[bytes, dict[bytes, int]]:
+        """The side's changes by key. Rows that can match nothing go straight out, padded."""
+        if not table.num_rows:
+            return {}
+        null = None
+        for name, safe in zip(keys, self.null_safe, strict=True):
+            if not safe and table.column(name).null_count:
+                mask = pc.is_null(table.column(name))
+                null = mask if null is None else pc.or_(null, mask)
+        if null is not None:
+            lonely = table.filter(null)
+            table = table.filter(pc.invert(null))
+            pad = (None,) * (len(self.schema) - len(names))
+            if side == b"l" and self.mode in ("left", "full", "anti"):
+                out.extend(row + pad for row in to_rows(lonely, names))
+                counts.extend(weights(lonely))
+            elif side == b"r" and self.mode in ("right", "full"):
+                out.extend(pad + row for row in to_rows(lonely, names))
+                counts.extend(weights(lonely))
+        rows = [encode_row(row) for row in to_rows(table, names)]
+        return by_key(encode_keys(table, keys), rows, weights(table))
+
+    def _apply_key(
+        self,
+        left: Bag,
+        left_delta: dict[bytes, int],
+        right: Bag,
+        right_delta: dict[bytes, int],
+        out: list[Row],
+        counts: list[int],
+        puts: list[tuple[bytes, bytes | None]],
+    ) -> None:
+        mode = self.mode
+        left_was, right_was = bool(left), bool(right)
+        left_is = left.change(left_delta, puts) if left_delta else left_was
+        right_is = right.change(right_delta, puts) if right_delta else right_was
+        pairs = mode in ("inner", "left", "right", "full")
+        flips = left_was != left_is or right_was != right_is
+        changed_left: Rows = [(decode_row(row), weight) for row, weight in left_delta.items()]
+        changed_right: Rows = [(decode_row(row), weight) for row, weight in right_delta.items()]
+        old_left: Rows = []
+        old_right: Rows = []
+        if left_was and ((pairs and right_delta) or (mode != "inner" and right_was != right_is)):
+            old_left = [(decode_row(row), weight) for row, weight in left.rows()]
+        if right_was and (
+            (pairs and left_delta) or (mode in ("right", "full") and left_was != left_is)
+        ):
+            old_right = [(decode_row(row), weight) for row, weight in right.rows()]
+        if pairs:
+            for row, weight in changed_left:
+                for other, factor in old_right:
+                    out.append(row + other)
+                    counts.append(weight * factor)
+            for other, factor in changed_right:
+                for row, weight in old_left:
+                    out.append(row + other)
+                    counts.append(weight * factor)
+                for row, weight in changed_left:
+                    out.append(row + other)
+                    counts.append(weight * factor)
+        if mode == "inner" or not (flips or left_delta or right_delta):
+            return
+        if mode == "semi":
+            _conditional(old_left, changed_left, right_was, right_is, (), True, out, counts)
+            return
+        pad: Row = (None,) * (len(self.schema) - len(self.left))
+        if mode in ("left", "full", "anti"):
+            _conditional(
+                old_left, changed_left, not right_was, not right_is, pad, True, out, counts
+            )
+        if mode in ("right", "full"):
+            pad = (None,) * len(self.left)
+            _conditional(
+                old_right, changed_right, not left_was, not left_is, pad, False, out, counts
+            )
+
+
+def _conditional(
+    old: Rows,
+    changed: Rows,
+    was: bool,
+    shown: bool,
+    pad: Row,
+    pad_right: bool,
+    out: list[Row],
+    counts: list[int],
+) -> None:
+    """The change of "the rows, if the condition holds" when it held and when it holds now."""
+    if was and shown:
+        emit = changed
+    elif was:
+        emit = [(row, -weight) for row, weight in old]
+    elif shown:
+        emit = old + changed
+    else:
+        return
+    for row, weight in emit:
+        out.append(row + pad if pad_right else pad + row)
+        counts.append(weight)

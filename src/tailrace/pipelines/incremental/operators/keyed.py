@@ -1,0 +1,140 @@
+"""The first operator on a table: from upserts to changes.
+
+    record key -> marshal row          the last row of every key
+
+The weight of a change never comes from the event's `before`: after compaction, a repeated
+copy or under the default replica identity it does not match what a reader holds. An upsert
+gives −old +new, a delete −old, an equal row nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.graph import DELETED, KEY, WEIGHT, TickContext
+from tailrace.pipelines.incremental.keys import bounded
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    changes,
+    decode_row,
+    encode_row,
+    physical,
+    to_rows,
+    weighted,
+    weights,
+)
+from tailrace.pipelines.state.store import OperatorState
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A table with a primary key."""
+
+    schema: pa.Schema
+    table: str
+    kind: ClassVar[str] = "keyed"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        return f"keyed {self.table} ({', '.join(self.schema.names)})"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        upserts = inputs[0]
+        names = self.schema.names
+        rows = to_rows(upserts, names)
+        last: dict[bytes, bytes | None] = {}
+        for key, deleted, row in zip(
+            physical(upserts.column(KEY)), physical(upserts.column(DELETED)), rows, strict=True
+        ):
+            last[bounded(key)] = None if deleted else encode_row(row)  # type: ignore[arg-type]
+        keys = sorted(last)
+        out: list[Row] = []
+        counts: list[int] = []
+        puts: list[tuple[bytes, bytes | None]] = []
+        for key, old in zip(keys, state.get_many(keys), strict=True):
+            new = last[key]
+            if old == new:
+                continue
+            if old is not None:
+                out.append(decode_row(old))
+                counts.append(-1)
+            if new is not None:
+                out.append(decode_row(new))
+                counts.append(1)
+            puts.append((key, new))
+        state.put_many(puts)
+        return changes(out, counts, self.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class KeylessTable:
+    """A table without primary key: a bag.
+
+        marshal row (its hash when long) -> marshal (weight, row)
+
+    A row that says "all before are gone" empties it.
+    """
+
+    schema: pa.Schema
+    table: str
+    kind: ClassVar[str] = "bag"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        return f"bag {self.table} ({', '.join(self.schema.names)})"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        events = inputs[0]
+        cleared = False
+        delta: dict[bytes, int] = {}
+        for row, weight, clears in zip(
+            to_rows(events, self.schema.names),
+            weights(events),
+            physical(events.column(DELETED)),
+            strict=True,
+        ):
+            if clears:
+                cleared, delta = True, {}
+                continue
+            data = encode_row(row)
+            delta[data] = delta.get(data, 0) + weight
+        if cleared:
+            for _, value in state.scan():
+                weight, data = decode_row(value)
+                delta[data] = delta.get(data, 0) - weight  # type: ignore[index,operator,arg-type]
+        touched = sorted((bounded(data), data, weight) for data, weight in delta.items() if weight)
+        puts: list[tuple[bytes, bytes | None]] = []
+        for (key, data, weight), value in zip(
+            touched, state.get_many([key for key, _, _ in touched]), strict=True
+        ):
+            before = decode_row(value)[0] if value is not None else 0
+            after = before + weight  # type: ignore[operator]
+            puts.append((key, encode_row((after, data)) if after else None))
+        state.put_many(puts)
+        return changes(
+            [decode_row(data) for _, data, _ in touched],
+            [weight for _, _, weight in touched],
+            self.schema,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """A stream: every row is new and stays. No state."""
+
+    schema: pa.Schema
+    table: str
+    kind: ClassVar[str] = "stream"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        return f"stream {self.table} ({', '.join(self.schema.names)})"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0].select(self.schema.names)
+        return table.append_column(
+            pa.field(WEIGHT, pa.int64(), nullable=False), pa.array([1] * table.num_rows, pa.int64())
+        ).cast(weighted(self.schema))

@@ -1,0 +1,119 @@
+"""The last operator of a view: from changes to upserts under the view's key.
+
+    key -> marshal row                 the row the changelog shows
+    row -> marshal (count, row)        a bag: how often it is there
+
+A tick's changes are added up per key; at most one row of weight 1 may remain. At most one
+record per key and tick is emitted, and none when the row is the one already shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from tailrace.pipelines.errors import KeyNotUniqueError
+from tailrace.pipelines.incremental.graph import DELETED, TickContext
+from tailrace.pipelines.incremental.keys import bounded, encode_keys
+from tailrace.pipelines.incremental.operators.bags import by_key
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    decode_row,
+    encode_row,
+    to_array,
+    to_rows,
+    weights,
+)
+from tailrace.pipelines.state.store import OperatorState
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A view with a key. Output: the view's columns and `__deleted`."""
+
+    view: str
+    schema: pa.Schema
+    key: tuple[str, ...]
+    kind: ClassVar[str] = "result"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        return f"result {self.view} key ({', '.join(self.key)})"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0]
+        rows = to_rows(table, self.schema.names)
+        deltas = by_key(encode_keys(table, self.key), [encode_row(r) for r in rows], weights(table))
+        keys = sorted(deltas)
+        out: list[Row] = []
+        deleted: list[bool] = []
+        puts: list[tuple[bytes, bytes | None]] = []
+        for key, old in zip(keys, state.get_many(keys), strict=True):
+            left = dict(deltas[key])
+            if old is not None:
+                left[old] = left.get(old, 0) + 1
+            left = {row: weight for row, weight in left.items() if weight}
+            if len(left) > 1 or any(weight != 1 for weight in left.values()):
+                raise self._not_unique(left)
+            new = next(iter(left), None)
+            if new == old:
+                continue
+            out.append(decode_row(new if new is not None else old))  # type: ignore[arg-type]
+            deleted.append(new is None)
+            puts.append((key, new))
+        state.put_many(puts)
+        return _upserts(out, deleted, self.schema)
+
+    def _not_unique(self, rows: dict[bytes, int]) -> KeyNotUniqueError:
+        shown = "\n".join(
+            f"{weight} × {dict(zip(self.schema.names, decode_row(row), strict=True))}"
+            for row, weight in sorted(rows.items())[:5]
+        )
+        return KeyNotUniqueError(
+            f"key is not unique in view {self.view!r}",
+            detail=f"Rows with the same ({', '.join(self.key)}):\n{shown}",
+            hint="declare more key columns, or leave key= out: the view is then a bag with counts",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BagResult:
+    """A view without a key. Output: the view's columns, `count` and `__deleted`."""
+
+    view: str
+    schema: pa.Schema
+    kind: ClassVar[str] = "result"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        return f"result {self.view} as a bag"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0]
+        rows = to_rows(table, self.schema.names[:-1])
+        delta: dict[bytes, int] = {}
+        for row, weight in zip(rows, weights(table), strict=True):
+            data = encode_row(row)
+            delta[data] = delta.get(data, 0) + weight
+        touched = sorted((bounded(data), data, weight) for data, weight in delta.items() if weight)
+        out: list[Row] = []
+        deleted: list[bool] = []
+        puts: list[tuple[bytes, bytes | None]] = []
+        for (key, data, weight), value in zip(
+            touched, state.get_many([key for key, _, _ in touched]), strict=True
+        ):
+            count: int = (decode_row(value)[0] if value is not None else 0) + weight  # type: ignore[operator,assignment]
+            out.append((*decode_row(data), count))
+            deleted.append(count == 0)
+            puts.append((key, encode_row((count, data)) if count else None))
+        state.put_many(puts)
+        return _upserts(out, deleted, self.schema)
+
+
+def _upserts(rows: list[Row], deleted: list[bool], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
+    arrays = [to_array(values, field.type) for values, field in zip(columns, schema, strict=True)]
+    arrays.append(pa.array(deleted, pa.bool_()))
+    return pa.Table.from_arrays(arrays, schema=schema.append(pa.field(DELETED, pa.bool_())))

@@ -1,0 +1,165 @@
+"""The shard of a row: the same number here and in Spark.
+
+`shard = pmod(xxhash64(normalised route columns), shards)`: integers, booleans and dates as
+BIGINT, floats as DOUBLE with one zero, so that a widened column keeps its shard. `shard_sql`
+is the expression for Spark; `shards_of` computes it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.rows import physical
+from tailrace.pipelines.incremental.types import (
+    BINARY,
+    BOOLEAN,
+    DATE,
+    STRING,
+    TIMESTAMP_NTZ,
+    is_decimal,
+    is_float,
+    is_integer,
+)
+
+_P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+_P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+_MASK = (1 << 64) - 1
+_SEED = 42
+
+
+def shard_sql(columns: Sequence[tuple[str, pa.DataType]], shards: int) -> str:
+    """Spark's expression for the shard of a row with these route columns."""
+    if not columns:
+        return "0"
+    parts = ", ".join(_normalised(f"`{name}`", kind) for name, kind in columns)
+    return f"CAST(pmod(xxhash64({parts}), CAST({shards} AS BIGINT)) AS INT)"
+
+
+def _normalised(text: str, kind: pa.DataType) -> str:
+    if is_integer(kind) or kind == BOOLEAN:
+        return f"CAST({text} AS BIGINT)"
+    if kind == DATE:
+        return f"CAST(unix_date({text}) AS BIGINT)"
+    if is_float(kind):
+        return f"CAST({text} AS DOUBLE)"
+    if pa.types.is_nested(kind):
+        return f"to_json(struct({text}))"
+    return text
+
+
+def shards_of(table: pa.Table, route: Sequence[str], shards: int) -> np.ndarray:
+    """The shard of every row."""
+    count = table.num_rows
+    if shards == 1 or not route:
+        return np.zeros(count, dtype="i8")
+    hashes = np.full(count, _SEED, dtype="u8")
+    with np.errstate(over="ignore"):
+        for name in route:
+            hashes = _hash_column(table.column(name), hashes)
+    return (hashes.view("i8") % shards).astype("i8")
+
+
+def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
+    kind = column.type
+    values = physical(column)
+    valid = np.fromiter((value is not None for value in values), bool, len(values))
+    if kind in (STRING, BINARY):
+        hashed = np.fromiter(
+            (
+                hash_bytes(value.encode() if isinstance(value, str) else value, int(seed))  # type: ignore[arg-type]
+                if value is not None
+                else 0
+                for value, seed in zip(values, seeds.tolist(), strict=True)
+            ),
+            dtype="u8",
+            count=len(values),
+        )
+        return np.where(valid, hashed, seeds)
+    if is_float(kind):
+        doubles = np.array([0.0 if v is None else v + 0.0 for v in values], dtype="f8")  # type: ignore[operator]
+        doubles[np.isnan(doubles)] = np.nan
+        numbers = doubles.view("u8")
+    elif is_integer(kind) or kind in (BOOLEAN, DATE, TIMESTAMP_NTZ) or pa.types.is_timestamp(kind) or (is_decimal(kind) and kind.precision <= 18):
+        numbers = np.array([v or 0 for v in values], dtype="i8").view("u8")
+    elif is_decimal(kind):
+        hashed = np.fromiter(
+            (
+                hash_bytes(_big_integer(value), int(seed)) if value is not None else 0  # type: ignore[arg-type]
+                for value, seed in zip(values, seeds.tolist(), strict=True)
+            ),
+            dtype="u8",
+            count=len(values),
+        )
+        return np.where(valid, hashed, seeds)
+    else:
+        raise TypeError(f"cannot shard by {kind}")
+    return np.where(valid, _hash_longs(numbers, seeds), seeds)
+
+
+def _big_integer(value: int) -> bytes:
+    """Java's BigInteger.toByteArray."""
+    return value.to_bytes((value + (value < 0)).bit_length() // 8 + 1, "big", signed=True)
+
+
+def _rotate(values: np.ndarray, bits: int) -> np.ndarray:
+    return (values << np.uint64(bits)) | (values >> np.uint64(64 - bits))
+
+
+def _hash_longs(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
+    hashes = seeds + np.uint64((_P5 + 8) & _MASK)
+    hashes = hashes ^ (_rotate(values * np.uint64(_P2), 31) * np.uint64(_P1))
+    hashes = _rotate(hashes, 27) * np.uint64(_P1) + np.uint64(_P4)
+    hashes = (hashes ^ (hashes >> np.uint64(33))) * np.uint64(_P2)
+    hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(_P3)
+    return hashes ^ (hashes >> np.uint64(32))
+
+
+def _rotl(value: int, bits: int) -> int:
+    return ((value << bits) | (value >> (64 - bits))) & _MASK
+
+
+def hash_bytes(data: bytes, seed: int) -> int:
+    """XXH64."""
+    length = len(data)
+    at = 0
+    if length >= 32:
+        lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
+        while at <= length - 32:
+            for lane in range(4):
+                word = int.from_bytes(data[at + 8 * lane : at + 8 * lane + 8], "little")
+                lanes[lane] = _rotl((lanes[lane] + word * _P2) & _MASK, 31) * _P1 & _MASK
+            at += 32
+        result = sum(_rotl(lanes[i] & _MASK, (1, 7, 12, 18)[i]) for i in range(4)) & _MASK
+        for lane in lanes:
+            result ^= _rotl(lane * _P2 & _MASK, 31) * _P1 & _MASK
+            result = (result * _P1 + _P4) & _MASK
+    else:
+        result = (seed + _P5) & _MASK
+    result = (result + length) & _MASK
+    while at <= length - 8:
+        word = int.from_bytes(data[at : at + 8], "little")
+        result ^= _rotl(word * _P2 & _MASK, 31) * _P1 & _MASK
+        result = (_rotl(result, 27) * _P1 + _P4) & _MASK
+        at += 8
+    if at <= length - 4:
+        result ^= int.from_bytes(data[at : at + 4], "little") * _P1 & _MASK
+        result = (_rotl(result, 23) * _P2 + _P3) & _MASK
+        at += 4
+    while at < length:
+        result ^= data[at] * _P5 & _MASK
+        result = _rotl(result, 11) * _P1 & _MASK
+        at += 1
+    result = (result ^ (result >> 33)) * _P2 & _MASK
+    result = (result ^ (result >> 29)) * _P3 & _MASK
+    return result ^ (result >> 32)
+
+
+def split(table: pa.Table, numbers: np.ndarray) -> dict[int, pa.Table]:
+    """The rows of every shard, in their order."""
+    found = np.unique(numbers)
+    if len(found) == 1:
+        return {int(found[0]): table}
+    return {int(s): table.take(pa.array(np.flatnonzero(numbers == s))) for s in found}

@@ -1,0 +1,319 @@
+"""Aggregate and window functions in a SELECT list."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Expression, Literal
+from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
+from tailrace.pipelines.incremental.sql.calls import name_and_arguments
+from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+
+Order = tuple[tuple[Expression, bool, bool], ...]
+NAMES = {
+    "logical_and": "bool_and", "logical_or": "bool_or", "array_agg": "collect_list",
+    "array_unique_agg": "collect_set", "group_concat": "listagg", "string_agg": "listagg",
+    "quantile": "percentile", "percentile_cont": "percentile", "arg_max": "max_by",
+    "arg_min": "min_by", "first_value": "first", "last_value": "last", "variance_pop": "var_pop",
+    "variance": "var_samp", "stddev": "stddev_samp", "std": "stddev_samp", "mean": "avg",
+    "every": "bool_and", "some": "bool_or", "any": "bool_or", "max_by": "max_by",
+    "approx_distinct": "approx_count_distinct", "count_if": "count_if", "any_value": "any_value",
+}  # fmt: skip
+KNOWN = {
+    "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list", "collect_set",
+    "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
+    "count_if", "any_value", "mode", *MOMENTS,
+}  # fmt: skip
+RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
+           "first_value", "last_value", "nth_value"}  # fmt: skip
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
+    if isinstance(inner, exp.WithinGroup | exp.Filter):
+        return is_aggregate(inner)
+    if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls):
+        inner = inner.this
+    if isinstance(inner, exp.AggFunc):
+        return True
+    return isinstance(inner, exp.Anonymous) and function_name(inner) in KNOWN
+
+
+def function_name(node: exp.Expression) -> str:
+    name, _ = name_and_arguments(node)
+    return NAMES.get(name, name)
+
+
+def bind_aggregate(binder: ExpressionBinder, node: exp.Expression) -> Expression:
+    """An aggregate becomes a column of the GROUP BY around it."""
+    if binder.collected is None:
+        raise binder.context.type_error("an aggregate is not allowed here", node)
+    call = aggregate_call(binder, node)
+    for known, other in binder.collected.aggregates:
+        if other == call:
+            return known.column
+    made = Field(binder.context.fresh(call.function), call.function, call.type)
+    binder.collected.aggregates.append((made, call))
+    return made.column
+
+
+def aggregate_call(binder: ExpressionBinder, node: exp.Expression) -> AggregateCall:
+    """The function, its arguments and its order from any of the ways to write it."""
+    condition: Expression | None = None
+    order: Order = ()
+    outer, saved = node, binder.collected
+    binder.collected = None  # no aggregates inside aggregates
+    try:
+        if isinstance(node, exp.Filter):
+            condition = binder.condition(node.expression.this)
+            node = node.this
+        if isinstance(node, exp.WithinGroup):
+            order = bind_order(binder, node.expression.expressions)
+            within, node = True, node.this
+        else:
+            within = False
+        if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
+            node = node.this
+        name = function_name(node)
+        _, raw = name_and_arguments(node)
+        distinct = False
+        arguments: list[exp.Expression] = []
+        for argument in raw:
+            if isinstance(argument, exp.Distinct):
+                distinct = True
+                arguments.extend(argument.expressions)
+            elif isinstance(argument, exp.Order):
+                order = bind_order(binder, argument.expressions)
+                arguments.append(argument.this)
+            elif not isinstance(argument, exp.Star):
+                arguments.append(argument)
+        if arguments and isinstance(arguments[0], exp.Distinct):
+            distinct = True
+        bound = [binder.bind(argument) for argument in arguments]
+    finally:
+        binder.collected = saved
+    if name not in KNOWN:
+        raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
+    return _typed(binder, name, bound, distinct, condition, order, within, outer)
+
+
+def _typed(
+    binder: ExpressionBinder,
+    name: str,
+    bound: list[Expression],
+    distinct: bool,
+    condition: Expression | None,
+    order: Order,
+    within: bool,
+    node: exp.Expression,
+) -> AggregateCall:
+    context = binder.context
+    parameters: tuple[object, ...] = ()
+    if within:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x), mode() …, listagg(x, ',') …
+        if name in ("percentile", "percentile_disc"):
+            parameters = (_constant(binder, bound[0], node),)
+        if name in ("percentile", "percentile_disc", "mode"):
+            bound = [order[0][0]]
+            if order[0][1] and parameters:
+                parameters = (1 - parameters[0],)  # type: ignore[operator]
+            order = ()
+    elif name == "percentile":
+        parameters = (_constant(binder, bound[1], node),)
+        bound = bound[:1]
+    if name == "listagg":
+        parameters = (_constant(binder, bound[1], node),) if len(bound) > 1 else ()
+        bound = [binder.coerce(bound[0], types.STRING, node)]
+    if name == "count":
+        return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
+    if not bound:
+        raise context.type_error(f"{name} needs an argument", node)
+    value = bound[0]
+    kind = value.type
+    match name:
+        case (
+            "sum"
+            | "avg"
+            | "percentile"
+            | "median"
+            | "stddev_samp"
+            | "stddev_pop"
+            | "var_samp"
+            | "var_pop"
+        ):
+            if kind == types.STRING or kind == types.NULL:
+                value = binder.coerce(value, types.DOUBLE, node)
+            kind = binder.number(value, node).type
+            result = types.DOUBLE
+            if name == "sum":
+                result = _sum_type(kind)
+            elif name == "avg" and types.is_decimal(kind):
+                result = (
+                    types.adjusted_decimal(kind.precision + 4, kind.scale + 4)
+                    if (kind.precision + 4 > 38)
+                    else pa.decimal128(kind.precision + 4, kind.scale + 4)
+                )
+        case "bool_and" | "bool_or" | "count_if":
+            if kind != types.BOOLEAN:
+                raise context.type_error(f"{name} needs a truth value", node)
+            result = types.BIGINT if name == "count_if" else types.BOOLEAN
+        case "collect_list" | "collect_set":
+            result = pa.list_(kind)
+        case "listagg":
+            result = types.STRING
+        case _:
+            result = kind
+    arguments: tuple[Expression, ...] = (value,)
+    match name:
+        case "min" | "max":
+            order, distinct = ((value, name == "max", True),), False
+        case "min_by" | "max_by":
+            order = ((bound[1], name == "max_by", True), (value, False, True))
+        case "first" | "any_value":
+            order = (*order, (value, False, True))
+        case "last":
+            order = (*((e, not d, not n) for e, d, n in order), (value, False, True))
+            name = "first"
+        case "percentile" | "median" | "percentile_disc" | "mode" | "collect_set":
+            order = ((value, False, True),)
+        case "collect_list" | "listagg":
+            order = (*order, (value, False, True))
+            if distinct and name == "collect_list":
+                name, distinct = "collect_set", False
+    return AggregateCall(name, arguments, result, distinct, condition, order, parameters)
+
+
+def _sum_type(kind: pa.DataType) -> pa.DataType:
+    if types.is_decimal(kind):
+        return types.bounded_decimal(kind.precision + 10, kind.scale)
+    return types.BIGINT if types.is_integer(kind) else types.DOUBLE
+
+
+def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expression) -> object:
+    if not isinstance(bound, Literal):
+        raise binder.context.type_error("this argument must be a constant", node)
+    return bound.value
+
+
+def bind_order(binder: ExpressionBinder, items: list[exp.Expression]) -> Order:
+    """(expression, descending, nulls first) of each ORDER BY item; NULLs first ascending."""
+    order = []
+    for item in items:
+        inner = item.this if isinstance(item, exp.Ordered) else item
+        descending = bool(item.args.get("desc"))
+        first = item.args.get("nulls_first")
+        order.append(
+            (binder.bind(inner), descending, not descending if first is None else bool(first))
+        )
+    return tuple(order)
+
+
+def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
+    """A window function becomes a column of a window plan."""
+    from tailrace.pipelines.incremental.sql.expressions import WindowUse
+
+    collected = binder.collected
+    if collected is None:
+        raise binder.context.type_error("a window function is not allowed here", node)
+    partition = tuple(binder.bind(part) for part in node.args.get("partition_by") or ())
+    order_node = node.args.get("order")
+    order = bind_order(binder, order_node.expressions) if order_node is not None else ()
+    frame = _frame(binder, node, bool(order))
+    inner = node.this
+    ignores = isinstance(inner, exp.IgnoreNulls)
+    bare = inner.this if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) else inner
+    name, arguments = name_and_arguments(bare)
+    if name in RANKING or name in ("first", "last"):
+        call = _ranking(binder, {"first": "first_value", "last": "last_value"}.get(name, name),
+                        [binder.bind(a) for a in arguments], frame, ignores, node)  # fmt: skip
+    else:
+        if not is_aggregate(inner):
+            raise binder.context.not_incremental(f"window function {name!r} is not known", node)
+        # Aggregates of a GROUP BY may stand inside: sum(sum(x)) OVER ().
+        aggregate = _over_aggregate(binder, inner)
+        if aggregate.distinct:
+            raise binder.context.not_incremental("DISTINCT in a window function", node)
+        call = WindowCall(
+            aggregate.function, aggregate.arguments, aggregate.type, frame,
+            (aggregate.parameters, tuple((d, n) for _, d, n in aggregate.order)),
+            aggregate.condition,
+        )  # fmt: skip
+        extra = tuple(e for e, _, _ in aggregate.order)
+        call = WindowCall(
+            call.function, (*call.arguments, *extra), call.type, frame, call.parameters,
+            call.condition,
+        )  # fmt: skip
+    made = Field(binder.context.fresh(name), name, call.type)
+    collected.windows.append(WindowUse(made, call, partition, order))
+    return made.column
+
+
+def _over_aggregate(binder: ExpressionBinder, node: exp.Expression) -> AggregateCall:
+    saved = binder.collected
+    inner_aggregates = any(
+        is_aggregate(child) for child in node.walk() if child is not node
+        and not isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls)
+    )  # fmt: skip
+    if not inner_aggregates:
+        return aggregate_call(binder, node)
+    name = function_name(node)
+    _, raw = name_and_arguments(node)
+    bound = [binder.bind(argument) for argument in raw]
+    binder.collected = saved
+    return _typed(binder, name, bound, False, None, (), False, node)
+
+
+def _ranking(
+    binder: ExpressionBinder,
+    name: str,
+    bound: list[Expression],
+    frame: tuple[str, int | None, int | None],
+    ignores: bool,
+    node: exp.Expression,
+) -> WindowCall:
+    match name:
+        case "row_number" | "rank" | "dense_rank" | "ntile":
+            parameters = (_constant(binder, bound[0], node),) if bound else ()
+            return WindowCall(name, (), types.INT, frame, parameters)
+        case "percent_rank" | "cume_dist":
+            return WindowCall(name, (), types.DOUBLE, frame)
+        case "lag" | "lead":
+            offset = _constant(binder, bound[1], node) if len(bound) > 1 else 1
+            default = bound[2] if len(bound) > 2 else Literal(None, types.NULL)
+            default = binder.coerce(default, bound[0].type, node)
+            return WindowCall(name, (bound[0], default), bound[0].type, frame, (offset, ignores))
+        case _:
+            offset = _constant(binder, bound[1], node) if name == "nth_value" else 1
+            return WindowCall(name, (bound[0],), bound[0].type, frame, (offset, ignores))
+
+
+def _frame(
+    binder: ExpressionBinder, node: exp.Window, ordered: bool
+) -> tuple[str, int | None, int | None]:
+    spec = node.args.get("spec")
+    if spec is None:
+        return ("range", None, 0) if ordered else ("range", None, None)
+    kind = str(spec.args.get("kind") or "RANGE").lower()
+
+    def bound(side: str) -> int | None:
+        value = spec.args.get(side)
+        if isinstance(value, str):
+            if value.upper() == "UNBOUNDED":
+                return None
+            return 0
+        constant = binder.bind(value)
+        if not isinstance(constant, Literal) or not isinstance(constant.value, int):
+            raise binder.context.not_incremental("a frame needs constant whole numbers", node)
+        toward = str(spec.args.get(f"{side}_side") or "PRECEDING").upper()
+        return -constant.value if toward == "PRECEDING" else constant.value
+
+    start, end = bound("start"), bound("end")
+    if kind == "range" and any(side not in (None, 0) for side in (start, end)):
+        raise binder.context.not_incremental("RANGE with an offset", node, "use ROWS")
+    return (kind, start, end)

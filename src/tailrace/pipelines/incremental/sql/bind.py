@@ -1,0 +1,330 @@
+"""Queries → plans: FROM, WHERE, GROUP BY, HAVING, windows, SELECT, ORDER BY … LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Expression,
+    Literal,
+)
+from tailrace.pipelines.incremental.sql import grouping, relations, subqueries, temporal
+from tailrace.pipelines.incremental.sql.aggregates import bind_order
+from tailrace.pipelines.incremental.sql.catalog import Catalog
+from tailrace.pipelines.incremental.sql.expressions import Collected, ExpressionBinder
+from tailrace.pipelines.incremental.sql.plan import (
+    Distinct,
+    Field,
+    Filter,
+    Plan,
+    Project,
+    SetOperation,
+    Top,
+    Window,
+)
+from tailrace.pipelines.incremental.sql.scope import Context, Scope
+
+Common = Mapping[str, Callable[[], Plan]]
+
+
+class QueryBinder:
+    """Binds one view. `view_plan` gives a fresh plan of another view by its name."""
+
+    def __init__(
+        self, context: Context, catalog: Catalog, view_plan: Callable[[str, exp.Table], Plan]
+    ) -> None:
+        self.context, self.catalog, self.view_plan = context, catalog, view_plan
+
+    def query(self, node: exp.Expression, common: Common, outer: Scope | None) -> Plan:
+        """The plan of a query; its fields carry the names of the result's columns."""
+        if isinstance(node, exp.Subquery):
+            return self._ordered(node, self.query(node.this, common, outer), common, outer)
+        with_node = node.args.get("with_")
+        if with_node is not None:
+            common = self._common(with_node, common, outer)
+        match node:
+            case exp.Select():
+                return self._select(node, common, outer)
+            case exp.SetOperation():
+                return self._ordered(node, self._set(node, common, outer), common, outer)
+            case exp.Values():
+                return relations.bind_values(self, node)
+        raise self.context.not_incremental(f"{node.key} is not a query a view can keep", node)
+
+    def _common(self, node: exp.Expression, common: Common, outer: Scope | None) -> Common:
+        if node.args.get("recursive"):
+            raise self.context.not_incremental("WITH RECURSIVE is not kept incrementally", node)
+        known = dict(common)
+        for item in node.expressions:
+            before = dict(known)
+            names = [c.name for c in item.args["alias"].args.get("columns") or ()]
+
+            def make(
+                item: exp.Expression = item, before: Common = before, names: list[str] = names
+            ) -> Plan:
+                return rename(self.query(item.this, before, outer), names)
+
+            known[item.alias.lower()] = make
+        return known
+
+    # SELECT -------------------------------------------------------------------------------
+
+    def _select(self, node: exp.Select, common: Common, outer: Scope | None) -> Plan:
+        plan, scope = relations.bind_from(self, node, common, outer)
+        work = subqueries.Work(self, common, plan)
+        where = node.args.get("where")
+        if where is not None:
+            work.plan = self._where(where.this, work, scope)
+        collected = Collected()
+        binder = ExpressionBinder(self.context, scope, work.bind, collected)
+        work.deferred = True
+        items = self._items(node, binder, scope)
+        having, qualify = node.args.get("having"), node.args.get("qualify")
+        aliases = {name.lower(): bound for name, bound in items}
+        having_bound = _with_aliases(binder, aliases).condition(having.this) if having else None
+        qualify_bound = _with_aliases(binder, aliases).condition(qualify.this) if qualify else None
+        order = self._order(node, binder, items)
+        group = node.args.get("group")
+        rewriter = grouping.Rewriter.none()
+        if group is not None or collected.aggregates or having is not None:
+            work.plan, rewriter = grouping.bind_group(self, node, work, binder, items, aliases)
+        change = rewriter.apply
+        items = [(name, change(bound, node)) for name, bound in items]
+        order = tuple((change(bound, node), d, n) for bound, d, n in order)
+        if rewriter.active:
+            work.rewrite_conditions(lambda bound: change(bound, node))
+        work.attach()
+        if having_bound is not None:
+            work.plan = Filter(work.plan, change(having_bound, having))
+        work.plan = self._windows(work.plan, collected, lambda bound: change(bound, node))
+        if qualify_bound is not None:
+            work.plan = Filter(work.plan, change(qualify_bound, qualify))
+        return self._finish(node, work.plan, items, order, rewriter)
+
+    def _where(self, node: exp.Expression, work: subqueries.Work, scope: Scope) -> Plan:
+        binder = ExpressionBinder(self.context, scope, work.bind)
+        for part in _flat_and(node):
+            clock = temporal.bind_clock_filter(binder, part, work.plan)
+            if clock is not None:
+                work.plan = clock
+            elif not subqueries.bind_top_level(work, part, binder):
+                predicate = binder.condition(part)
+                work.plan = Filter(work.plan, predicate)
+        return work.plan
+
+    def _items(
+        self, node: exp.Select, binder: ExpressionBinder, scope: Scope
+    ) -> list[tuple[str, Expression]]:
+        items: list[tuple[str, Expression]] = []
+        for item in node.expressions:
+            star = (
+                item
+                if isinstance(item, exp.Star)
+                else item.this
+                if isinstance(item, exp.Column)
+                else None
+            )
+            if isinstance(star, exp.Star):
+                wanted = item.table.lower() if isinstance(item, exp.Column) else ""
+                excluded = {e.name.lower() for e in star.args.get("except_") or ()}
+                for source in scope.sources:
+                    if wanted and source.alias.lower() != wanted:
+                        continue
+                    items.extend(
+                        (column.name, column.column)
+                        for column in source.fields
+                        if (wanted or column.id not in source.hidden)
+                        and column.name.lower() not in excluded
+                    )
+                continue
+            bound = binder.bind(item)
+            if bound.type == types.INTERVAL:
+                raise self.context.type_error("a view cannot hold an interval", item)
+            name = item.alias or (item.name if isinstance(item, exp.Column) else item.sql("spark"))
+            items.append((name, bound))
+            if item.alias:
+                binder.aliases.setdefault(item.alias.lower(), bound)
+                binder.aliases = {
+                    alias: value
+                    for alias, value in binder.aliases.items()
+                    if not any(f.name.lower() == alias for s in scope.sources for f in s.fields)
+                }
+        return items
+
+    def _order(
+        self, node: exp.Select, binder: ExpressionBinder, items: list[tuple[str, Expression]]
+    ) -> tuple[tuple[Expression, bool, bool], ...]:
+        if node.args.get("limit") is None and node.args.get("offset") is None:
+            return ()  # an order without a limit says nothing about a set of rows
+        order = node.args.get("order")
+        if order is None:
+            return ()
+        inner = _with_aliases(binder, {name.lower(): bound for name, bound in items})
+        bound = bind_order(inner, order.expressions)
+        return tuple(
+            (items[e.value - 1][1], d, n)
+            if isinstance(e, Literal) and isinstance(e.value, int) and 0 < e.value <= len(items)
+            else (e, d, n)
+            for e, d, n in bound
+        )
+
+    def _windows(
+        self, plan: Plan, collected: Collected, change: Callable[[Expression], Expression]
+    ) -> Plan:
+        """One window plan per distinct PARTITION BY … ORDER BY."""
+        for use in collected.windows:
+            partition = tuple(change(part) for part in use.partition)
+            order = tuple((change(e), d, n) for e, d, n in use.order)
+            call = replace(
+                use.call,
+                arguments=tuple(change(a) for a in use.call.arguments),
+                condition=change(use.call.condition) if use.call.condition is not None else None,
+            )
+            if isinstance(plan, Window) and (plan.partition, plan.order) == (partition, order):
+                plan = replace(plan, calls=(*plan.calls, call), added=(*plan.added, use.field))
+            else:
+                plan = Window(plan, partition, order, (call,), (use.field,))
+        return plan
+
+    def _finish(
+        self,
+        node: exp.Select,
+        plan: Plan,
+        items: list[tuple[str, Expression]],
+        order: tuple[tuple[Expression, bool, bool], ...],
+        rewriter: grouping.Rewriter,
+    ) -> Plan:
+        limit, offset = self._limit(node)
+        fields = tuple(self.field(name, bound) for name, bound in items)
+        bounds = tuple(bound for _, bound in items)
+        if node.args.get("distinct") is not None:
+            plan = Distinct(Project(plan, fields, bounds))
+            if limit is not None:
+                by_bound = {
+                    bound: field.column for bound, field in zip(bounds, fields, strict=True)
+                }
+                order = tuple((by_bound.get(e, e), d, n) for e, d, n in order)
+                plan = Top(plan, order, limit, offset)
+            return plan
+        if limit is not None:
+            plan = Top(plan, order, limit, offset)
+        return Project(plan, fields, bounds)
+
+    def _limit(self, node: exp.Expression) -> tuple[int | None, int]:
+        numbers: list[int | None] = []
+        for part in ("limit", "offset"):
+            clause = node.args.get(part)
+            if clause is None:
+                numbers.append(None)
+                continue
+            value = clause.expression if clause.expression is not None else clause.args.get("count")
+            if not isinstance(value, exp.Literal) or not value.is_int:
+                raise self.context.type_error(f"{part.upper()} needs a whole number", clause)
+            numbers.append(int(value.this))
+        limit, offset = numbers
+        if limit is None and offset is not None:
+            limit = 1 << 62
+        return limit, offset or 0
+
+    def _ordered(
+        self, node: exp.Expression, plan: Plan, common: Common, outer: Scope | None
+    ) -> Plan:
+        """ORDER BY … LIMIT behind a set operation or a parenthesised query."""
+        limit, offset = self._limit(node)
+        if limit is None:
+            return plan
+        order = node.args.get("order")
+        scope = Scope([relations.source("", plan)], outer)
+        binder = ExpressionBinder(self.context, scope, subqueries.refuse(self.context))
+        bound = bind_order(binder, order.expressions) if order is not None else ()
+        bound = tuple(
+            (plan.fields[e.value - 1].column, d, n)
+            if isinstance(e, Literal) and isinstance(e.value, int)
+            else (e, d, n)
+            for e, d, n in bound
+        )
+        return Top(plan, bound, limit, offset)
+
+    # UNION, INTERSECT, EXCEPT --------------------------------------------------------------
+
+    def _set(self, node: exp.SetOperation, common: Common, outer: Scope | None) -> Plan:
+        left, right = self.query(node.left, common, outer), self.query(node.right, common, outer)
+        if len(left.fields) != len(right.fields):
+            raise self.context.type_error(
+                f"{len(left.fields)} columns on one side, {len(right.fields)} on the other", node
+            )
+        kinds: list[pa.DataType] = []
+        for a, b in zip(left.fields, right.fields, strict=True):
+            kind = types.common(a.type, b.type)
+            if kind is None:
+                raise self.context.type_error(
+                    f"{types.ddl(a.type)} and {types.ddl(b.type)} do not fit in column {a.name!r}",
+                    node,
+                )
+            kinds.append(kind)
+        left, right = (self._as_kinds(side, kinds) for side in (left, right))
+        fields = tuple(
+            Field(self.context.fresh(f.name), f.name, kind)
+            for f, kind in zip(left.fields, kinds, strict=True)
+        )
+        distinct = bool(node.args.get("distinct"))
+        match node:
+            case exp.Union():
+                union = SetOperation("union all", (left, right), fields)
+                return Distinct(union) if distinct else union
+            case exp.Intersect():
+                return SetOperation(
+                    "intersect" if distinct else "intersect all", (left, right), fields
+                )
+            case exp.Except():
+                return SetOperation("except" if distinct else "except all", (left, right), fields)
+        raise self.context.not_incremental(f"{node.key} is not known", node)
+
+    def _as_kinds(self, plan: Plan, kinds: list[pa.DataType]) -> Plan:
+        if all(field.type == kind for field, kind in zip(plan.fields, kinds, strict=True)):
+            return plan
+        bounds = tuple(
+            f.column if f.type == kind else Call("cast", (f.column,), kind)
+            for f, kind in zip(plan.fields, kinds, strict=True)
+        )
+        fields = tuple(
+            Field(self.context.fresh(f.name), f.name, kind)
+            for f, kind in zip(plan.fields, kinds, strict=True)
+        )
+        return Project(plan, fields, bounds)
+
+    def field(self, name: str, bound: Expression) -> Field:
+        """A fresh column for an expression."""
+        return Field(self.context.fresh(name), name, bound.type)
+
+
+def rename(plan: Plan, names: list[str]) -> Plan:
+    """The plan with other column names (`t(a, b)`); missing names stay."""
+    if not names:
+        return plan
+    fields = tuple(
+        Field(f"{field.id}'", names[i] if i < len(names) else field.name, field.type)
+        for i, field in enumerate(plan.fields)
+    )
+    return Project(plan, fields, tuple(field.column for field in plan.fields))
+
+
+def _with_aliases(binder: ExpressionBinder, aliases: Mapping[str, Expression]) -> ExpressionBinder:
+    """The binder with SELECT aliases added, where no column of FROM has that name."""
+    known = {f.name.lower() for source in binder.scope.sources for f in source.fields}
+    extra = {name: bound for name, bound in aliases.items() if name not in known}
+    return replace(binder, aliases={**binder.aliases, **extra})
+
+
+def _flat_and(node: exp.Expression) -> list[exp.Expression]:
+    if isinstance(node, exp.Paren):
+        return _flat_and(node.this)
+    if isinstance(node, exp.And):
+        return _flat_and(node.this) + _flat_and(node.expression)
+    return [node]

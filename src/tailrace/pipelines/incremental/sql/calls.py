@@ -1,0 +1,279 @@
+"""Spark's scalar functions: names, argument types, result types.
+
+A function not listed here is unknown to views. One listed here but missing from
+`functions.FUNCTIONS` is Spark's work; `explain` says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+
+Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expression], Expression]"
+
+
+def bind_call(binder: ExpressionBinder, node: exp.Expression) -> Expression:
+    """The call of a scalar function."""
+    name, arguments = name_and_arguments(node)
+    rule = RULES.get(name)
+    if rule is None:
+        raise binder.context.name_error(f"unknown function {name!r}", node)
+    return rule(binder, [binder.bind(argument) for argument in arguments], node)
+
+
+def name_and_arguments(node: exp.Expression) -> tuple[str, list[exp.Expression]]:
+    """Spark's name of a function node, and its arguments in Spark's order."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower(), list(node.expressions)
+    special = SPECIAL.get(type(node))
+    if special is not None:
+        return special(node)
+    name = node.sql_name().lower() if isinstance(node, exp.Func) else node.key
+    arguments: list[exp.Expression] = []
+    for key in node.arg_types:
+        value = node.args.get(key)
+        if isinstance(value, list):
+            arguments.extend(part for part in value if isinstance(part, exp.Expression))
+        elif isinstance(value, exp.Expression):
+            arguments.append(value)
+    return RENAMED.get(name, name), arguments
+
+
+def _unwrapped(node: exp.Expression) -> exp.Expression:
+    return node.this if isinstance(node, exp.TsOrDsToDate) else node
+
+
+def _part(name: str) -> Callable[[exp.Expression], tuple[str, list[exp.Expression]]]:
+    return lambda node: (name, [_unwrapped(node.this)])
+
+
+def _string(text: str) -> exp.Expression:
+    return exp.Literal.string(text)
+
+
+SPECIAL: dict[type, Callable[[exp.Expression], tuple[str, list[exp.Expression]]]] = {
+    exp.Year: _part("year"),
+    exp.Month: _part("month"),
+    exp.Day: _part("day"),
+    exp.DayOfMonth: _part("day"),
+    exp.DayOfWeek: _part("dayofweek"),
+    exp.DayOfYear: _part("dayofyear"),
+    exp.Quarter: _part("quarter"),
+    exp.Week: _part("weekofyear"),
+    exp.WeekOfYear: _part("weekofyear"),
+    exp.Hour: _part("hour"),
+    exp.Minute: _part("minute"),
+    exp.Second: _part("second"),
+    exp.TsOrDsToDate: lambda node: ("to_date", [node.this]),
+    exp.Date: lambda node: ("to_date", [node.this]),
+    exp.TimestampTrunc: lambda node: ("date_trunc", [_string(node.args["unit"].name), node.this]),
+    exp.DateTrunc: lambda node: ("trunc", [node.this, _string(node.args["unit"].name)]),
+    exp.Extract: lambda node: (node.this.name.lower(), [node.expression]),
+    exp.TsOrDsAdd: lambda node: ("date_add", [_unwrapped(node.this), node.expression]),
+    exp.DateAdd: lambda node: ("date_add", [_unwrapped(node.this), node.expression]),
+    exp.DateSub: lambda node: ("date_sub", [_unwrapped(node.this), node.expression]),
+    exp.DateDiff: lambda node: ("datediff", [_unwrapped(node.this), _unwrapped(node.expression)]),
+    exp.DPipe: lambda node: ("concat", [node.this, node.expression]),
+    exp.Concat: lambda node: ("concat", list(node.expressions)),
+    exp.Like: lambda node: ("like", [node.this, node.expression]),
+    exp.ILike: lambda node: ("ilike", [node.this, node.expression]),
+    exp.RegexpLike: lambda node: ("rlike", [node.this, node.expression]),
+    exp.Trim: lambda node: (
+        {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim"),
+        [node.this],
+    ),
+}
+RENAMED = {
+    "ceiling": "ceil", "char_length": "length", "character_length": "length", "power": "pow",
+    "ifnull": "coalesce", "nvl": "coalesce", "substr": "substring", "ucase": "upper",
+    "lcase": "lower", "len": "length", "str_position": "position", "strposition": "position",
+    "starts_with": "startswith", "ends_with": "endswith", "contains": "contains",
+    "time_str_to_time": "to_timestamp", "str_to_time": "to_timestamp", "safe_divide": "try_divide",
+    "md5_hex": "md5",
+}  # fmt: skip
+
+
+def _fixed(kind: pa.DataType, *arguments: pa.DataType, optional: int = 0) -> Rule:
+    """A function of these argument types with this result."""
+
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+        if not len(arguments) - optional <= len(given) <= len(arguments):
+            raise binder.context.type_error("wrong number of arguments", node)
+        coerced = [
+            binder.coerce(value, wanted, node)
+            for value, wanted in zip(given, arguments, strict=False)
+        ]
+        name, _ = name_and_arguments(node)
+        return Call(name, tuple(coerced), kind)
+
+    return rule
+
+
+def _same_type(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
+) -> Expression:
+    given, kind = binder.alike(given, node)
+    return Call(name_and_arguments(node)[0], tuple(given), kind)
+
+
+def _coalesce(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
+) -> Expression:
+    given, kind = binder.alike(given, node)
+    return given[0] if len(given) == 1 else Call("coalesce", tuple(given), kind)
+
+
+def _nullif(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    equal = binder.compare("=", given[0], given[1], node)
+    return binder.choose([(equal, Literal(None, given[0].type))], given[0], node)
+
+
+def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    known = Call("is not null", (given[0],), types.BOOLEAN)
+    return binder.choose([(known, given[1])], given[2], node)
+
+
+def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    return Call("abs", (binder.number(given[0], node),), given[0].type)
+
+
+def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    value = binder.number(given[0], node)
+    digits = given[1] if len(given) > 1 else Literal(0, types.INT)
+    if not isinstance(digits, Literal) or not isinstance(digits.value, int):
+        raise binder.context.type_error("the number of digits must be a constant", node)
+    kind = value.type
+    if types.is_decimal(kind):
+        scale = min(max(digits.value, 0), kind.scale)
+        kind = types.bounded_decimal(kind.precision - kind.scale + scale + 1, scale)
+    return Call(name_and_arguments(node)[0], (value, digits), kind)
+
+
+def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    value = binder.number(given[0], node)
+    kind = types.BIGINT
+    if types.is_decimal(value.type):
+        kind = types.bounded_decimal(value.type.precision - value.type.scale + 1, 0)
+    return Call(name_and_arguments(node)[0], (value,), kind)
+
+
+def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    return Call("concat", tuple(binder.coerce(g, types.STRING, node) for g in given), types.STRING)
+
+
+def _part_of_time(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
+) -> Expression:
+    name, _ = name_and_arguments(node)
+    value = given[0]
+    if value.type == types.STRING:
+        value = binder.coerce(value, types.TIMESTAMP, node)
+    if not types.is_temporal(value.type):
+        raise binder.context.type_error(f"{types.ddl(value.type)} has no {name}", node)
+    return Call(name, (value,), types.INT)
+
+
+def _date_trunc(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
+) -> Expression:
+    unit = Literal(str(getattr(given[0], "value", "")).upper(), types.STRING)
+    value = given[1]
+    if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        value = binder.coerce(value, types.TIMESTAMP, node)
+    return Call("date_trunc", (unit, value), value.type)
+
+
+def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    unit = Literal(str(getattr(given[1], "value", "")).upper(), types.STRING)
+    return Call("trunc", (binder.coerce(given[0], types.DATE, node), unit), types.DATE)
+
+
+def _to_date(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    return binder.coerce(given[0], types.DATE, node)
+
+
+def _to_timestamp(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
+) -> Expression:
+    return binder.coerce(given[0], types.TIMESTAMP, node)
+
+
+_NUMERIC = ("sqrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "cbrt", "degrees", "radians")
+RULES: dict[str, Rule] = {
+    "coalesce": _coalesce,
+    "nullif": _nullif,
+    "nvl2": _nvl2,
+    "least": _same_type,
+    "greatest": _same_type,
+    "abs": _abs,
+    "round": _round,
+    "bround": _round,
+    "floor": _floor,
+    "ceil": _floor,
+    "sign": _fixed(types.DOUBLE, types.DOUBLE),
+    "pow": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
+    "try_divide": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
+    **{name: _fixed(types.DOUBLE, types.DOUBLE) for name in _NUMERIC},
+    "upper": _fixed(types.STRING, types.STRING),
+    "lower": _fixed(types.STRING, types.STRING),
+    "initcap": _fixed(types.STRING, types.STRING),
+    "trim": _fixed(types.STRING, types.STRING),
+    "ltrim": _fixed(types.STRING, types.STRING),
+    "rtrim": _fixed(types.STRING, types.STRING),
+    "reverse": _fixed(types.STRING, types.STRING),
+    "length": _fixed(types.INT, types.STRING),
+    "substring": _fixed(types.STRING, types.STRING, types.INT, types.INT, optional=1),
+    "left": _fixed(types.STRING, types.STRING, types.INT),
+    "right": _fixed(types.STRING, types.STRING, types.INT),
+    "repeat": _fixed(types.STRING, types.STRING, types.INT),
+    "lpad": _fixed(types.STRING, types.STRING, types.INT, types.STRING, optional=1),
+    "rpad": _fixed(types.STRING, types.STRING, types.INT, types.STRING, optional=1),
+    "replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING, optional=1),
+    "split_part": _fixed(types.STRING, types.STRING, types.STRING, types.INT),
+    "startswith": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "endswith": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "contains": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "like": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "ilike": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "rlike": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    "regexp_replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
+    "regexp_extract": _fixed(types.STRING, types.STRING, types.STRING, types.INT, optional=1),
+    "md5": _fixed(types.STRING, types.BINARY),
+    "sha2": _fixed(types.STRING, types.BINARY, types.INT),
+    "concat": _concat,
+    "date_trunc": _date_trunc,
+    "trunc": _trunc,
+    "to_date": _to_date,
+    "to_timestamp": _to_timestamp,
+    "date_add": _fixed(types.DATE, types.DATE, types.INT),
+    "date_sub": _fixed(types.DATE, types.DATE, types.INT),
+    "datediff": _fixed(types.INT, types.DATE, types.DATE),
+    "last_day": _fixed(types.DATE, types.DATE),
+    "add_months": _fixed(types.DATE, types.DATE, types.INT),
+    "unix_timestamp": _fixed(types.BIGINT, types.TIMESTAMP),
+    "get_json_object": _fixed(types.STRING, types.STRING, types.STRING),
+    **{
+        name: _part_of_time
+        for name in (
+            "year",
+            "month",
+            "day",
+            "dayofweek",
+            "dayofyear",
+            "quarter",
+            "weekofyear",
+            "hour",
+            "minute",
+            "second",
+        )  # fmt: skip
+    },
+}

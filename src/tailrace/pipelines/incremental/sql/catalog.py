@@ -1,0 +1,50 @@
+"""Tables and views by the names that SQL uses for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sqlglot import exp
+
+from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.sql.scope import Context
+
+
+class Catalog:
+    """The tables of all sources (`shop.public.orders`), streams, and the project's views."""
+
+    def __init__(self, tables: Iterable[TableInput], views: Mapping[str, str]) -> None:
+        self._tables = {table.name.lower(): table for table in tables}
+        self._views = {name.lower(): name for name in views}
+
+    def view(self, node: exp.Table) -> str | None:
+        """The view of that bare name."""
+        if node.db or node.catalog:
+            return None
+        return self._views.get(node.name.lower())
+
+    def table(self, context: Context, node: exp.Table) -> TableInput:
+        """The table a name means: `shop.orders` is `shop.public.orders` when the source has
+        one table of that name."""
+        parts = [part.name.lower() for part in node.parts]
+        name = ".".join(parts)
+        if name in self._tables:
+            return self._tables[name]
+        found = []
+        if len(parts) == 2:
+            found = [
+                table
+                for known, table in self._tables.items()
+                if known.split(".")[0] == parts[0] and known.split(".")[-1] == parts[1]
+            ]
+        elif len(parts) == 1:
+            found = [t for known, t in self._tables.items() if known.split(".")[-1] == parts[0]]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            listed = ", ".join(sorted(table.name for table in found))
+            raise context.name_error(f"table {name!r} could be several", node, f"one of {listed}")
+        known_names = sorted([*(t.name for t in self._tables.values()), *self._views.values()])
+        raise context.name_error(
+            f"there is no table or view {name!r}", node, f"known are: {', '.join(known_names)}"
+        )

@@ -1,0 +1,355 @@
+"""sqlglot's scalar expressions → typed expressions, by Spark's rules."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import cast
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.sql.calls import bind_call
+from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
+from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
+
+INFIX: dict[type[exp.Expression], str] = {
+    exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+ARITHMETIC: dict[type[exp.Expression], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
+}  # fmt: skip
+NONDETERMINISTIC = (
+    exp.Rand, exp.Randn, exp.Uuid,
+)  # fmt: skip
+VOLATILE = ("rand", "random", "randn", "uuid", "monotonically_increasing_id", "shuffle", "input_file_name", "spark_partition_id")  # fmt: skip
+CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
+
+
+@dataclass(slots=True)
+class WindowUse:
+    """A window function met in a SELECT list."""
+
+    field: Field
+    call: WindowCall
+    partition: tuple[Expression, ...]
+    order: tuple[tuple[Expression, bool, bool], ...]
+
+
+@dataclass(slots=True)
+class Collected:
+    """What expressions left to be done by the query around them."""
+
+    aggregates: list[tuple[Field, AggregateCall]] = field(default_factory=list)
+    windows: list[WindowUse] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class ExpressionBinder:
+    """Binds the expressions of one clause.
+
+    `collected` None: aggregates and window functions are not allowed here. `subquery` binds
+    EXISTS, IN (SELECT …) and scalar subqueries; `aggregate` and `window` the two families.
+    """
+
+    context: Context
+    scope: Scope
+    subquery: Callable[[exp.Expression, ExpressionBinder], Expression]
+    collected: Collected | None = None
+    aliases: dict[str, Expression] = field(default_factory=dict)
+
+    def bind(self, node: exp.Expression) -> Expression:
+        """The typed expression of a node; an error points at it."""
+        match node:
+            case exp.Paren():
+                return self.bind(node.this)
+            case exp.Alias():
+                return self.bind(node.this)
+            case exp.Column():
+                if isinstance(node.this, exp.Star):
+                    raise self.context.name_error("* is not allowed here", node)
+                if not node.table and node.name.lower() in self.aliases:
+                    return self.aliases[node.name.lower()]
+                return resolve(self.context, self.scope, node).column
+            case exp.Literal() | exp.Null() | exp.Boolean():
+                return bind_literal(self.context, node)
+            case exp.Neg():
+                inner = self.bind(node.this)
+                if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
+                    return Literal(-inner.value, inner.type)
+                return Call("negative", (self.number(inner, node),), inner.type)
+            case exp.And() | exp.Or():
+                name = "and" if isinstance(node, exp.And) else "or"
+                sides = (self.condition(node.this), self.condition(node.expression))
+                return Call(name, sides, types.BOOLEAN)
+            case exp.Not():
+                if isinstance(node.this, exp.In) and node.this.args.get("query"):
+                    return self.subquery(node, self)
+                return Call("not", (self.condition(node.this),), types.BOOLEAN)
+            case exp.Exists() | exp.Subquery():
+                return self.subquery(node, self)
+            case exp.In():
+                return self._in(node)
+            case exp.Is():
+                return self._is(node)
+            case exp.Between():
+                value = self.bind(node.this)
+                low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
+                return Call(
+                    "and",
+                    (self.compare(">=", value, low, node), self.compare("<=", value, high, node)),
+                    types.BOOLEAN,
+                )
+            case exp.Case():
+                return self._case(node)
+            case exp.If():
+                otherwise = node.args.get("false")
+                return self.choose(
+                    [(self.condition(node.this), self.bind(node.args["true"]))],
+                    self.bind(otherwise) if otherwise is not None else None,
+                    node,
+                )
+            case exp.Cast():
+                return self._cast(node)
+            case exp.Interval():
+                return self._interval(node)
+            case exp.Window():
+                from tailrace.pipelines.incremental.sql.aggregates import bind_window
+
+                return bind_window(self, node)
+        kind = type(node)
+        if kind in INFIX:
+            return self.compare(INFIX[kind], self.bind(node.this), self.bind(node.expression), node)
+        if kind in ARITHMETIC:
+            return self.arithmetic(
+                ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression), node
+            )
+        if kind in NONDETERMINISTIC or (
+            isinstance(node, exp.Anonymous) and node.name.lower() in VOLATILE
+        ):
+            raise self.context.not_incremental(
+                f"{node.sql('spark')} is not deterministic", node, "compute it before it is stored"
+            )
+        if kind in CLOCK or (isinstance(node, exp.Anonymous) and node.name.lower() == "now"):
+            raise self.context.not_incremental(
+                "the clock may only stand in a filter such as `placed_at > now() - interval '1 hour'`",
+                node,
+            )
+        from tailrace.pipelines.incremental.sql.aggregates import bind_aggregate, is_aggregate
+
+        if is_aggregate(node):
+            return bind_aggregate(self, node)
+        return bind_call(self, node)
+
+    def condition(self, node: exp.Expression) -> Expression:
+        """A node that must be a truth value."""
+        bound = self.bind(node)
+        if bound.type == types.NULL:
+            return self.coerce(bound, types.BOOLEAN, node)
+        if bound.type != types.BOOLEAN:
+            raise self.context.type_error(
+                f"{types.ddl(bound.type)} where a condition is needed", node
+            )
+        return bound
+
+    def number(self, bound: Expression, node: exp.Expression) -> Expression:
+        if not types.is_numeric(bound.type):
+            raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
+        return bound
+
+    def coerce(self, bound: Expression, kind: pa.DataType, node: exp.Expression) -> Expression:
+        """`bound` as `kind`; constants at once."""
+        if bound.type == kind:
+            return bound
+        if isinstance(bound, Literal):
+            from tailrace.pipelines.incremental.casts import cast_array
+
+            try:
+                value = cast_array(pa.array([bound.value], bound.type), kind)[0].as_py()
+            except (EvaluationError, pa.ArrowInvalid) as error:
+                raise self.context.type_error(
+                    f"{bound.sql} is no {types.ddl(kind)}", node
+                ) from error
+            return Literal(value, kind)
+        return Call("cast", (bound,), kind)
+
+    def alike(
+        self, bounds: list[Expression], node: exp.Expression
+    ) -> tuple[list[Expression], pa.DataType]:
+        """Expressions brought to their common type."""
+        kind = bounds[0].type
+        for bound in bounds[1:]:
+            wider = types.common(kind, bound.type)
+            if wider is None:
+                raise self.context.type_error(
+                    f"{types.ddl(kind)} and {types.ddl(bound.type)} do not fit together", node
+                )
+            kind = wider
+        return [self.coerce(bound, kind, node) for bound in bounds], kind
+
+    def compare(
+        self, name: str, left: Expression, right: Expression, node: exp.Expression
+    ) -> Expression:
+        (left, right), _ = self.alike([left, right], node)
+        return Call(name, (left, right), types.BOOLEAN)
+
+    def arithmetic(
+        self, name: str, left: Expression, right: Expression, node: exp.Expression
+    ) -> Expression:
+        if types.is_temporal(left.type) or types.is_temporal(right.type):
+            return self._time_arithmetic(name, left, right, node)
+        if types.is_decimal(left.type) and types.is_integer(right.type):
+            right = _as_decimal(right)
+        elif types.is_decimal(right.type) and types.is_integer(left.type):
+            left = _as_decimal(left)
+        kind = types.arithmetic(name, left.type, right.type)
+        if kind is None:
+            raise self.context.type_error(
+                f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning", node
+            )
+        if not types.is_decimal(kind) and not (name == "div" and types.is_decimal(left.type)):
+            operand = kind if name != "div" else types.BIGINT
+            left, right = self.coerce(left, operand, node), self.coerce(right, operand, node)
+        return Call(name, (left, right), kind)
+
+    def _time_arithmetic(
+        self, name: str, left: Expression, right: Expression, node: exp.Expression
+    ) -> Expression:
+        if name == "+" and left.type == types.INTERVAL:
+            left, right = right, left
+        if name in ("+", "-") and right.type == types.INTERVAL and types.is_temporal(left.type):
+            months, days, nanos = cast("tuple[int, int, int]", cast(Literal, right).value)
+            sign = 1 if name == "+" else -1
+            kind = left.type
+            if kind == types.DATE and nanos:
+                kind, left = types.TIMESTAMP, self.coerce(left, types.TIMESTAMP, node)
+            parts = (Literal(sign * months, types.INT), Literal(sign * days, types.INT))
+            micros = Literal(sign * nanos // 1000, types.BIGINT)
+            return Call("add_interval", (left, *parts, micros), kind)
+        if name in ("+", "-") and left.type == types.DATE and types.is_integer(right.type):
+            amount = right if name == "+" else Call("negative", (right,), right.type)
+            return Call("date_add", (left, self.coerce(amount, types.INT, node)), types.DATE)
+        raise self.context.type_error(
+            f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning here", node,
+            "use timestampdiff or datediff",
+        )  # fmt: skip
+
+    def choose(
+        self,
+        branches: list[tuple[Expression, Expression]],
+        otherwise: Expression | None,
+        node: exp.Expression,
+    ) -> Expression:
+        """CASE from conditions and values, values brought to one type."""
+        values = [value for _, value in branches]
+        values.append(otherwise if otherwise is not None else Literal(None, types.NULL))
+        values, kind = self.alike(values, node)
+        parts: list[Expression] = []
+        for (when, _), value in zip(branches, values, strict=False):
+            parts += [when, value]
+        return Call("case", (*parts, values[-1]), kind)
+
+    def _case(self, node: exp.Case) -> Expression:
+        subject = self.bind(node.this) if node.this is not None else None
+        branches = []
+        for branch in node.args["ifs"]:
+            when = (
+                self.condition(branch.this)
+                if subject is None
+                else self.compare("=", subject, self.bind(branch.this), branch)
+            )
+            branches.append((when, self.bind(branch.args["true"])))
+        default = node.args.get("default")
+        return self.choose(branches, self.bind(default) if default is not None else None, node)
+
+    def _in(self, node: exp.In) -> Expression:
+        if node.args.get("query") is not None:
+            return self.subquery(node, self)
+        bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
+        bounds, _ = self.alike(bounds, node)
+        return Call("in", tuple(bounds), types.BOOLEAN)
+
+    def _is(self, node: exp.Is) -> Expression:
+        value = self.bind(node.this)
+        other = node.expression
+        if isinstance(other, exp.Null):
+            return Call("is null", (value,), types.BOOLEAN)
+        if isinstance(other, exp.Boolean):
+            return Call("is true" if other.this else "is false", (value,), types.BOOLEAN)
+        (left, right), _ = self.alike([value, self.bind(other)], node)
+        return Call("<=>", (left, right), types.BOOLEAN)
+
+    def _cast(self, node: exp.Cast) -> Expression:
+        try:
+            kind = types.parse_type(node.to.sql("spark"))
+        except ValueError as error:
+            raise self.context.type_error(str(error), node) from error
+        bound = self.bind(node.this)
+        if isinstance(node, exp.TryCast):
+            return Call("try_cast", (bound,), kind)
+        return self.coerce(bound, kind, node)
+
+    def _interval(self, node: exp.Interval) -> Expression:
+        return Literal(interval_parts(self.context, node), types.INTERVAL)
+
+
+def _as_decimal(bound: Expression) -> Expression:
+    if isinstance(bound, Literal) and isinstance(bound.value, int):
+        digits = max(1, len(str(abs(bound.value))))
+        return Literal(Decimal(bound.value), pa.decimal128(digits, 0))
+    return Call("cast", (bound,), types.as_decimal(bound.type))
+
+
+def bind_literal(context: Context, node: exp.Expression) -> Literal:
+    """A constant with Spark's type for it."""
+    if isinstance(node, exp.Null):
+        return Literal(None, types.NULL)
+    if isinstance(node, exp.Boolean):
+        return Literal(bool(node.this), types.BOOLEAN)
+    text = str(node.this)
+    if node.is_string:
+        return Literal(text, types.STRING)
+    if text.isdigit():
+        number = int(text)
+        return Literal(number, types.INT if number < 1 << 31 else types.BIGINT)
+    if "e" in text.lower():
+        return Literal(float(text), types.DOUBLE)
+    value = Decimal(text)
+    exponent = value.as_tuple().exponent
+    scale = max(0, -int(exponent))
+    precision = max(len(value.as_tuple().digits), scale)
+    return Literal(value, pa.decimal128(max(precision, 1), scale))
+
+
+_UNITS = {
+    "MICROSECOND": (0, 0, 1_000), "MILLISECOND": (0, 0, 1_000_000), "SECOND": (0, 0, 10**9),
+    "MINUTE": (0, 0, 60 * 10**9), "HOUR": (0, 0, 3600 * 10**9), "DAY": (0, 1, 0),
+    "WEEK": (0, 7, 0), "MONTH": (1, 0, 0), "QUARTER": (3, 0, 0), "YEAR": (12, 0, 0),
+}  # fmt: skip
+
+
+def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int]:
+    """Months, days and nanoseconds of an interval literal."""
+    unit = node.args.get("unit")
+    amount = node.this
+    if unit is None or not isinstance(amount, exp.Literal | exp.Neg):
+        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
+    text = amount.sql().strip("'")
+    name = unit.name.upper().removesuffix("S")
+    if name not in _UNITS:
+        raise context.type_error(f"unknown unit {unit.name!r}", node)
+    number = Decimal(text.strip("'"))
+    months, days, nanos = (int(number * part) for part in _UNITS[name])
+    return months, days, nanos
+
+
+def interval_delta(parts: tuple[int, int, int]) -> datetime.timedelta | None:
+    """An interval without months as a duration."""
+    months, days, nanos = parts
+    return None if months else datetime.timedelta(days=days, microseconds=nanos // 1000)

@@ -1,0 +1,91 @@
+"""What is known of a plan's rows: a key, whether there is at most one."""
+
+from __future__ import annotations
+
+from tailrace.pipelines.incremental.expression import Column, conjuncts
+from tailrace.pipelines.incremental.sql.arrange import is_equality
+from tailrace.pipelines.incremental.sql.plan import (
+    AsOf,
+    Constant,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Temporal,
+    Top,
+    Window,
+    ids,
+)
+
+
+def keys_of(plan: Plan) -> list[tuple[str, ...]]:
+    """Sets of column ids each of which tells the rows apart; () means at most one row."""
+    match plan:
+        case Scan():
+            if plan.table.kind not in ("table", "history") or not plan.table.key:
+                return []
+            names = dict(zip(plan.columns, plan.fields, strict=True))
+            return [tuple(names[name].id for name in plan.table.key if name in names)]
+        case Constant():
+            return [()] if len(plan.rows) <= 1 else []
+        case Filter() | Temporal() | Window():
+            return keys_of(plan.input)
+        case Top():
+            return [()] if plan.limit <= 1 and not plan.partition else keys_of(plan.input)
+        case Project():
+            shown: dict[str, str] = {}
+            for field, expression in zip(plan.fields, plan.expressions, strict=True):
+                if isinstance(expression, Column):
+                    shown.setdefault(expression.name, field.id)
+            return [
+                tuple(shown[part] for part in key)
+                for key in keys_of(plan.input)
+                if all(part in shown for part in key)
+            ]
+        case Group():
+            return [tuple(field.id for field in plan.fields[: len(plan.keys)])]
+        case Distinct():
+            return [*keys_of(plan.input), tuple(field.id for field in plan.fields)]
+        case Join():
+            return _join_keys(plan)
+        case AsOf():
+            return keys_of(plan.left)
+        case SetOperation():
+            if plan.mode in ("intersect", "except"):
+                return [tuple(field.id for field in plan.fields)]
+            return []
+
+
+def _join_keys(plan: Join) -> list[tuple[str, ...]]:
+    left = keys_of(plan.left)
+    if plan.mode in ("semi", "anti"):
+        return left
+    right = keys_of(plan.right)
+    equal_left: set[str] = set()
+    equal_right: set[str] = set()
+    for part in conjuncts(plan.condition):
+        if is_equality(part):
+            used = [a.name for a in part.arguments if isinstance(a, Column)]  # type: ignore[union-attr]
+            equal_left |= set(used) & ids(plan.left)
+            equal_right |= set(used) & ids(plan.right)
+    found: list[tuple[str, ...]] = []
+    if plan.mode in ("inner", "left") and any(set(key) <= equal_right for key in right):
+        found.extend(left)  # every left row meets at most one right row
+    if plan.mode in ("inner", "right") and any(set(key) <= equal_left for key in left):
+        found.extend(right)
+    if plan.mode != "full":
+        found.extend((*a, *b) for a in left for b in right)
+    return found
+
+
+def best_key(plan: Plan) -> tuple[str, ...] | None:
+    """The shortest key, or None."""
+    return min(keys_of(plan), key=len, default=None)
+
+
+def at_most_one(plan: Plan) -> bool:
+    return () in keys_of(plan)

@@ -1,0 +1,297 @@
+"""Plans → operators. Filters and projections become part of the edges between them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from tailrace.pipelines.errors import NotIncrementalError
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.evaluate import in_arrow
+from tailrace.pipelines.incremental.expression import (
+    Column,
+    Expression,
+    columns_of,
+    conjunction,
+    conjuncts,
+    substitute,
+)
+from tailrace.pipelines.incremental.graph import Edge, Node, Operator, Projection, TableInput
+from tailrace.pipelines.incremental.operators.aggregates import Aggregate
+from tailrace.pipelines.incremental.operators.counts import Constants, Counts, UnionAll
+from tailrace.pipelines.incremental.operators.group import Group as GroupOperator
+from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
+from tailrace.pipelines.incremental.operators.result import BagResult, Result
+from tailrace.pipelines.incremental.sql import lower_joins, lower_order
+from tailrace.pipelines.incremental.sql.plan import (
+    AsOf,
+    Constant,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Temporal,
+    Top,
+    Window,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The rows of a plan: those of node `source` that pass `where`, with the plan's columns
+    (by id) as expressions over the node's columns."""
+
+    source: str
+    columns: dict[str, Expression]
+    where: Expression | None = None
+
+    def bind(self, bound: Expression) -> Expression:
+        return substitute(bound, self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input of an operator being made: the projection, and the name of each expression."""
+
+    flow: Flow
+    columns: tuple[tuple[str, Expression], ...]
+    names: dict[Expression, str]
+
+    def name(self, bound: Expression) -> str:
+        return self.names[bound]
+
+    def schema(self, wanted: Iterable[str]) -> list[pa.Field]:
+        kinds = {name: bound.type for name, bound in self.columns}
+        return [pa.field(name, kinds[name]) for name in wanted]
+
+
+class Lowering:
+    """Collects the nodes of a graph; equal sub-plans of all views become one node."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.tables: dict[str, TableInput] = {}
+        self._spread: dict[str, tuple[str, ...] | None] = {}
+
+    # Nodes --------------------------------------------------------------------------------
+
+    def port(self, flow: Flow, wanted: Sequence[Expression]) -> Port:
+        """The input that provides `wanted` (expressions over the plan's ids)."""
+        names: dict[Expression, str] = {}
+        columns: dict[Expression, str] = {}
+        used: set[str] = set()
+        for bound in wanted:
+            over = flow.bind(bound)
+            if over not in columns:
+                base = over.name if isinstance(over, Column) else f"e{len(columns)}"
+                name, number = base, 2
+                while name in used:
+                    name, number = f"{base}_{number}", number + 1
+                used.add(name)
+                columns[over] = name
+            names[bound] = columns[over]
+        return Port(flow, tuple((name, over) for over, name in columns.items()), names)
+
+    def edge(self, port: Port, route: Sequence[str] | None) -> Edge:
+        """The edge into a port; no route when the rows are where they must be already."""
+        projection = Projection(port.columns, port.flow.where)
+        exact = dict(port.columns)
+        if route is not None:
+            over = [exact[name] for name in route]
+            spread = self._spread.get(port.flow.source)
+            if (
+                spread is not None
+                and spread == tuple(e.name for e in over if isinstance(e, Column))
+                and len(spread) == len(over)
+            ):
+                route = None
+        source_schema = self.nodes[port.flow.source].schema
+        same = projection.where is None and [
+            (field.name, Column(field.name, field.type)) for field in source_schema
+        ] == list(port.columns)
+        return Edge(
+            port.flow.source,
+            None if same else projection,
+            tuple(route) if route is not None else None,
+        )
+
+    def add(
+        self,
+        operator: Operator,
+        edges: Sequence[Edge],
+        schema: pa.Schema,
+        spread: tuple[str, ...] | None,
+    ) -> str:
+        """Add a node, or find the equal one. `spread`: the output columns it is sharded by."""
+        text = [operator.kind, operator.describe(), str(schema)]
+        level = 0
+        for edge in edges:
+            text.append(
+                f"{edge.source} {edge.projection.sql if edge.projection else '*'} {edge.route}"
+            )
+            if edge.projection is not None:
+                self._check(edge.projection)
+            if edge.source in self.nodes:
+                step = 0 if edge.route is None else 1
+                level = max(level, self.nodes[edge.source].level + step)
+        digest = hashlib.blake2b("\n".join(text).encode(), digest_size=8).hexdigest()
+        identity = f"{operator.kind}-{digest}"
+        if identity not in self.nodes:
+            self.nodes[identity] = Node(identity, operator, tuple(edges), schema, level)
+            self._spread[identity] = spread
+        return identity
+
+    def _check(self, projection: Projection) -> None:
+        for bound in [*(e for _, e in projection.columns), projection.where]:
+            if bound is not None and not in_arrow(bound):
+                raise NotIncrementalError(
+                    f"{bound.sql} can only be computed by Spark",
+                    hint="this version computes it nowhere between operators",
+                )
+
+    # Plans --------------------------------------------------------------------------------
+
+    def flow(self, plan: Plan, needed: set[str]) -> Flow:
+        """The rows of a plan with (at least) the needed columns."""
+        match plan:
+            case Scan():
+                return self._scan(plan)
+            case Constant():
+                return self._constant(plan)
+            case Filter():
+                below = self.flow(plan.input, needed | columns_of(plan.predicate))
+                where = conjunction([*conjuncts(below.where), below.bind(plan.predicate)])
+                return replace(below, where=where)
+            case Project():
+                wanted = {
+                    f.id: e
+                    for f, e in zip(plan.fields, plan.expressions, strict=True)
+                    if f.id in needed
+                }
+                used = set().union(*(columns_of(e) for e in wanted.values()))
+                below = self.flow(plan.input, used)
+                return replace(below, columns={k: below.bind(e) for k, e in wanted.items()})
+            case Join():
+                return lower_joins.lower_join(self, plan, needed)
+            case AsOf():
+                return lower_joins.lower_as_of(self, plan, needed)
+            case Group():
+                return self._group(plan, needed)
+            case Distinct():
+                return self._counts("distinct", (plan.input,), plan.fields)
+            case SetOperation(mode="union all"):
+                return self._union(plan, needed)
+            case SetOperation():
+                return self._counts(plan.mode, plan.inputs, plan.fields)
+            case Window():
+                return lower_order.lower_window(self, plan, needed)
+            case Top():
+                return lower_order.lower_top(self, plan, needed)
+            case Temporal():
+                return lower_order.lower_temporal(self, plan, needed)
+
+    def _scan(self, plan: Scan) -> Flow:
+        table = plan.table
+        self.tables[table.topic] = table
+        kinds = {"table": Keyed, "bag": KeylessTable, "stream": Facts, "history": Keyed}
+        operator: Operator = kinds[table.kind](table.schema, table.topic)
+        spread: tuple[str, ...] | None = None
+        identity = self.add(operator, [Edge(f"table:{table.topic}")], table.schema, spread)
+        return Flow(
+            identity,
+            {f.id: Column(name, f.type) for f, name in zip(plan.fields, plan.columns, strict=True)},
+        )
+
+    def _constant(self, plan: Constant) -> Flow:
+        schema = pa.schema([(f"c{i}", f.type) for i, f in enumerate(plan.fields)])
+        identity = self.add(Constants(plan.rows, schema), [], schema, None)
+        return Flow(identity, {f.id: Column(f"c{i}", f.type) for i, f in enumerate(plan.fields)})
+
+    def _group(self, plan: Group, needed: set[str]) -> Flow:
+        keys = plan.keys
+        key_fields, call_fields = plan.fields[: len(keys)], plan.fields[len(keys) :]
+        chosen = [
+            (f, call) for f, call in zip(call_fields, plan.calls, strict=True) if f.id in needed
+        ]
+        wanted: list[Expression] = list(keys)
+        for _, call in chosen:
+            wanted += [*call.arguments, *(e for e, _, _ in call.order)]
+            if call.condition is not None:
+                wanted.append(call.condition)
+        used = set().union(*(columns_of(e) for e in wanted))
+        port = self.port(self.flow(plan.input, used), wanted)
+        key_names = tuple(dict.fromkeys(port.name(key) for key in keys))
+        aggregates = tuple(
+            Aggregate(
+                name=f"a{i}",
+                function=call.function,
+                arguments=tuple(port.name(a) for a in call.arguments),
+                argument_types=tuple(a.type for a in call.arguments),
+                type=call.type,
+                distinct=call.distinct,
+                condition=port.name(call.condition) if call.condition is not None else None,
+                order=tuple((port.name(e), d, n) for e, d, n in call.order),
+                parameters=call.parameters,
+            )
+            for i, (_, call) in enumerate(chosen)
+        )
+        schema = pa.schema(
+            [*port.schema(key_names), *(pa.field(a.name, a.type) for a in aggregates)]
+        )
+        operator = GroupOperator(key_names, aggregates, schema)
+        identity = self.add(operator, [self.edge(port, key_names)], schema, key_names)
+        columns: dict[str, Expression] = {
+            f.id: Column(port.name(key), f.type) for f, key in zip(key_fields, keys, strict=True)
+        }
+        columns |= {f.id: Column(f"a{i}", f.type) for i, (f, _) in enumerate(chosen)}
+        return Flow(identity, columns)
+
+    def _counts(self, mode: str, inputs: Sequence[Plan], fields: Sequence[object]) -> Flow:
+        plan_fields = inputs[0].fields
+        schema = pa.schema([(f"c{i}", f.type) for i, f in enumerate(plan_fields)])
+        edges = []
+        for child in inputs:
+            flow = self.flow(child, {f.id for f in child.fields})
+            columns = tuple((f"c{i}", flow.columns[f.id]) for i, f in enumerate(child.fields))
+            edges.append(self.edge(Port(flow, columns, {}), schema.names))
+        identity = self.add(Counts(mode, schema), edges, schema, tuple(schema.names))
+        return Flow(
+            identity,
+            {f.id: Column(f"c{i}", f.type) for i, f in enumerate(fields)},  # type: ignore[attr-defined]
+        )
+
+    def _union(self, plan: SetOperation, needed: set[str]) -> Flow:
+        kept = [i for i, f in enumerate(plan.fields) if f.id in needed]
+        schema = pa.schema([(f"c{i}", plan.fields[i].type) for i in kept])
+        edges = []
+        for child in plan.inputs:
+            flow = self.flow(child, {child.fields[i].id for i in kept})
+            columns = tuple((f"c{i}", flow.columns[child.fields[i].id]) for i in kept)
+            edges.append(self.edge(Port(flow, columns, {}), None))
+        identity = self.add(UnionAll(schema), edges, schema, None)
+        return Flow(
+            identity, {plan.fields[i].id: Column(f"c{i}", plan.fields[i].type) for i in kept}
+        )
+
+    def result(self, view: str, plan: Plan, key: Sequence[str] | None) -> str:
+        """The last operator of a view, under its own column names. `key` holds column names;
+        None makes it a bag."""
+        flow = self.flow(plan, {f.id for f in plan.fields})
+        columns = tuple((f.name, flow.columns[f.id]) for f in plan.fields)
+        port = Port(flow, columns, {})
+        schema = pa.schema([(f.name, f.type) for f in plan.fields])
+        if key is None:
+            counted = schema.append(pa.field("count", types.BIGINT))
+            return self.add(
+                BagResult(view, counted), [self.edge(port, schema.names)], counted, None
+            )
+        return self.add(
+            Result(view, schema, tuple(key)), [self.edge(port, tuple(key))], schema, None
+        )

@@ -1,0 +1,244 @@
+"""Joins of any condition, built from joins on equality.
+
+- Conditions on one side become filters of that side, or, where its rows must survive
+  without a match, part of the key: a key that is NULL matches nothing.
+- What is left beyond equality is a filter behind an inner join. Outer, semi and anti joins
+  with such a rest are built from it: L ⟕ R = (L ⋈ R) ∪ (L ▷ (L ⋈ R)) × NULL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tailrace.pipelines.errors import NotIncrementalError
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+    conjuncts,
+)
+from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
+from tailrace.pipelines.incremental.sql.infer import at_most_one
+from tailrace.pipelines.incremental.sql.plan import (
+    AsOf,
+    Field,
+    Filter,
+    Join,
+    Plan,
+    Project,
+    SetOperation,
+    ids,
+)
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.lower import Flow, Lowering
+
+TRUE = Literal(True, types.BOOLEAN)
+
+
+@dataclass(slots=True)
+class Condition:
+    """A join condition taken apart."""
+
+    left_keys: list[Expression]
+    right_keys: list[Expression]
+    null_safe: list[bool]
+    left_only: list[Expression]
+    right_only: list[Expression]
+    rest: list[Expression]
+
+
+def take_apart(plan: Join) -> Condition:
+    left, right = ids(plan.left), ids(plan.right)
+    parts = Condition([], [], [], [], [], [])
+    for part in conjuncts(plan.condition):
+        used = columns_of(part)
+        if part == TRUE:
+            continue
+        if used <= left:
+            parts.left_only.append(part)
+        elif used <= right:
+            parts.right_only.append(part)
+        elif not _equality(part, left, right, parts):
+            parts.rest.append(part)
+    return parts
+
+
+def _equality(part: Expression, left: set[str], right: set[str], parts: Condition) -> bool:
+    if not (isinstance(part, Call) and part.function in ("=", "<=>")):
+        return False
+    a, b = part.arguments
+    if columns_of(a) <= right and columns_of(b) <= left:
+        a, b = b, a
+    if not (columns_of(a) <= left and columns_of(b) <= right):
+        return False
+    parts.left_keys.append(a)
+    parts.right_keys.append(b)
+    parts.null_safe.append(part.function == "<=>")
+    return True
+
+
+def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
+    """The operator of a join, with its conditions in their places."""
+    parts = take_apart(plan)
+    mode = plan.mode
+    if parts.rest and mode != "inner":
+        return lowering.flow(_from_inner(plan, needed), needed)
+    left, right = plan.left, plan.right
+    if mode in ("inner", "right", "semi"):
+        left = _filtered(left, parts.left_only)
+    elif parts.left_only:
+        _as_key(parts, parts.left_only, on_left=True)
+    if mode in ("inner", "left", "semi", "anti"):
+        right = _filtered(right, parts.right_only)
+    elif parts.right_only:
+        _as_key(parts, parts.right_only, on_left=False)
+    unbounded = not parts.left_keys and not parts.rest and mode not in ("semi", "anti")
+    if unbounded and not (at_most_one(left) or at_most_one(right)):
+        raise NotIncrementalError(
+            "a join without a condition pairs every row with every row",
+            detail=f"between ({_shown(left)}) and ({_shown(right)})",
+            hint="give it a condition, or aggregate one side to a single row",
+        )
+    return _equi_join(lowering, mode, left, right, parts, needed)
+
+
+def _shown(plan: Plan) -> str:
+    names = [field.name for field in plan.fields]
+    return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
+
+
+def _filtered(plan: Plan, parts: list[Expression]) -> Plan:
+    predicate = conjunction(parts)
+    return plan if predicate is None else Filter(plan, predicate)
+
+
+def _as_key(parts: Condition, conditions: list[Expression], *, on_left: bool) -> None:
+    """`CASE WHEN condition THEN TRUE END = TRUE`: rows that fail it match nothing."""
+    condition = conjunction(conditions) or TRUE
+    key = Call("case", (condition, TRUE, Literal(None, types.BOOLEAN)), types.BOOLEAN)
+    parts.left_keys.append(key if on_left else TRUE)
+    parts.right_keys.append(TRUE if on_left else key)
+    parts.null_safe.append(False)
+
+
+def _equi_join(
+    lowering: Lowering,
+    mode: str,
+    left: Plan,
+    right: Plan,
+    parts: Condition,
+    needed: set[str],
+) -> Flow:
+    from tailrace.pipelines.incremental.sql.lower import Flow
+
+    carried = needed | set().union(*(columns_of(part) for part in parts.rest))
+    left_fields = [f for f in left.fields if f.id in carried]
+    pairs = mode not in ("semi", "anti")
+    right_fields = [f for f in right.fields if f.id in carried] if pairs else []
+    ports = []
+    for side, fields, keys in (
+        (left, left_fields, parts.left_keys),
+        (right, right_fields, parts.right_keys),
+    ):
+        wanted = [*keys, *(f.column for f in fields)]
+        used = set().union(*(columns_of(e) for e in wanted))
+        ports.append(lowering.port(lowering.flow(side, used), wanted))
+    left_names = tuple(dict.fromkeys(ports[0].name(f.column) for f in left_fields))
+    right_names = tuple(dict.fromkeys(ports[1].name(f.column) for f in right_fields))
+    out_right = _distinct_names(left_names, right_names)
+    schema = pa.schema(
+        [
+            *ports[0].schema(left_names),
+            *(
+                pa.field(out_right[field.name], field.type)
+                for field in ports[1].schema(right_names)
+            ),
+        ]
+    )
+    left_keys = tuple(ports[0].name(key) for key in parts.left_keys)
+    right_keys = tuple(ports[1].name(key) for key in parts.right_keys)
+    operator = JoinOperator(
+        mode, left_keys, right_keys, tuple(parts.null_safe), left_names, right_names, schema
+    )
+    spread = left_keys if mode in ("inner", "left", "semi", "anti") else None
+    if spread is not None and not set(spread) <= set(left_names):
+        spread = None
+    identity = lowering.add(
+        operator,
+        [lowering.edge(ports[0], left_keys), lowering.edge(ports[1], right_keys)],
+        schema,
+        spread,
+    )
+    columns: dict[str, Expression] = {
+        f.id: Column(ports[0].name(f.column), f.type) for f in left_fields
+    }
+    columns |= {f.id: Column(out_right[ports[1].name(f.column)], f.type) for f in right_fields}
+    flow = Flow(identity, columns)
+    rest = conjunction([flow.bind(part) for part in parts.rest])
+    return Flow(identity, columns, rest)
+
+
+def _distinct_names(left: tuple[str, ...], right: tuple[str, ...]) -> dict[str, str]:
+    used = set(left)
+    out: dict[str, str] = {}
+    for name in right:
+        chosen, number = name, 2
+        while chosen in used:
+            chosen, number = f"{name}_{number}", number + 1
+        used.add(chosen)
+        out[name] = chosen
+    return out
+
+
+def _from_inner(plan: Join, needed: set[str]) -> Plan:
+    """A join of another kind with a condition beyond equality, from an inner one."""
+    used = needed | columns_of(plan.condition or TRUE)
+    left, right = _only(plan.left, used), _only(plan.right, used)
+    inner = Join("inner", left, right, plan.condition)
+    if plan.mode in ("semi", "anti"):
+        return _matched(plan.mode, left, inner, "m")
+    parts: list[Plan] = [_shown_as(inner, left, right, True, True)]
+    if plan.mode in ("left", "full"):
+        parts.append(_shown_as(_matched("anti", left, inner, "l"), left, right, True, False))
+    if plan.mode in ("right", "full"):
+        parts.append(_shown_as(_matched("anti", right, inner, "r"), left, right, False, True))
+    return SetOperation("union all", tuple(parts), (*left.fields, *right.fields))
+
+
+def _only(plan: Plan, used: set[str]) -> Plan:
+    fields = tuple(f for f in plan.fields if f.id in used)
+    return Project(plan, fields, tuple(f.column for f in fields))
+
+
+def _matched(mode: str, side: Plan, inner: Plan, tag: str) -> Plan:
+    """The rows of `side` that are (not) among those of the inner join."""
+    twins = tuple(Field(f"{f.id}~{tag}", f.name, f.type) for f in side.fields)
+    found = Project(inner, twins, tuple(f.column for f in side.fields))
+    same = [
+        Call("<=>", (f.column, twin.column), types.BOOLEAN)
+        for f, twin in zip(side.fields, twins, strict=True)
+    ]
+    return Join(mode, side, found, conjunction(list(same)) or TRUE)
+
+
+def _shown_as(plan: Plan, left: Plan, right: Plan, has_left: bool, has_right: bool) -> Plan:
+    """`plan` with fresh ids for the columns of both sides, NULL for an absent one."""
+    fields: list[Field] = []
+    bounds: list[Expression] = []
+    for side, present in ((left, has_left), (right, has_right)):
+        for f in side.fields:
+            fields.append(Field(f"{f.id}^", f.name, f.type))
+            bounds.append(f.column if present else Literal(None, f.type))
+    return Project(plan, tuple(fields), tuple(bounds))
+
+
+def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
+    raise NotIncrementalError("FOR SYSTEM_TIME AS OF is not kept yet")

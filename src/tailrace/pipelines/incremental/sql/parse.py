@@ -1,0 +1,74 @@
+"""SQL text → sqlglot's tree, and errors that point into the text."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, TokenError
+
+from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+
+
+class AnsiSpark(Spark):
+    """Spark 4: CAST fails on what does not fit; only TRY_CAST gives NULL."""
+
+    class Parser(Spark.Parser):
+        STRICT_CAST = True
+
+
+Problem = TypeVar("Problem", bound=ViewError)
+
+
+def parse(sql: str, view: str) -> exp.Query:
+    """The query, in Spark's dialect."""
+    try:
+        statements = sqlglot.parse(sql, dialect=AnsiSpark)
+    except ParseError as error:
+        first = error.errors[0] if error.errors else {}
+        line, column = int(first.get("line") or 1), int(first.get("col") or 1)
+        said = str(first.get("description") or error).rstrip(".")
+        raise SqlSyntaxError(
+            f"the SQL of view {view!r} does not parse", detail=f"{said}\n{point(sql, line, column)}"
+        ) from error
+    except TokenError as error:
+        raise SqlSyntaxError(
+            f"the SQL of view {view!r} does not parse", detail=str(error)
+        ) from error
+    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+        raise SqlSyntaxError(
+            f"the SQL of view {view!r} is not one query", hint="a view is a single SELECT"
+        )
+    return statements[0]
+
+
+def point(sql: str, line: int, column: int, width: int = 1) -> str:
+    """The line of the text with a mark under the place (column counts from 1)."""
+    lines = sql.splitlines() or [""]
+    shown = lines[min(line, len(lines)) - 1]
+    mark = " " * max(0, column - 1) + "^" * max(1, width)
+    prefix = f"line {line}: "
+    return f"{prefix}{shown}\n{' ' * len(prefix)}{mark}"
+
+
+def place(sql: str, node: exp.Expression) -> str:
+    """Where a node stands in the text; empty when the parser did not keep it."""
+    spans = [n.meta for n in node.walk() if "start" in n.meta]
+    if not spans:
+        parent = node.parent
+        while parent is not None and "start" not in parent.meta:
+            parent = parent.parent
+        if parent is None:
+            return ""
+        spans = [parent.meta]
+    start = min(span["start"] for span in spans)
+    end = max(span["end"] for span in spans)
+    before = sql[:start]
+    line = before.count("\n") + 1
+    column = start - (before.rfind("\n") + 1) + 1
+    end_of_line = sql.find("\n", start)
+    if end_of_line != -1:
+        end = min(end, end_of_line - 1)
+    return point(sql, line, column, end - start + 1)

@@ -1,0 +1,218 @@
+"""The FROM clause: tables, views, subqueries, joins, LATERAL, VALUES."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
+from tailrace.pipelines.incremental.sql import subqueries, temporal
+from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.plan import (
+    Constant,
+    Field,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    free,
+)
+from tailrace.pipelines.incremental.sql.scope import Scope, Source
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.bind import Common, QueryBinder
+
+
+def source(alias: str, plan: Plan) -> Source:
+    return Source(alias, plan.fields)
+
+
+def bind_from(
+    binder: QueryBinder, node: exp.Select, common: Common, outer: Scope | None
+) -> tuple[Plan, Scope]:
+    """The plan of a FROM clause, and the names it brings."""
+    scope = Scope([], outer)
+    clause = node.args.get("from_")
+    if clause is None:
+        return Constant((), ((),)), scope
+    plan = _relation(binder, clause.this, common, scope, outer)
+    for join in [*(clause.this.args.get("joins") or ()), *(node.args.get("joins") or ())]:
+        plan = _join(binder, plan, join, common, scope, outer)
+    for lateral in node.args.get("laterals") or ():
+        raise binder.context.not_incremental("LATERAL VIEW is not kept incrementally", lateral)
+    return plan, scope
+
+
+def _relation(
+    binder: QueryBinder, node: exp.Expression, common: Common, scope: Scope, outer: Scope | None
+) -> Plan:
+    """One entry of FROM; its names are added to `scope`."""
+    alias = node.alias
+    names = (
+        [column.name for column in node.args["alias"].args.get("columns") or ()]
+        if node.args.get("alias")
+        else []
+    )
+    match node:
+        case exp.Table():
+            alias = alias or node.name
+            plan = _table(binder, node, common)
+        case exp.Subquery():
+            plan = binder.query(node.this, common, outer)
+            plan = binder._ordered(node, plan, common, outer)
+            for join in node.args.get("joins") or ():
+                raise binder.context.not_incremental("joins in parentheses", join)
+        case exp.Values():
+            plan = bind_values(binder, node)
+        case exp.Lateral():
+            if not isinstance(node.this, exp.Subquery):
+                raise binder.context.not_incremental("this LATERAL is not kept incrementally", node)
+            plan = binder.query(node.this.this, common, scope)
+        case _:
+            raise binder.context.not_incremental(f"{node.key} in FROM is not known", node)
+    if names:
+        from tailrace.pipelines.incremental.sql.bind import rename
+
+        plan = rename(plan, names)
+    if alias and any(alias.lower() == known.alias.lower() for known in scope.sources):
+        raise binder.context.name_error(
+            f"there are two tables {alias!r}", node, "give one an alias"
+        )
+    scope.sources.append(Source(alias, plan.fields))
+    return plan
+
+
+def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
+    if not node.db and node.name.lower() in common:
+        return common[node.name.lower()]()
+    view = binder.catalog.view(node)
+    if view is not None:
+        return binder.view_plan(view, node)
+    table = binder.catalog.table(binder.context, node)
+    fields = tuple(
+        Field(binder.context.fresh(column.name), column.name, column.type)
+        for column in table.schema
+    )
+    return Scan(table, fields, tuple(table.schema.names))
+
+
+def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
+    """VALUES: constants of common types."""
+    scope = ExpressionBinder(binder.context, Scope(), subqueries.refuse(binder.context))
+    rows: list[list[Expression]] = []
+    for item in node.expressions:
+        parts = item.expressions if isinstance(item, exp.Tuple) else [item]
+        rows.append([scope.bind(part) for part in parts])
+    columns = [scope.alike(list(column), node) for column in zip(*rows, strict=True)]
+    fields = tuple(
+        Field(binder.context.fresh(f"col{i + 1}"), f"col{i + 1}", kind)
+        for i, (_, kind) in enumerate(columns)
+    )
+    if not all(isinstance(value, Literal) for values, _ in columns for value in values):
+        raise binder.context.not_incremental("VALUES must be constants", node)
+    values = zip(*([v.value for v in values] for values, _ in columns), strict=True)  # type: ignore[union-attr]
+    return Constant(fields, tuple(values))
+
+
+def _join(
+    binder: QueryBinder,
+    left: Plan,
+    node: exp.Join,
+    common: Common,
+    scope: Scope,
+    outer: Scope | None,
+) -> Plan:
+    before = list(scope.sources)
+    version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
+    right = _relation(binder, node.this, common, scope, outer)
+    mode = _mode(binder, node)
+    condition = _condition(binder, node, scope, before, common)
+    if version is not None:
+        return temporal.bind_as_of(binder, node, left, right, condition, version, scope, mode)
+    if free(right) & {field.id for field in left.fields}:
+        return subqueries.bind_lateral(binder, node, left, right, condition, mode)
+    if condition is None and mode in ("semi", "anti"):
+        condition = Literal(True, types.BOOLEAN)
+    joined: Plan = Join(mode, left, right, condition)
+    if node.args.get("using") and mode not in ("semi", "anti"):
+        joined = _merge_using(binder, node, joined, scope, before, mode)
+    if mode in ("semi", "anti"):
+        scope.sources[:] = before
+    return joined
+
+
+def _mode(binder: QueryBinder, node: exp.Join) -> str:
+    side, kind = (node.side or "").lower(), (node.kind or "").lower()
+    if node.method and node.method.upper() == "NATURAL":
+        raise binder.context.not_incremental("NATURAL JOIN", node, "name the columns with USING")
+    if kind in ("semi", "anti"):
+        return kind
+    if side in ("left", "right", "full"):
+        return side
+    return "inner"
+
+
+def _condition(
+    binder: QueryBinder,
+    node: exp.Join,
+    scope: Scope,
+    before: list[Source],
+    common: Common,
+) -> Expression | None:
+    expressions = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
+    using = node.args.get("using")
+    if using:
+        added = scope.sources[-1]
+        parts: list[Expression] = []
+        for name in using:
+            sides = []
+            for group in ([source for source in before], [added]):
+                column = exp.column(name.name)
+                column.this.meta.update(name.meta)
+                from tailrace.pipelines.incremental.sql.scope import resolve
+
+                sides.append(resolve(binder.context, Scope(group), column).column)
+            parts.append(expressions.compare("=", sides[0], sides[1], node))
+        return conjunction(parts)
+    on = node.args.get("on")
+    return expressions.condition(on) if on is not None else None
+
+
+def _merge_using(
+    binder: QueryBinder,
+    node: exp.Join,
+    joined: Plan,
+    scope: Scope,
+    before: list[Source],
+    mode: str,
+) -> Plan:
+    """USING shows one column for the pair: hide the other, or merge them when outer."""
+    added = scope.sources[-1]
+    names = [name.name.lower() for name in node.args["using"]]
+    if mode in ("inner", "left"):
+        added.hidden |= {f.id for f in added.fields if f.name.lower() in names}
+        return joined
+    merged: list[tuple[Field, Expression]] = []
+    for name in names:
+        left = next(
+            f for s in before for f in s.fields if f.name.lower() == name and f.id not in s.hidden
+        )
+        right = next(f for f in added.fields if f.name.lower() == name)
+        kind = types.common(left.type, right.type) or left.type
+        made = Field(binder.context.fresh(name), left.name, kind)
+        sides = tuple(
+            f.column if f.type == kind else Call("cast", (f.column,), kind) for f in (left, right)
+        )
+        merged.append((made, Call("coalesce", sides, kind)))
+        for entry in before:
+            if left in entry.fields:
+                entry.hidden.add(left.id)
+        added.hidden.add(right.id)
+    scope.sources.insert(0, Source("", tuple(field for field, _ in merged)))
+    return Project(
+        joined,
+        (*joined.fields, *(field for field, _ in merged)),
+        (*(field.column for field in joined.fields), *(bound for _, bound in merged)),
+    )

@@ -1,0 +1,87 @@
+"""Names in a query: which column a name means."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field
+from itertools import count
+
+from sqlglot import exp
+
+from tailrace.pipelines.errors import NotIncrementalError, SqlNameError, SqlTypeError, ViewError
+from tailrace.pipelines.incremental.sql.parse import place
+from tailrace.pipelines.incremental.sql.plan import Field
+
+
+@dataclass(slots=True)
+class Source:
+    """One entry of a FROM clause. `hidden` columns (of USING) answer only to `alias.name`."""
+
+    alias: str
+    fields: tuple[Field, ...]
+    hidden: set[str] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class Scope:
+    """The entries of one FROM clause, and the query around it."""
+
+    sources: list[Source] = field(default_factory=list)
+    parent: Scope | None = None
+
+
+class Context:
+    """What all passes over one view share: its text, fresh ids, errors that point."""
+
+    def __init__(self, view: str, sql: str) -> None:
+        self.view, self.sql = view, sql
+        self._numbers = count(1)
+
+    def fresh(self, name: str) -> str:
+        return f"{name}#{next(self._numbers)}"
+
+    def name_error(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+        return self._error(SqlNameError, message, node, hint)
+
+    def type_error(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+        return self._error(SqlTypeError, message, node, hint)
+
+    def not_incremental(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+        return self._error(NotIncrementalError, message, node, hint)
+
+    def _error(
+        self, kind: type[ViewError], message: str, node: exp.Expression, hint: str
+    ) -> ViewError:
+        return kind(f"view {self.view!r}: {message}", detail=place(self.sql, node), hint=hint)
+
+
+def resolve(context: Context, scope: Scope, node: exp.Column) -> Field:
+    """The column a name means, here or in an enclosing query."""
+    table = node.table.lower()
+    name = node.name.lower()
+    around: Scope | None = scope
+    while around is not None:
+        found = [
+            (source, column)
+            for source in around.sources
+            if not table or source.alias.lower() == table
+            for column in source.fields
+            if column.name.lower() == name and (table or column.id not in source.hidden)
+        ]
+        if len(found) > 1:
+            places = ", ".join(f"{source.alias}.{column.name}" for source, column in found)
+            raise context.name_error(
+                f"column {node.sql()!r} is ambiguous", node, f"one of {places}"
+            )
+        if found:
+            return found[0][1]
+        around = around.parent
+    names = sorted({c.name for source in scope.sources for c in source.fields})
+    if table and all(table != source.alias.lower() for source in scope.sources):
+        aliases = ", ".join(source.alias for source in scope.sources)
+        raise context.name_error(
+            f"there is no table {node.table!r} here", node, f"here are: {aliases}"
+        )
+    near = difflib.get_close_matches(node.name, names, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"columns here: {', '.join(names)}"
+    raise context.name_error(f"column {node.sql()!r} does not exist", node, hint)
