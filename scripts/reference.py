@@ -1,0 +1,109 @@
+"""Writes docs/reference from the code: commands, settings, errors.
+
+    python scripts/reference.py           write the pages
+    python scripts/reference.py --check   exit 1 if a page is not what the code says
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from tailrace.broker import settings as broker_settings
+from tailrace.cli.main import COMMANDS, cli
+from tailrace.config import KEYS
+from tailrace.errors import TailraceError, all_errors
+from tailrace.log.settings import TOPIC_SETTINGS
+
+DOCS = Path(__file__).parent.parent / "docs" / "reference"
+NOTE = "<!-- Written by scripts/reference.py from the code. -->\n"
+
+
+def commands() -> Iterator[str]:
+    yield "# Commands\n"
+    yield "`--json` gives machine-readable output; exit status 0 good, 1 \"no\" or failed, 2 wrong usage.\n"  # fmt: skip
+    context = click.Context(cli, info_name="tailrace")
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        yield from _command(command, context, name, 2)
+
+
+def _command(command: click.Command, parent: click.Context, name: str, depth: int) -> Iterator[str]:
+    context = click.Context(command, info_name=name, parent=parent)
+    yield f"{'#' * depth} {context.command_path}\n"
+    yield f"```text\n{command.get_help(context)}\n```\n"
+    if isinstance(command, click.Group):
+        for child in command.list_commands(context):
+            found = command.get_command(context, child)
+            if found is not None:
+                yield from _command(found, context, child, min(depth + 1, 6))
+
+
+def settings() -> Iterator[str]:
+    yield "# Settings\n"
+    yield "## tailrace.toml\n"
+    yield "| key | default | meaning |\n|---|---|---|"
+    for name, key in KEYS.items():
+        yield f"| `{name}` | {_shown(key.default)} | {key.text} |"
+    yield '\n`[topics."NAME"]` takes `partitions` and any topic setting below.\n'
+    for title, table in (("Topic settings", TOPIC_SETTINGS), ("Broker settings", broker_settings.DEFINITIONS)):  # fmt: skip
+        yield f"## {title}\n"
+        yield "By Kafka's names and with Kafka's meanings. A Kafka setting that is not here is refused by name.\n"  # fmt: skip
+        yield "| setting | default | meaning |\n|---|---|---|"
+        for name in sorted(table):
+            setting = table[name]
+            yield f"| `{name}` | {_shown(setting.default)} | {setting.text} |"
+        yield ""
+
+
+def _shown(value: object) -> str:
+    return "" if value in (None, "", {}) else f"`{value}`"
+
+
+def errors() -> Iterator[str]:
+    yield "# Errors\n"
+    yield "`tailrace errors CODE` prints the same.\n"
+    listed: dict[str, type[TailraceError]] = {}
+    for kind in all_errors():
+        listed.setdefault(kind.code, kind)
+    for code in sorted(listed):
+        yield f"## {code}\n"
+        yield " ".join((inspect.getdoc(listed[code]) or "").split()) + "\n"
+
+
+def index() -> Iterator[str]:
+    yield "# Reference\n"
+    yield "- [Commands](commands.md)\n- [Settings](settings.md)\n- [Errors](errors.md)"
+    written = {"index", *PAGES}
+    for path in sorted(DOCS.glob("*.md")):
+        if path.stem not in written:
+            title = path.read_text().splitlines()[0].lstrip("# ")
+            yield f"- [{title}]({path.name})"
+
+
+PAGES = {"commands": commands, "settings": settings, "errors": errors}
+
+
+def main() -> int:
+    stale = []
+    for name, make in {**PAGES, "index": index}.items():
+        path = DOCS / f"{name}.md"
+        text = NOTE + "\n" + "\n".join(make()).rstrip() + "\n"
+        if not path.exists() or path.read_text() != text:
+            stale.append(path.name)
+            if "--check" not in sys.argv:
+                DOCS.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+    if "--check" in sys.argv and stale:
+        print(f"not what the code says: {', '.join(stale)}; run python scripts/reference.py")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,45 @@
+"""`tailrace check`: validate a project without running it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tailrace.cli.output import json_option, print_json
+
+
+@click.command()
+@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")  # fmt: skip
+@click.option("--connect", is_flag=True, help="Also ask the databases: tables, columns, types.")
+@click.option("--origins", is_flag=True, help="Say where each setting came from.")
+@json_option
+def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
+    """Load and validate everything in DIRECTORY: names, SQL, inputs, settings."""
+    from tailrace.project import load
+    from tailrace.project.check import check as look
+
+    project = load.load(directory)
+    checked = list(look(project, connect=connect))
+    good = all(one.error is None for one in checked)
+    if as_json:
+        print_json(
+            {
+                "good": good,
+                "checked": [
+                    {"what": one.what, "found": one.found, "error": one.error and one.error.as_dict()}
+                    for one in checked
+                ],
+                "origins": {name: str(origin) for name, origin in project.settings.origins.items()},
+            }
+        )  # fmt: skip
+        return 0 if good else 1
+    for one in checked:
+        click.echo(f"{'✗' if one.error else '✓'} {one.what:<28} {one.found}".rstrip())
+    if origins:
+        for name, origin in project.settings.origins.items():
+            click.echo(f"  {name:<28} {origin}")
+    for one in checked:
+        if one.error is not None:
+            click.echo("\n" + one.error.render(), err=True)
+    return 0 if good else 1

@@ -1,0 +1,91 @@
+"""`tailrace check`: everything that can be known without running.
+
+Names, files, SQL, inputs, topic settings; with `connect` also the databases: whether
+they answer, whether they can be captured, and whether every view's columns and types
+exist in them. An error in one thing does not hide the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tailrace.errors import TailraceError
+from tailrace.pipelines.declare import View
+from tailrace.project import graph
+from tailrace.project.load import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One thing looked at: good when `error` is None."""
+
+    what: str
+    found: str = ""
+    error: TailraceError | None = None
+
+
+def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
+    """Look at everything, one thing after the other."""
+    yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
+    for name, settings in project.settings.topics.items():
+        yield _look(f"topic {name}", _topic_settings, dict(settings))
+    parsed = [_look(f"view {view.name}", _parse, view) for view in project.views.values()]
+    yield from parsed
+    if all(one.error is None for one in parsed):
+        yield _look("topology", _topology, project)
+    for sink in project.sinks.values():
+        yield Checked(f"sink {sink.name}", f"{sink.subject} → {sink.declaration.place}")
+    if connect:
+        yield from _connected(project)
+
+
+def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
+    try:
+        return Checked(what, look(*about))
+    except TailraceError as error:
+        return Checked(what, error=error)
+
+
+def _topic_settings(settings: dict[str, str]) -> str:
+    from tailrace.log.settings import check_topic_config
+
+    check_topic_config({name: value for name, value in settings.items() if name != "partitions"})
+    return f"{len(settings)} settings"
+
+
+def _parse(view: View) -> str:
+    from tailrace.pipelines.incremental.sql.parse import parse
+
+    parse(view.sql, view.name)
+    return "SQL is well formed"
+
+
+def _topology(project: Project) -> str:
+    topology = graph.build(project)
+    return f"{len(topology.nodes)} nodes, {len(topology.edges)} edges, no circle"
+
+
+def _connected(project: Project) -> Iterator[Checked]:
+    from tailrace.pipelines.ticks.catalog import described_table, topic_table
+    from tailrace.sources import describe
+
+    tables = []
+    for source in project.sources.values():
+        try:
+            found = describe(source)
+        except TailraceError as error:
+            yield Checked(f"source {source.name}", error=error)
+            return
+        tables += [described_table(table.record(source.name)) for table in found]
+        yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
+    tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    if project.views:
+        yield _look("columns and types", _compile, list(project.views.values()), tables)
+
+
+def _compile(views: list[View], tables: list[object]) -> str:
+    from tailrace.pipelines.incremental import compile_views
+
+    compiled = compile_views(views, tables)
+    return f"{len(compiled.views)} views, {len(compiled.nodes)} operators"
