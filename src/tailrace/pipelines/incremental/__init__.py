@@ -6,3 +6,26 @@
 tick's changes to it. Nothing here imports pyspark: the graph is plain data, and Spark only
 carries it.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.compile import compile_views
+    from tailrace.pipelines.incremental.explain import explain
+
+__all__ = ["compile_views", "explain"]
+
+
+def __getattr__(name: str) -> object:
+    # Workers run operators and never compile: they should not load the SQL parser.
+    if name == "compile_views":
+        from tailrace.pipelines.incremental.compile import compile_views
+
+        return compile_views
+    if name == "explain":
+        from tailrace.pipelines.incremental.explain import explain
+
+        return explain
+    raise AttributeError(name)

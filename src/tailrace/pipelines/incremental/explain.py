@@ -1,0 +1,82 @@
+"""What a view does, said in words: its operators, their state, what is recomputed and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tailrace.pipelines.incremental.graph import Graph, Node
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much an operator keeps."""
+
+    rows: int
+    bytes: int
+
+
+def explain(graph: Graph, view: str, sizes: Mapping[str, Size] | None = None) -> str:
+    """The chain of a view from its result down to the tables.
+
+    `sizes` (by operator id) adds what each keeps. Operators that other views use too say so.
+    """
+    plan = graph.views[view]
+    nodes = {node.id: node for node in graph.nodes}
+    users = _users(graph, nodes)
+    key = f"key ({', '.join(plan.key)})" if not plan.bag else "a bag: rows carry a count"
+    lines = [f"view {view}: {key}, policy {plan.policy}"]
+    seen: set[str] = set()
+    _tell(plan.node, 0, nodes, users, view, sizes or {}, lines, seen)
+    depth = max(nodes[name].level for name in seen if name in nodes)
+    lines.append(f"incremental: every operator; {depth} exchange{'s' if depth != 1 else ''} deep")
+    lines.append("runs in one task when a tick is small, as levels otherwise")
+    return "\n".join(lines)
+
+
+def _tell(
+    identity: str,
+    depth: int,
+    nodes: Mapping[str, Node],
+    users: Mapping[str, set[str]],
+    view: str,
+    sizes: Mapping[str, Size],
+    lines: list[str],
+    seen: set[str],
+) -> None:
+    node = nodes[identity]
+    pad = "  " * depth
+    extra = []
+    if identity in sizes:
+        extra.append(f"{sizes[identity].rows} rows, {sizes[identity].bytes} bytes")
+    others = users[identity] - {view}
+    if others:
+        extra.append(f"shared with {', '.join(sorted(others))}")
+    tail = f"  [{'; '.join(extra)}]" if extra else ""
+    again = " (see above)" if identity in seen else ""
+    lines.append(f"{pad}└ {node.operator.describe()}{tail}{again}")
+    if again:
+        return
+    seen.add(identity)
+    for edge in node.edges:
+        if edge.projection is not None and edge.projection.where is not None:
+            lines.append(f"{pad}  where {edge.projection.where.sql}")
+        if edge.source in nodes:
+            _tell(edge.source, depth + 1, nodes, users, view, sizes, lines, seen)
+        else:
+            lines.append(f"{pad}  └ topic {edge.source.removeprefix('table:')}")
+
+
+def _users(graph: Graph, nodes: Mapping[str, Node]) -> dict[str, set[str]]:
+    users: dict[str, set[str]] = {identity: set() for identity in nodes}
+
+    def mark(identity: str, view: str) -> None:
+        if identity not in nodes or view in users[identity]:
+            return
+        users[identity].add(view)
+        for edge in nodes[identity].edges:
+            mark(edge.source, view)
+
+    for name, plan in graph.views.items():
+        mark(plan.node, name)
+    return users
