@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.compile import compile_views
-    from tailrace.pipelines.incremental.explain import explain
 
-__all__ = ["compile_views", "explain"]
+__all__ = ["compile_views"]
 
 
 def __getattr__(name: str) -> object:
@@ -24,8 +23,4 @@ def __getattr__(name: str) -> object:
         from tailrace.pipelines.incremental.compile import compile_views
 
         return compile_views
-    if name == "explain":
-        from tailrace.pipelines.incremental.explain import explain
-
-        return explain
     raise AttributeError(name)

@@ -11,10 +11,10 @@ from tailrace.pipelines.incremental.sql.scope import Context
 
 
 class Catalog:
-    """The tables of all sources (`shop.public.orders`), streams, and the project's views."""
+    """The tables of all sources (by topic: `shop.public.orders`), streams, and the project's views."""
 
     def __init__(self, tables: Iterable[TableInput], views: Mapping[str, str]) -> None:
-        self._tables = {table.name.lower(): table for table in tables}
+        self._tables = {table.topic.lower(): table for table in tables}
         self._views = {name.lower(): name for name in views}
 
     def view(self, node: exp.Table) -> str | None:
@@ -42,9 +42,9 @@ class Catalog:
         if len(found) == 1:
             return found[0]
         if found:
-            listed = ", ".join(sorted(table.name for table in found))
+            listed = ", ".join(sorted(table.topic for table in found))
             raise context.name_error(f"table {name!r} could be several", node, f"one of {listed}")
-        known_names = sorted([*(t.name for t in self._tables.values()), *self._views.values()])
+        known_names = sorted([*(t.topic for t in self._tables.values()), *self._views.values()])
         raise context.name_error(
             f"there is no table or view {name!r}", node, f"known are: {', '.join(known_names)}"
         )

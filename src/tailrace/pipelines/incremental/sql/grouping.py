@@ -132,9 +132,9 @@ def _sets(
     if clause.args.get("all"):
         for _, bound in items:
             collected = {made.id for made, _ in binder.collected.aggregates}  # type: ignore[union-attr]
-            if not any(isinstance(n, Column) and n.name in collected for n in walk(bound)):
-                if bound not in keys:
-                    keys.append(bound)
+            aggregated = any(isinstance(n, Column) and n.name in collected for n in walk(bound))
+            if not aggregated and bound not in keys:
+                keys.append(bound)
         return None, keys
     products: list[list[set[int]]] = []
     plain: set[int] = set()

@@ -168,7 +168,7 @@ def _condition(
         parts: list[Expression] = []
         for name in using:
             sides = []
-            for group in ([source for source in before], [added]):
+            for group in (list(before), [added]):
                 column = exp.column(name.name)
                 column.this.meta.update(name.meta)
                 from tailrace.pipelines.incremental.sql.scope import resolve
