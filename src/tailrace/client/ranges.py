@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tailrace.clock import SYSTEM, Clock
+
+if TYPE_CHECKING:
+    from tailrace.records.batch import Record
 
 Headers = Sequence[tuple[str, bytes | None]]
 
@@ -67,119 +70,65 @@ class RangeReader(Protocol):
 
 
 class KafkaRanges:
-    """Ranges of a Kafka-protocol broker, read with librdkafka.
+    """Ranges of a Kafka-protocol broker, read on our own wire: no group, no threads, and
+    the first record is there one request after it was asked for."""
 
-    Two consumers: one stays on the partition that is followed (long polls, so a new
-    record arrives at once), one is moved from range to range. Neither joins a group.
-    """
+    def __init__(self, bootstrap: str, *, timeout: float = 10.0, clock: Clock = SYSTEM) -> None:
+        from tailrace.client.admin import Admin
+        from tailrace.client.fetcher import Fetcher
 
-    def __init__(self, bootstrap: str, *, clock: Clock = SYSTEM) -> None:
-        from confluent_kafka import Consumer
-
+        self._fetcher = Fetcher(bootstrap, timeout=timeout, clock=clock)
+        self._admin = Admin.over(self._fetcher.cluster)
         self._clock = clock
-        settings = {
-            "bootstrap.servers": bootstrap,
-            "group.id": "tailrace-ranges",  # required by librdkafka, never joined
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
-            "enable.auto.offset.store": False,
-            "enable.partition.eof": True,
-            "auto.offset.reset": "earliest",
-            "fetch.wait.max.ms": 100,
-            "fetch.error.backoff.ms": 5,
-            "fetch.queue.backoff.ms": 5,
-            "topic.metadata.refresh.fast.interval.ms": 20,
-            "reconnect.backoff.ms": 20,
-            "reconnect.backoff.max.ms": 1000,
-            "log_level": 0,
-        }
-        self._ranges: Any = Consumer(settings)
-        self._tail: Any = Consumer(settings)
-        self._tail_at: tuple[str, int, int] | None = None
 
     def bounds(self, topic: str) -> Mapping[int, tuple[int, int]]:
-        from confluent_kafka import TopicPartition
-
-        known = self._ranges.list_topics(topic, timeout=10).topics.get(topic)
-        if known is None or known.error is not None:
+        known = self._admin.describe_topic(topic)
+        if known is None:
             return {}
-        return {
-            partition: self._ranges.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=10
-            )
-            for partition in known.partitions
-        }
+        places = [(topic, partition) for partition in range(len(known.leaders))]
+        starts = self._admin.start_offsets(places)
+        ends = self._admin.end_offsets(places)
+        return {place[1]: (starts[place], ends[place]) for place in places}
 
     def read(self, ranges: Sequence[Range]) -> Iterator[Chunk]:
-        from confluent_kafka import KafkaException, TopicPartition
-
-        ends = {(r.topic, r.partition): r.end for r in ranges if r.end > r.start}
-        if not ends:
-            return
-        self._ranges.assign(
-            [TopicPartition(r.topic, r.partition, r.start) for r in ranges if r.end > r.start]
-        )
-        try:
-            while ends:
-                chunks: dict[tuple[str, int], Chunk] = {}
-                for message in self._ranges.consume(20_000, timeout=0.02):
-                    where = (message.topic(), message.partition())
-                    error = message.error()
-                    if error is not None and error.code() != error._PARTITION_EOF:
-                        if error.retriable() or not error.fatal():
-                            continue
-                        raise KafkaException(error)
-                    end = ends.get(where)
-                    if end is None:
-                        continue
-                    chunk = chunks.get(where)
-                    if chunk is None:
-                        chunk = chunks[where] = Chunk(*where)
-                    offset = message.offset()
-                    if error is not None:
-                        chunk.following = max(chunk.following, offset)
-                        continue
-                    if offset < end:
-                        _append(chunk, message)
-                    chunk.following = max(chunk.following, offset + 1)
-                for where, chunk in chunks.items():
-                    if where in ends and chunk.following >= ends[where]:
-                        del ends[where]
-                    yield chunk
-        finally:
-            self._ranges.unassign()
+        for wanted in ranges:
+            position = wanted.start
+            while position < wanted.end:
+                fetched = self._fetcher.fetch(
+                    wanted.topic, wanted.partition, position, wait=0.5, end=wanted.end
+                )
+                position = fetched.following
+                yield _chunk(wanted.topic, wanted.partition, fetched.records, position)
 
     def follow(self, topic: str, partition: int, start: int, timeout: float) -> Chunk:
-        from confluent_kafka import TopicPartition
+        from tailrace.client.errors import UnknownTopicError
 
-        if self._tail_at != (topic, partition, start):
-            self._tail.assign([TopicPartition(topic, partition, start)])
-            self._tail_at = (topic, partition, start)
-        chunk = Chunk(topic, partition, following=start)
         until = self._clock.monotonic() + timeout
-        while not chunk.offsets:
-            left = until - self._clock.monotonic()
-            if left <= 0:
-                break
-            message = self._tail.poll(left)
-            while message is not None:
-                if message.error() is None:
-                    _append(chunk, message)
-                    chunk.following = message.offset() + 1
-                if len(chunk.offsets) >= 10_000:
-                    break
-                message = self._tail.poll(0)
-        self._tail_at = (topic, partition, chunk.following)
-        return chunk
+        position = start
+        while True:
+            left = max(0.0, until - self._clock.monotonic())
+            try:
+                fetched = self._fetcher.fetch(topic, partition, position, wait=left)
+            except UnknownTopicError:
+                # Not made yet; there is nothing to follow until somebody writes to it.
+                self._clock.sleep(min(left, 0.1))
+                return Chunk(topic, partition, following=start)
+            position = fetched.following
+            if fetched.records or self._clock.monotonic() >= until:
+                return _chunk(topic, partition, fetched.records, position)
 
     def close(self) -> None:
-        self._ranges.close()
-        self._tail.close()
+        self._fetcher.close()
 
 
-def _append(chunk: Chunk, message: Any) -> None:
-    chunk.offsets.append(message.offset())
-    chunk.keys.append(message.key())
-    chunk.values.append(message.value())
-    chunk.timestamps.append(message.timestamp()[1])
-    chunk.headers.append(message.headers() or ())
+def _chunk(topic: str, partition: int, records: Sequence[Record], following: int) -> Chunk:
+    return Chunk(
+        topic,
+        partition,
+        offsets=[record.offset for record in records],
+        keys=[record.key for record in records],
+        values=[record.value for record in records],
+        timestamps=[record.timestamp for record in records],
+        headers=[record.headers for record in records],
+        following=following,
+    )
