@@ -6,9 +6,21 @@ from collections.abc import Iterator
 
 import pytest
 
+from servers.mariadb import MariaDBServer, start_mariadb
 from servers.postgres import PostgresServer, start_postgres
+from servers.redis import RedisServer, start_redis
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     yield from start_postgres()
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    yield from start_redis()
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDBServer]:
+    yield from start_mariadb()

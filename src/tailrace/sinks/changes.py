@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,6 +103,41 @@ class Collector:
             self.values[index],
             reason,
         )
+
+
+def pieces(chunk: Chunk, rows: int) -> Iterator[Chunk]:
+    """A chunk in parts of at most `rows` records."""
+    if len(chunk.offsets) <= rows:
+        yield chunk
+        return
+    for start in range(0, len(chunk.offsets), rows):
+        stop = min(start + rows, len(chunk.offsets))
+        last = stop == len(chunk.offsets)
+        yield Chunk(
+            chunk.topic,
+            chunk.partition,
+            chunk.offsets[start:stop],
+            chunk.keys[start:stop],
+            chunk.values[start:stop],
+            chunk.timestamps[start:stop],
+            chunk.headers[start:stop],
+            chunk.following if last else chunk.offsets[stop - 1] + 1,
+        )
+
+
+def removal(shape: Shape, rows: pa.Table, position: SinkPosition) -> Batch:
+    """A batch that deletes `rows` (given with the shape's columns) and moves to `position`."""
+    count = rows.num_rows
+    # Newer than anything the generation has written so far, older than what follows it.
+    version = version_of(position.generation, max(position.offsets.values(), default=0))
+    for name, value, kind in (
+        (DELETED, True, pa.bool_()),
+        (PARTITION, 0, pa.int32()),
+        (OFFSET, 0, pa.int64()),
+        (VERSION, version, pa.int64()),
+    ):
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
+    return Batch(shape, rows, position)
 
 
 WIDER = {

@@ -121,6 +121,7 @@ class Redis(Declaration):
     mode: Literal["update", "invalidate"] = "update"
     expire: timedelta | None = None
     tombstones: timedelta = timedelta(days=7)
+    batch_rows: int = field(default=2_000, kw_only=True)
 
     def _check(self) -> None:
         _need(self.prefix, "a redis sink needs prefix=")

@@ -15,13 +15,26 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+import pyarrow as pa
+
+from tailrace.client.errors import ClientError
 from tailrace.client.ranges import KafkaRanges, Range, RangeReader
 from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
-from tailrace.records.rows import python_rows
-from tailrace.sinks.base import OFFSET, PARTITION, Batch, Replaceable, Shape, Sink, SinkPosition
-from tailrace.sinks.changes import BadRecord, Collector, KnownColumns
+from tailrace.records.rows import normal_key, python_rows
+from tailrace.sinks.base import (
+    OFFSET,
+    PARTITION,
+    Batch,
+    Readable,
+    Replaceable,
+    Shape,
+    Sink,
+    SinkPosition,
+)
+from tailrace.sinks.changes import BadRecord, Collector, KnownColumns, pieces, removal
 from tailrace.sinks.dead_letters import DeadLetter, DeadLetters, TopicDeadLetters
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -188,6 +201,8 @@ class Delivery:
         """
         self.position = None
         if not isinstance(self.sink, Replaceable):
+            if isinstance(self.sink, Readable):
+                self._replace_in_place(goal)
             return
         log.info("building the copy anew", extra={"sink": self.copy.name})
         kept, self.sink = self.sink, self.sink.beside()
@@ -205,6 +220,25 @@ class Delivery:
         kept.switch()
         self.sink.open(goal.shape)
         self.position = self.sink.position()
+
+    def _replace_in_place(self, goal: Goal) -> None:
+        """Write the new generation over the old one, then remove what it does not have."""
+        for batch, _ in self._batches(goal):
+            self._apply(batch)
+        assert isinstance(self.sink, Readable)
+        ranges = [
+            Range(goal.position.topic, partition, start, goal.position.offsets[partition])
+            for partition, (start, _) in self._reader.bounds(goal.position.topic).items()
+        ]
+        alive: dict[bytes, bool] = {}
+        for chunk in self._reader.read(ranges):
+            for key, value in zip(chunk.keys, chunk.values, strict=True):
+                alive[normal_key(key)] = value is not None
+        for table in self.sink.scan(goal.shape):
+            keys = python_rows(table.select(list(goal.shape.key)))
+            gone = [not alive.get(orjson.dumps(key)) for key in keys]
+            if any(gone):
+                self._apply(removal(goal.shape, table.filter(pa.array(gone)), goal.position))
 
     def _ahead(self, held: SinkPosition, goal: SinkPosition) -> SinkAheadError:
         return SinkAheadError(
@@ -232,12 +266,13 @@ class Delivery:
         collector = self._collector(goal.shape)
         for chunk in self._reader.read(ranges):
             end = ends[chunk.partition]
-            collector.add(chunk, end)
-            reached[chunk.partition] = max(reached[chunk.partition], min(chunk.following, end))
-            if len(collector) >= declaration.batch_rows and not declaration.whole:
-                between = replace(goal.position, tick=tick, offsets=dict(reached))
-                yield self._make(collector, between), len(collector)
-                collector = self._collector(goal.shape)
+            for piece in pieces(chunk, declaration.batch_rows):
+                collector.add(piece, end)
+                reached[piece.partition] = max(reached[piece.partition], min(piece.following, end))
+                if len(collector) >= declaration.batch_rows and not declaration.whole:
+                    between = replace(goal.position, tick=tick, offsets=dict(reached))
+                    yield self._make(collector, between), len(collector)
+                    collector = self._collector(goal.shape)
         yield self._make(collector, goal.position), len(collector)
 
     def _starts(self, goal: Goal) -> Mapping[int, int]:
@@ -355,7 +390,7 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
                     _report(part, delivery, "running", None)
             except SinkFencedError:
                 raise
-            except TargetUnavailableError as error:
+            except (TargetUnavailableError, ClientError) as error:
                 delivery.close()
                 _report(part, delivery, "lagging", error)
                 log.warning(

@@ -1,0 +1,46 @@
+"""A Redis server for tests: one a session, flushed for every test."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from servers.processes import Server, answers, free_port
+
+
+class RedisServer:
+    """Started by the constructor; data in memory only."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self) -> None:
+        self._server = Server(
+            [
+                "redis-server", "--port", str(self.port), "--bind", "127.0.0.1",
+                "--appendonly", "yes", "--appendfsync", "no", "--save", "", "--dir", str(self._directory),
+            ],
+            self._directory / "redis.log",
+        )  # fmt: skip
+        self._server.wait_until(lambda: answers(self.port))
+
+    def stop(self) -> None:
+        self._server.stop()
+
+
+def start_redis() -> Iterator[RedisServer]:
+    """Yield a running server; skips where the machine has none."""
+    if shutil.which("redis-server") is None:
+        pytest.skip("needs redis-server (Debian: apt install redis-server)")
+    pytest.importorskip("redis")
+    with tempfile.TemporaryDirectory(prefix="tailrace-redis-") as directory:
+        server = RedisServer(Path(directory))
+        yield server
+        server.stop()
