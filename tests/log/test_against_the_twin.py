@@ -194,7 +194,8 @@ class LogAgainstTwin(RuleBasedStateMachine):
                 last = max(folder.glob("*.log"))
                 with last.open("ab") as file:
                     file.write(os.urandom(80))
-            elif lose:
+            elif lose and not (lose == "snapshot" and self.twin.start):
+                # (What deleted records said of their producers is in snapshots only.)
                 for path in folder.glob(f"*.{lose}"):
                     path.unlink()
         self.store = Store.open([Path(self.folder.name)], clock=self.clock)
@@ -232,7 +233,7 @@ class LogAgainstTwin(RuleBasedStateMachine):
 
 
 TestLogAgainstTwin = LogAgainstTwin.TestCase
-TestLogAgainstTwin.settings = settings(max_examples=25, stateful_step_count=30, deadline=None)
+TestLogAgainstTwin.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
 
 
 @pytest.mark.thorough

@@ -129,6 +129,7 @@ class Partition:
         "first_unstable",
         "high_watermark",
         "index",
+        "keep_start",
         "last_append_ms",
         "last_stable_offset",
         "last_sync_ms",
@@ -183,6 +184,8 @@ class Partition:
         self.last_sync_ms = 0
         self.on_moved: Callable[[Partition], None] | None = None
         """Called when offsets move outside an append: a sync, retention, DeleteRecords."""
+        self.keep_start: Callable[[Partition], None] | None = None
+        """Called to have a start moved by DeleteRecords on disk."""
         self._unsynced: list[Segment] = []
         self._pending_paths: list[str] = []
         self._new_names = True
@@ -306,9 +309,10 @@ class Partition:
             self._begin_epoch(base_offset)
         _BASE_OFFSET.pack_into(batch, 0, base_offset)
         _LEADER_EPOCH.pack_into(batch, 12, self.leader_epoch)
+        if not segment.ready:
+            self._open_active()
         descriptor = segment.descriptor
-        if descriptor is None:
-            descriptor = self._open_active()
+        assert descriptor is not None
         try:
             written = self.shelf.files.pwrite(descriptor.number, batch, segment.size)
         except OSError as error:
@@ -385,17 +389,13 @@ class Partition:
             self.ending = [each for each in self.ending if each.marker_offset >= watermark]
         firsts = list(self.producers.open.values())
         firsts += [each.first_offset for each in self.ending]
-        self.first_unstable = min(firsts) if firsts else -1
-        if firsts and self.first_unstable < watermark:
-            self.last_stable_offset = max(self.first_unstable, self.log_start_offset)
-        else:
-            self.last_stable_offset = watermark
+        self.first_unstable = max(min(firsts), self.log_start_offset) if firsts else -1
+        self.last_stable_offset = min(self.first_unstable, watermark) if firsts else watermark
 
-    def _open_active(self) -> Descriptor:
+    def _open_active(self) -> None:
         segment = self.active
         try:
-            _ = segment.index, segment.times, segment.max_timestamp
-            return segment.open_to_write()
+            segment.make_ready()
         except OSError as error:
             raise self._refused(error, segment) from error
 
@@ -667,7 +667,7 @@ class Partition:
         return sum(segment.size for segment in self.segments)
 
     def delete_records(self, offset: int) -> int:
-        """Move the log's start to `offset` (−1: the high watermark); the new start.
+        """Move the log's start to `offset` (−1: the high watermark); the new start, on disk.
 
         Raises 1 past the high watermark, 44 if the topic is only compacted.
         """
@@ -685,6 +685,8 @@ class Partition:
             )
         if offset > self.log_start_offset:
             self._move_start(offset)
+            if self.keep_start is not None:
+                self.keep_start(self)
             self.drop_segments(bisect_right(self.bases, offset) - 1)
         return self.log_start_offset
 

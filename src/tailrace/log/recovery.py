@@ -196,6 +196,7 @@ def _recover(partition: Partition, recovery_point: int) -> None:
         )
     partition.end_offset = max(end_offset, partition.log_start_offset)
     _replay(partition)
+    partition.aborted.cut_start(partition.log_start_offset)
     partition.epochs.cut_end(partition.end_offset)
     partition.recovery_point = min(recovery_point, partition.end_offset)
     partition.synced_offset = partition.recovery_point
@@ -388,7 +389,8 @@ def _next_whole(
 
 def _replay(partition: Partition) -> None:
     """Producers, open and aborted transactions and epochs, from the newest usable snapshot."""
-    start = partition.log_start_offset
+    # Deleted records still say what their producers did, as long as they are there.
+    start = partition.bases[0]
     for offset in reversed(partition.snapshots):
         path = partition.directory / f"{offset:020d}.snapshot"
         if offset > partition.end_offset:
@@ -401,7 +403,6 @@ def _replay(partition: Partition) -> None:
             break
     partition.snapshots = [each for each in partition.snapshots if each <= partition.end_offset]
     partition.aborted.cut_end(start)
-    # An active segment's own offset may be behind the end while its batches are replayed.
     for segment, position, header in _headers_from(partition, start):
         if header.leader_epoch > partition.epochs.latest:
             partition.epochs.assign(header.leader_epoch, header.base_offset)

@@ -65,6 +65,7 @@ class Segment:
         "first_timestamp",
         "max_timestamp_offset",
         "path",
+        "ready",
         "sealed",
         "shelf",
         "since_index",
@@ -81,6 +82,8 @@ class Segment:
         self.shelf = shelf
         self.sealed = sealed
         self.descriptor: Descriptor | None = None
+        self.ready = False
+        """Whether a batch can be appended at once: file open, indexes in memory."""
         self.created_ms = 0
         self.first_timestamp = -1
         self.since_index = 0
@@ -152,6 +155,12 @@ class Segment:
             files = self.shelf.files
             self.descriptor = Descriptor(files.open(self.path, WRITE), files)
         return self.descriptor
+
+    def make_ready(self) -> None:
+        """Open the file and load the indexes before the first append."""
+        self.open_to_write()
+        _ = self.index, self.times, self.max_timestamp
+        self.ready = True
 
     def acquire(self) -> Descriptor:
         """A descriptor to read from, counted: release it."""
@@ -254,6 +263,7 @@ class Segment:
 
     def release_descriptor(self) -> None:
         """Let go of the own descriptor, once all is synced or the partition closes."""
+        self.ready = False
         if self.descriptor is not None:
             self.descriptor.release()
             self.descriptor = None

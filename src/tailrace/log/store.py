@@ -395,23 +395,38 @@ class Store:
             if directory.failure is not None:
                 continue
             points: Offsets = {}
-            starts: Offsets = {}
             cleaned: Offsets = {}
-            for partition in self.partitions():
-                if partition.directory.parent != directory.path:
-                    continue
+            for partition in self._partitions_of(directory):
                 key = partition.topic, partition.index
                 points[key] = partition.recovery_point
-                if partition.log_start_offset > partition.bases[0]:
-                    starts[key] = partition.log_start_offset
                 if partition.cleaned_to:
                     cleaned[key] = partition.cleaned_to
-            for name, offsets in (
-                (RECOVERY_POINTS, points),
-                (LOG_STARTS, starts),
-                (CLEANED, cleaned),
-            ):
+            for name, offsets in ((RECOVERY_POINTS, points), (CLEANED, cleaned)):
                 write_offsets(directory.path / name, offsets, self.shelf.files)
+            self._write_starts(directory)
+
+    def _write_starts(self, directory: DataDirectory) -> None:
+        starts = {
+            (partition.topic, partition.index): partition.log_start_offset
+            for partition in self._partitions_of(directory)
+            if partition.log_start_offset > partition.bases[0]
+        }
+        write_offsets(directory.path / LOG_STARTS, starts, self.shelf.files)
+
+    def _keep_start(self, partition: Partition) -> None:
+        for directory in self.directories:
+            if directory.path == partition.directory.parent:
+                try:
+                    self._write_starts(directory)
+                except OSError as error:
+                    raise StorageError(
+                        "the log's new start cannot be written", detail=str(error)
+                    ) from error
+
+    def _partitions_of(self, directory: DataDirectory) -> Iterator[Partition]:
+        for partition in self.partitions():
+            if partition.directory.parent == directory.path:
+                yield partition
 
     # ── inside ───────────────────────────────────────────────────────────────────────
 
@@ -454,6 +469,7 @@ class Store:
             entry.name, index, path, config, self.shelf, self.journal.catalogue.epoch
         )
         partition.on_moved = self._partition_moved
+        partition.keep_start = self._keep_start
         if directory is None:
             partition.lose(
                 StorageError(
