@@ -10,17 +10,18 @@ import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import session
 from tailrace.pipelines.declare import Stream, Topic, View
 from tailrace.pipelines.errors import SqlNameError, UnknownTableError
-from tailrace.pipelines.incremental import compile_views
+from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.cache import sweep_other_boots
+from tailrace.pipelines.streams import Streams, StreamSettings, failure
 from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
 from tailrace.pipelines.ticks.job import run_on_spark
@@ -29,6 +30,7 @@ from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 log = logging.getLogger(__name__)
 
@@ -48,16 +50,89 @@ def run(
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
     with _spark(part, settings) as spark:
-        if views:
-            run_ticks(views, part, spark, settings, topics)
-        else:
-            part.report("running")
-            part.stopping.wait()
+        running = RunningStreams(streams, part, spark, settings)
+        with contextlib.closing(running):
+            if views:
+                run_ticks(views, running, part, spark, settings, topics)
+            else:
+                while not part.stopping.wait(_WAIT_SECONDS):
+                    running.look_after()
+                    part.report("running", streams=running.progress())
     part.report("stopped")
+
+
+class RunningStreams:
+    """The streaming queries of a project, started when the tables they read are known."""
+
+    def __init__(
+        self, streams: Sequence[Stream], part: Part, spark: SparkSession, settings: config.Settings
+    ) -> None:
+        self._waiting = list(streams)
+        self._part = part
+        self._spark = spark
+        self._settings = settings
+        self._queries: dict[str, tuple[Stream, StreamingQuery]] = {}
+
+    def look_after(self) -> None:
+        """Start what can be started; raise the error of a query that failed."""
+        if self._waiting:
+            self._start()
+        for stream, query in self._queries.values():
+            if not query.isActive:
+                problem = failure(stream, query)
+                if problem is not None:
+                    raise problem
+
+    def progress(self) -> dict[str, dict[str, object]]:
+        """The last batch of every query, for status and metrics."""
+        found: dict[str, dict[str, object]] = {}
+        for name, (_, query) in self._queries.items():
+            last: Any = query.lastProgress
+            if last is not None:
+                found[name] = {
+                    "batch": last["batchId"],
+                    "rows": last["numInputRows"],
+                    "rows_per_second": last["processedRowsPerSecond"],
+                    "milliseconds": last["durationMs"].get("triggerExecution"),
+                }
+        return found
+
+    def close(self) -> None:
+        for _, query in self._queries.values():
+            _stop_between_batches(query, self._part)
+
+    def _start(self) -> None:
+        part = self._part
+        with LogReader(part.bootstrap, clock=part.clock) as reader:
+            catalog = read_catalog(reader)
+        builder = Streams(
+            self._spark,
+            catalog,
+            StreamSettings(
+                part.bootstrap, part.directory.resolve() / "streams", topics=self._settings.topics
+            ),
+        )
+        for stream in list(self._waiting):
+            try:
+                self._queries[stream.name] = (stream, builder.start(stream))
+            except UnknownTableError as problem:
+                part.report(error=problem.as_dict())
+                continue  # its source has not described the table yet
+            self._waiting.remove(stream)
+
+
+def _stop_between_batches(query: StreamingQuery, part: Part) -> None:
+    # Stopping inside a batch function makes Spark print a stack overflow.
+    for _ in range(100):
+        if not query.isActive or not query.status["isTriggerActive"]:
+            break
+        part.clock.sleep(0.05)
+    query.stop()
 
 
 def run_ticks(
     views: Sequence[View],
+    running: RunningStreams,
     part: Part,
     spark: SparkSession,
     settings: config.Settings,
@@ -92,24 +167,24 @@ def run_ticks(
         part.report("running", tick=driver.last.number)
         reported_at = part.clock.monotonic()
         while not part.stopping.is_set():
-            began = part.clock.monotonic()
             tick = driver.step(_WAIT_SECONDS)
-            took = part.clock.monotonic() - began
+            running.look_after()
             if tick is not None:
                 part.report(
                     "running",
                     tick=tick.number,
                     freshness_ms=driver.freshness_ms,
                     position=f"tick:{part.project}:{tick.number}",
-                    tick_ms=round(took * 1000),
+                    tick_ms=round(driver.worked_seconds * 1000),
                     lag=driver.lag,
                     dead=driver.dead,
+                    streams=running.progress(),
                     error=None,
                 )
                 reported_at = part.clock.monotonic()
                 part.stopping.wait(pace.pause(driver.worked_seconds, driver.lag > 0))
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
-                part.report("running", freshness_ms=0, lag=driver.lag)
+                part.report("running", freshness_ms=0, lag=driver.lag, streams=running.progress())
                 reported_at = part.clock.monotonic()
 
 

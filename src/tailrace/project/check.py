@@ -85,7 +85,7 @@ def _connected(project: Project) -> Iterator[Checked]:
 
 
 def _compile(views: list[View], tables: list[object]) -> str:
-    from tailrace.pipelines.incremental import compile_views
+    from tailrace.pipelines.incremental.compile import compile_views
 
     compiled = compile_views(views, tables)
     return f"{len(compiled.views)} views, {len(compiled.nodes)} operators"
