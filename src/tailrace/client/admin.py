@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import TypeVar
 
 from tailrace.client.cluster import Cluster, TopicInformation, TryAgain
+from tailrace.client.connection import Opener, open_socket
 from tailrace.client.errors import BrokerUnavailableError, RequestError, TopicExistsError
 from tailrace.clock import SYSTEM, Clock
 from tailrace.wire.apis import APIS, ApiKey
@@ -49,8 +50,15 @@ class TimeOffset:
 class Admin:
     """Not for use from several threads."""
 
-    def __init__(self, bootstrap: str, *, timeout: float = 60.0, clock: Clock = SYSTEM) -> None:
-        self.cluster = Cluster(bootstrap, timeout=timeout, clock=clock)
+    def __init__(
+        self,
+        bootstrap: str,
+        *,
+        timeout: float = 60.0,
+        opener: Opener = open_socket,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self.cluster = Cluster(bootstrap, timeout=timeout, opener=opener, clock=clock)
 
     @classmethod
     def over(cls, cluster: Cluster) -> Admin:

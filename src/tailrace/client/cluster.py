@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tailrace.client.connection import Connection
+from tailrace.client.connection import Connection, Opener, open_socket
 from tailrace.client.errors import (
     BrokerUnavailableError,
     ClientClosedError,
@@ -85,8 +85,10 @@ class Cluster:
         client_id: str = "tailrace",
         timeout: float = 60.0,
         request_timeout: float = 30.0,
+        opener: Opener = open_socket,
         clock: Clock = SYSTEM,
     ) -> None:
+        self._opener = opener
         self.bootstrap = bootstrap
         self.timeout = timeout
         self.clock = clock
@@ -135,7 +137,10 @@ class Cluster:
         connection = self._by_address.get(address)
         if connection is None or connection.closed:
             connection = Connection(
-                *address, timeout=self._request_timeout, client_id=self._client_id
+                *address,
+                timeout=self._request_timeout,
+                client_id=self._client_id,
+                opener=self._opener,
             )
             self._by_address[address] = connection
         return connection

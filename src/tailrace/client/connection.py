@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tailrace.client.errors import BrokerUnavailableError
 from tailrace.wire.apis import APIS, Api, ApiKey
@@ -26,6 +26,16 @@ API_VERSIONS = APIS[ApiKey.API_VERSIONS]
 MOST_PIECES = 512  # of one sendmsg; the kernel takes 1,024
 
 
+Opener = Callable[[str, int, float], socket.socket]
+
+
+def open_socket(host: str, port: int, timeout: float) -> socket.socket:
+    """A connected TCP socket. Raises OSError."""
+    made = socket.create_connection((host, port), timeout)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
 class Connection:
     """A socket, the versions the broker speaks, and the answers still to come.
 
@@ -34,7 +44,13 @@ class Connection:
     """
 
     def __init__(
-        self, host: str, port: int, *, timeout: float = 30.0, client_id: bytes = b"tailrace"
+        self,
+        host: str,
+        port: int,
+        *,
+        timeout: float = 30.0,
+        client_id: bytes = b"tailrace",
+        opener: Opener = open_socket,
     ) -> None:
         self.address = f"{host}:{port}"
         self.closed = False
@@ -42,8 +58,7 @@ class Connection:
         self._correlation_id = 0
         self._expected: deque[tuple[int, Api, int]] = deque()
         try:
-            self._socket = socket.create_connection((host, port), timeout)
-            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket = opener(host, port, timeout)
         except OSError as error:
             raise BrokerUnavailableError(
                 f"no broker answers at {self.address}", detail=str(error)

@@ -141,6 +141,12 @@ class BufferFullError(ClientError):
     code = "client-buffer-full"
 
 
+class SerializationError(ClientError):
+    """A value could not be turned into bytes; nothing was sent."""
+
+    code = "client-serialization"
+
+
 _KINDS: dict[int, type[RequestError]] = {
     ErrorCode.INVALID_PRODUCER_EPOCH: ProducerFencedError,
     ErrorCode.PRODUCER_FENCED: ProducerFencedError,

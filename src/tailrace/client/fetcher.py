@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tailrace.client.admin import Admin
 from tailrace.client.cluster import Cluster, TryAgain
 from tailrace.client.committed import visible_records
+from tailrace.client.connection import Opener, open_socket
 from tailrace.client.errors import BrokerUnavailableError, OffsetOutOfRangeError, RequestError
 from tailrace.clock import SYSTEM, Clock
 from tailrace.records.batch import Record
@@ -56,9 +57,10 @@ class Fetcher:
         *,
         fetch_bytes: int = 4 * 1024 * 1024,
         timeout: float = 60.0,
+        opener: Opener = open_socket,
         clock: Clock = SYSTEM,
     ) -> None:
-        self.cluster = Cluster(bootstrap, timeout=timeout, clock=clock)
+        self.cluster = Cluster(bootstrap, timeout=timeout, opener=opener, clock=clock)
         self._admin = Admin.over(self.cluster)
         self._fetch_bytes = fetch_bytes
 

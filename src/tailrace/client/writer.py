@@ -29,6 +29,7 @@ from typing import Protocol
 
 from tailrace.client.batches import Pending
 from tailrace.client.cluster import COORDINATOR_MOVED, GROUP, TRANSACTION, Cluster, TryAgain
+from tailrace.client.connection import Opener, open_socket
 from tailrace.client.errors import (
     BrokerUnavailableError,
     ClientError,
@@ -99,11 +100,16 @@ class TransactionalWriter:
         buffer_bytes: int = 8 * 1024 * 1024,
         create_topics: bool = True,
         transaction_version: int = 2,
+        opener: Opener = open_socket,
         clock: Clock = SYSTEM,
     ) -> None:
         self.transactional_id = transactional_id
         self.cluster = Cluster(
-            bootstrap, client_id=transactional_id, timeout=timeout.total_seconds(), clock=clock
+            bootstrap,
+            client_id=transactional_id,
+            timeout=timeout.total_seconds(),
+            opener=opener,
+            clock=clock,
         )
         self._clock = clock
         self._transaction_timeout_ms = int(transaction_timeout.total_seconds() * 1000)
@@ -191,7 +197,7 @@ class TransactionalWriter:
         """
         self._check()
         if partition is None:
-            partition = self._partition(topic, key)
+            partition = self.partition_of(topic, key)
         if headers and isinstance(headers, Mapping):
             headers = tuple(headers.items())
         place = (topic, partition)
@@ -234,7 +240,7 @@ class TransactionalWriter:
         else:
             chosen: dict[int, list[int]] = {}
             for number, key in enumerate(key_list):
-                chosen.setdefault(self._partition(topic, key), []).append(number)
+                chosen.setdefault(self.partition_of(topic, key), []).append(number)
             for index, numbers in chosen.items():
                 self._extend(
                     (topic, index),
@@ -346,7 +352,8 @@ class TransactionalWriter:
         self._sticky.clear()
         self._begun = False
 
-    def _partition(self, topic: str, key: bytes | None) -> int:
+    def partition_of(self, topic: str, key: bytes | None) -> int:
+        """Where `send` puts a record without a partition."""
         known = self.cluster.topic(topic, create=self._create_topics)
         if key is not None:
             return partition_for(key, len(known.leaders))

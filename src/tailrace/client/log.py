@@ -1,0 +1,386 @@
+"""`tr.connect` and `tr.open`: a log somewhere else, or in this process, one interface.
+
+log = tr.connect("localhost:9092")      # any broker that speaks Kafka's protocol
+log = tr.open("data/")                  # in this process, no socket; one process at a time
+
+log.create_topic("clicks", partitions=3, config={"cleanup.policy": "compact"})
+with log.producer() as producer: …
+for record in log.read("clicks"): …
+with log.consumer(group="g", topics=["clicks"]) as consumer: …
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, overload
+
+from tailrace.client.admin import Admin
+from tailrace.client.cluster import Cluster, TopicInformation
+from tailrace.client.connection import Opener, open_socket
+from tailrace.client.consumer import Consumer, RebalanceListener
+from tailrace.client.errors import ClientClosedError
+from tailrace.client.local_group import LocalGroups
+from tailrace.client.producer import Outlet, Partitioner, Producer, ProducerSettings
+from tailrace.client.reader import Start, read_records
+from tailrace.client.record import LogRecord, Place
+from tailrace.client.serializers import Serializer, plain
+from tailrace.client.source import ConsumerSettings, Source
+from tailrace.client.transactional import TransactionalProducer
+from tailrace.client.writer import TransactionalWriter
+from tailrace.clock import SYSTEM, Clock
+
+if TYPE_CHECKING:
+    from tailrace.broker.embedded import BrokerThread
+
+IN_PROCESS = "in-process:0"
+
+
+class Log(ABC):
+    """A log. Safe from several threads; what it makes is not, unless it says so."""
+
+    def __init__(self, clock: Clock = SYSTEM) -> None:
+        self._clock = clock
+        self._admin_lock = threading.Lock()
+        self._admin: Admin | None = None
+        self._closed = False
+
+    # Topics --------------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int = -1, config: Mapping[str, object] | None = None
+    ) -> None:
+        """Make a topic (−1: the log's default number of partitions) and wait for it.
+
+        Raises TopicExistsError, RequestError.
+        """
+        with self._administering() as admin:
+            admin.create_topic(name, partitions, _texts(config))
+
+    def ensure_topic(
+        self, name: str, partitions: int = -1, config: Mapping[str, object] | None = None
+    ) -> bool:
+        """Make a topic unless it exists; True if it was made now."""
+        with self._administering() as admin:
+            return admin.ensure_topic(name, partitions, _texts(config))
+
+    def delete_topic(self, name: str) -> None:
+        with self._administering() as admin:
+            admin.delete_topic(name)
+
+    def topics(self, *, internal: bool = False) -> list[str]:
+        """Names of all topics; those the log keeps for itself only if asked for."""
+        with self._administering() as admin:
+            return [topic.name for topic in admin.list_topics(internal=internal)]
+
+    def topic(self, name: str) -> TopicInformation | None:
+        """What is known of a topic; None if it does not exist."""
+        with self._administering() as admin:
+            return admin.describe_topic(name)
+
+    def topic_config(self, name: str) -> dict[str, str | None]:
+        """Every setting of a topic, by Kafka's name."""
+        with self._administering() as admin:
+            return {key: entry.value for key, entry in admin.topic_config(name).items()}
+
+    def alter_topic(self, name: str, config: Mapping[str, object | None]) -> None:
+        """Change settings of a topic; None puts one back to its default."""
+        with self._administering() as admin:
+            admin.alter_topic_config(
+                name, {key: None if value is None else str(value) for key, value in config.items()}
+            )
+
+    def end_offsets(self, topic: str, isolation: str = "read_committed") -> dict[int, int]:
+        """The offset behind the last record of every partition."""
+        with self._administering() as admin:
+            return admin.topic_end_offsets(topic, isolation)
+
+    # Reading and writing -------------------------------------------------------
+
+    @overload
+    def producer(
+        self,
+        transactional_id: None = None,
+        *,
+        key_serializer: Serializer = plain,
+        value_serializer: Serializer = plain,
+        partitioner: Partitioner | None = None,
+        **settings: Any,
+    ) -> Producer: ...
+
+    @overload
+    def producer(
+        self,
+        transactional_id: str,
+        *,
+        key_serializer: Serializer = plain,
+        value_serializer: Serializer = plain,
+        partitioner: Partitioner | None = None,
+        **settings: Any,
+    ) -> TransactionalProducer: ...
+
+    def producer(
+        self,
+        transactional_id: str | None = None,
+        *,
+        key_serializer: Serializer = plain,
+        value_serializer: Serializer = plain,
+        partitioner: Partitioner | None = None,
+        **settings: Any,
+    ) -> Producer | TransactionalProducer:
+        """A producer; with a transactional id, one whose records become visible together.
+        `settings` are those of ProducerSettings."""
+        self._check()
+        chosen = ProducerSettings(**settings)
+        if transactional_id is None:
+            return Producer(
+                self._outlet(chosen),
+                chosen,
+                key_serializer=key_serializer,
+                value_serializer=value_serializer,
+                partitioner=partitioner,
+                clock=self._clock,
+            )
+        return TransactionalProducer(
+            TransactionalWriter(
+                self._bootstrap(),
+                transactional_id,
+                transaction_timeout=timedelta(milliseconds=chosen.transaction_timeout_ms),
+                timeout=timedelta(milliseconds=chosen.delivery_timeout_ms),
+                compression=chosen.compression_type,
+                batch_bytes=min(chosen.batch_size, 900_000),
+                buffer_bytes=chosen.buffer_memory,
+                opener=self._opener(),
+                clock=self._clock,
+            ),
+            key_serializer=key_serializer,
+            value_serializer=value_serializer,
+            partitioner=partitioner,
+            clock=self._clock,
+        )
+
+    def consumer(
+        self,
+        group: str | None = None,
+        topics: Sequence[str] = (),
+        *,
+        pattern: str | None = None,
+        partitions: Iterable[Place] | Mapping[Place, int | None] | None = None,
+        listener: RebalanceListener | None = None,
+        **settings: Any,
+    ) -> Consumer:
+        """A group member on topics or a pattern, or a reader of given partitions
+        (`{(topic, partition): offset}`; None: from the stored offset or the reset).
+        `settings` are those of ConsumerSettings."""
+        self._check()
+        chosen = ConsumerSettings(**settings)
+        source = self._source(group, chosen)
+        try:
+            return Consumer(
+                source,
+                chosen,
+                group=group,
+                topics=topics,
+                pattern=pattern,
+                partitions=partitions,
+                listener=listener,
+                clock=self._clock,
+            )
+        except BaseException:
+            source.close()
+            raise
+
+    def read(
+        self,
+        topic: str,
+        start: Start = "earliest",
+        follow: bool = False,
+        *,
+        partitions: Sequence[int] | None = None,
+        isolation_level: str = "read_committed",
+    ) -> Iterator[LogRecord]:
+        """The records of a topic, in order within each partition.
+
+        `start` is "earliest", "latest", an offset, a time (aware datetime, ISO 8601 text),
+        or a mapping from partition to offset. Without `follow` it ends at what is there
+        when reading begins; with it, never.
+        """
+        self._check()
+        settings = ConsumerSettings(isolation_level=isolation_level, enable_auto_commit=False)
+        return read_records(self._source(None, settings), topic, start, follow, partitions)
+
+    # The end -------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go. What this log made must be closed before."""
+        self._closed = True
+        if self._admin is not None:
+            self._admin.close()
+
+    def __enter__(self) -> Log:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # What the two kinds differ in ----------------------------------------------
+
+    @abstractmethod
+    def _bootstrap(self) -> str: ...
+
+    @abstractmethod
+    def _opener(self) -> Opener: ...
+
+    @abstractmethod
+    def _source(self, group: str | None, settings: ConsumerSettings) -> Source: ...
+
+    @abstractmethod
+    def _outlet(self, settings: ProducerSettings) -> Outlet: ...
+
+    def _check(self) -> None:
+        if self._closed:
+            raise ClientClosedError("the log is closed")
+
+    def _administering(self) -> _Administering:
+        self._check()
+        return _Administering(self)
+
+
+class _Administering:
+    """One thread at a time on the log's own admin connection."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def __enter__(self) -> Admin:
+        log = self._log
+        log._admin_lock.acquire()
+        if log._admin is None:
+            log._admin = Admin(log._bootstrap(), opener=log._opener(), clock=log._clock)
+        return log._admin
+
+    def __exit__(self, *_: object) -> None:
+        self._log._admin_lock.release()
+
+
+class RemoteLog(Log):
+    """A log behind Kafka's protocol; consumers and plain producers are librdkafka's."""
+
+    def __init__(
+        self, address: str, settings: Mapping[str, object] | None = None, clock: Clock = SYSTEM
+    ) -> None:
+        super().__init__(clock)
+        self.address = address
+        self._settings = dict(settings or {})
+
+    def __repr__(self) -> str:
+        return f"tr.connect({self.address!r})"
+
+    def _bootstrap(self) -> str:
+        return self.address
+
+    def _opener(self) -> Opener:
+        return open_socket
+
+    def _source(self, group: str | None, settings: ConsumerSettings) -> Source:
+        from tailrace.client.kafka_source import KafkaSource
+
+        return KafkaSource(self.address, group, settings, self._settings, self._clock)
+
+    def _outlet(self, settings: ProducerSettings) -> Outlet:
+        from tailrace.client.kafka_outlet import KafkaOutlet
+
+        return KafkaOutlet(self.address, settings, self._settings, self._clock)
+
+
+class LocalLog(Log):
+    """A log in this process. Its housekeeping and coordinators are the broker's, on a
+    thread, reached by socket pairs instead of a port."""
+
+    def __init__(
+        self,
+        directory: str | Path,
+        settings: Mapping[str, str] | None = None,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        from tailrace.broker.embedded import BrokerThread
+
+        super().__init__(clock)
+        self.directory = Path(directory)
+        self._broker: BrokerThread = BrokerThread(
+            self.directory, host=None, settings=settings, clock=clock
+        )
+        self._groups = LocalGroups(clock)
+
+    def __repr__(self) -> str:
+        return f"tr.open({str(self.directory)!r})"
+
+    def close(self) -> None:
+        """Stop cleanly: everything written is on disk, and another process may open it."""
+        if not self._closed:
+            super().close()
+            self._broker.stop()
+
+    def _bootstrap(self) -> str:
+        return IN_PROCESS
+
+    def _opener(self) -> Opener:
+        def connect(host: str, port: int, timeout: float) -> socket.socket:
+            if self._closed:
+                raise ConnectionRefusedError("the log is closed")
+            ours, theirs = socket.socketpair()
+            ours.settimeout(timeout)
+            self._broker.broker.adopt(theirs)
+            return ours
+
+        return connect
+
+    def _cluster(self) -> Cluster:
+        return Cluster(IN_PROCESS, opener=self._opener(), clock=self._clock)
+
+    def _source(self, group: str | None, settings: ConsumerSettings) -> Source:
+        from tailrace.client.wire_source import WireSource
+
+        return WireSource(self._cluster(), self._groups, group, settings, self._clock)
+
+    def _outlet(self, settings: ProducerSettings) -> Outlet:
+        from tailrace.client.wire_outlet import WireOutlet
+
+        return WireOutlet(self._cluster(), self._cluster(), settings, self._clock)
+
+
+def connect(address: str, **settings: object) -> RemoteLog:
+    """A log behind Kafka's protocol, at `HOST:PORT[,HOST:PORT…]`.
+
+    Nothing is asked of it yet. `settings` go to librdkafka as they are, with underscores
+    for dots: `security_protocol="sasl_ssl"`.
+    """
+    from tailrace.client.cluster import parse_addresses
+
+    parse_addresses(address)
+    return RemoteLog(address, {name.replace("_", "."): value for name, value in settings.items()})
+
+
+def open(directory: str | Path, **settings: object) -> LocalLog:
+    """The log in a directory, made if it does not exist, in this process.
+
+    Raises DirectoryLockedError, which says who, when another process has it open.
+    `settings` are the broker's, with underscores for dots: `log_segment_bytes=…`.
+    """
+    return LocalLog(
+        directory, {name.replace("_", "."): str(value) for name, value in settings.items()}
+    )
+
+
+def _texts(config: Mapping[str, object] | None) -> dict[str, str]:
+    return {name: str(value) for name, value in (config or {}).items()}
