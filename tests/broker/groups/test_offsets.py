@@ -42,7 +42,7 @@ def test_commits_of_members_strangers_and_of_the_past(table: Table) -> None:
     assert table.commit(1, member=leader, generation=0) is ErrorCode.ILLEGAL_GENERATION
     assert table.commit(1, member="stranger", generation=1) is ErrorCode.UNKNOWN_MEMBER_ID
     assert table.commit(1) is ErrorCode.UNKNOWN_MEMBER_ID  # a living group's offsets: 25
-    assert table.commit(1, group="nope", generation=3) is ErrorCode.ILLEGAL_GENERATION
+    assert table.commit(1, group="nope", generation=3) is ErrorCode.GROUP_ID_NOT_FOUND
 
 
 def test_commit_between_join_and_sync_is_told_of_the_rebalance(table: Table) -> None:
@@ -52,7 +52,7 @@ def test_commit_between_join_and_sync_is_told_of_the_rebalance(table: Table) -> 
 
 
 def test_commit_while_others_are_asked_to_join_is_taken(table: Table) -> None:
-    leader, follower = table.stable_group(2)
+    _, follower = table.stable_group(2)
     table.join()
     assert table.commit(9, member=follower, generation=2) is ErrorCode.NONE
     assert table.committed() == 9

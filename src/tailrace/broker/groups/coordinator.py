@@ -145,7 +145,7 @@ class GroupCoordinator:
             return ErrorCode.INVALID_GROUP_ID, []
         group = self.group(group_id)
         if group is None:
-            return ErrorCode.UNKNOWN_MEMBER_ID, []
+            return ErrorCode.NONE, [(*leaver, ErrorCode.UNKNOWN_MEMBER_ID) for leaver in leavers]
         answers = self._membership.leave(group, leavers)
         self._drop_if_never_used(group)
         return ErrorCode.NONE, answers
@@ -156,7 +156,7 @@ class GroupCoordinator:
         group = self.group(commit.group_id)
         if group is None:
             if commit.generation >= 0:
-                reply(_all(commit, ErrorCode.ILLEGAL_GENERATION))
+                reply(_all(commit, ErrorCode.GROUP_ID_NOT_FOUND))
                 return
             group = self._create(commit.group_id)
         error = check_commit(group, commit)
@@ -235,7 +235,7 @@ class GroupCoordinator:
                 one.client_id,
                 one.client_host,
                 one.metadata(group.protocol) if stable else b"",
-                one.assignment if stable else b"",
+                one.assignment,
             )
             for one in group.members.values()
         )
@@ -249,9 +249,6 @@ class GroupCoordinator:
 
     def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
         """Remove an empty group with all its offsets."""
-        if group_id == "":
-            reply(ErrorCode.INVALID_GROUP_ID)
-            return
         group = self.group(group_id)
         if group is None:
             reply(ErrorCode.GROUP_ID_NOT_FOUND)

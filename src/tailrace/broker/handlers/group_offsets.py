@@ -67,6 +67,8 @@ class OffsetRequests:
 
         def reply(found: dict[TopicPartition, ErrorCode]) -> None:
             for key, error in found.items():
+                if error is ErrorCode.GROUP_ID_NOT_FOUND and request.version < 9:
+                    error = ErrorCode.ILLEGAL_GENERATION
                 answers[names[key]] = error
             topics = []
             for topic in body.topics:

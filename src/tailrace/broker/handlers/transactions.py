@@ -161,7 +161,10 @@ class TransactionRequests:
                     )
 
         def reply(found: dict[TopicPartition, ErrorCode]) -> None:
-            answers.update(found)
+            for key, error in found.items():
+                if error is ErrorCode.GROUP_ID_NOT_FOUND:
+                    error = ErrorCode.ILLEGAL_GENERATION
+                answers[key] = error
             request.answer(
                 commit_wire.TxnOffsetCommitResponse(
                     topics=[
