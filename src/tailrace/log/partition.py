@@ -120,7 +120,6 @@ class Partition:
         "active",
         "bases",
         "cleaned_to",
-        "damaged",
         "directory",
         "end_offset",
         "ending",
@@ -177,7 +176,6 @@ class Partition:
         self.aborted = AbortedTransactions()
         self.ending: list[CompletedTransaction] = []
         self.snapshots: list[int] = []
-        self.damaged: list[Damage] = []
         self.failure: StorageError | None = None
         """Set when a sync failed or the directory is lost: every call then raises it."""
         self.last_append_ms = 0
@@ -553,8 +551,8 @@ class Partition:
         following = self.bases[place + 1] if place + 1 < len(self.bases) else self.end_offset
         if limit < following:
             end = segment.position_of(limit)
-        if self.damaged:
-            end = self._before_damage(segment, position, end)
+        if segment.damaged:
+            end = _before_damage(segment, position, end)
         length = end - position
         if length > max_bytes:
             length = max_bytes
@@ -565,16 +563,6 @@ class Partition:
         if length <= 0:
             return Slice(None, 0, 0)
         return Slice(segment.acquire(), position, length)
-
-    def _before_damage(self, segment: Segment, position: int, end: int) -> int:
-        for damage in self.damaged:
-            if damage.path != segment.path:
-                continue
-            if damage.position <= position < damage.end_position:
-                raise damage.error()
-            if position < damage.position < end:
-                end = damage.position
-        return end
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Aborted transactions with records in [start, end)."""
@@ -662,6 +650,11 @@ class Partition:
             self._find_stable()
 
     @property
+    def damaged(self) -> list[Damage]:
+        """What is broken in the middle of segments, in order."""
+        return [damage for segment in self.segments for damage in segment.damaged]
+
+    @property
     def size_bytes(self) -> int:
         """Bytes of all segments."""
         return sum(segment.size for segment in self.segments)
@@ -738,3 +731,13 @@ class Partition:
     def _moved(self) -> None:
         if self.on_moved is not None:
             self.on_moved(self)
+
+
+def _before_damage(segment: Segment, position: int, end: int) -> int:
+    """Where a read that begins at `position` must stop; raises if it begins in damage."""
+    for damage in segment.damaged:
+        if damage.position <= position < damage.end_position:
+            raise damage.error()
+        if position < damage.position < end:
+            end = damage.position
+    return end

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailrace.log.checkpoints import LeaderEpochs
-from tailrace.log.damage import Damage
+from tailrace.log.damage import Damage, read_damage, write_damage
 from tailrace.log.errors import CorruptSegmentError
 from tailrace.log.files import WRITE
 from tailrace.log.index import OffsetIndex, TimeIndex
@@ -134,6 +134,11 @@ def open_partition(
         for entry in decode_entries((directory / f"{base:020d}.txnindex").read_bytes()):
             partition.aborted.add(entry)
     partition.snapshots = listing.snapshots
+    known_damage = read_damage(directory)
+    if known_damage:
+        # Look again at what was broken: the file may have been restored.
+        clean = None
+        recovery_point = min(recovery_point, *known_damage)
     if (
         clean is not None
         and clean.active_base == last
@@ -195,6 +200,8 @@ def _recover(partition: Partition, recovery_point: int) -> None:
             _check_segment(partition, segment, start, end_offset, has_later), segment.base_offset
         )
     partition.end_offset = max(end_offset, partition.log_start_offset)
+    if partition.damaged or read_damage(partition.directory):
+        write_damage(partition.directory, partition.damaged, partition.shelf.files)
     _replay(partition)
     partition.aborted.cut_start(partition.log_start_offset)
     partition.epochs.cut_end(partition.end_offset)
@@ -268,7 +275,7 @@ def _check_segment(
                     "last_offset": damage.last_offset,
                 },
             )
-            partition.damaged.append(damage)
+            segment.damaged.append(damage)
             position, expected = damage.end_position, following
             continue
         expected = header.last_offset + 1
@@ -419,10 +426,5 @@ def _headers_from(partition: Partition, offset: int) -> Iterator[tuple[Segment, 
     first = max(0, bisect_right(partition.bases, offset) - 1)
     for segment in partition.segments[first:]:
         position = segment.position_of(offset)
-        broken = [each for each in partition.damaged if each.path == segment.path]
-        for damage in broken:
-            for place, header in segment.headers(position, max(position, damage.position)):
-                yield segment, place, header
-            position = max(position, damage.end_position)
         for place, header in segment.headers(position):
             yield segment, place, header

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.log.damage import Damage
 from tailrace.log.errors import CorruptSegmentError
 from tailrace.log.files import FILES, WRITE, Descriptor, Files, OpenFiles
 from tailrace.log.index import OffsetIndex, TimeIndex, write_out
@@ -61,6 +62,7 @@ class Segment:
         "_times",
         "base_offset",
         "created_ms",
+        "damaged",
         "descriptor",
         "first_timestamp",
         "max_timestamp_offset",
@@ -82,6 +84,8 @@ class Segment:
         self.shelf = shelf
         self.sealed = sealed
         self.descriptor: Descriptor | None = None
+        self.damaged: list[Damage] = []
+        """Ranges that hold no whole batch; walks go round them."""
         self.ready = False
         """Whether a batch can be appended at once: file open, indexes in memory."""
         self.created_ms = 0
@@ -201,6 +205,9 @@ class Segment:
             return found
         if offset <= self.base_offset:
             return 0
+        for damage in self.damaged:
+            if damage.base_offset <= offset <= damage.last_offset:
+                return damage.position
         for position, header in self.headers(self.index.lookup(offset - self.base_offset)):
             if header[0] + header[6] >= offset:
                 return position
@@ -219,8 +226,12 @@ class Segment:
         try:
             block, start = b"", position
             while position < limit:
+                if self.damaged:
+                    position = self._behind_damage(position)
+                    if position >= limit:
+                        return
                 within = position - start
-                if within + HEADER_BYTES > len(block):
+                if within < 0 or within + HEADER_BYTES > len(block):
                     start, within = position, 0
                     block = pread(descriptor.number, _SCAN_BYTES, position)
                     if len(block) < HEADER_BYTES:
@@ -232,6 +243,12 @@ class Segment:
                 position += header[1] + 12
         finally:
             descriptor.release()
+
+    def _behind_damage(self, position: int) -> int:
+        for damage in self.damaged:
+            if damage.position <= position < damage.end_position:
+                position = damage.end_position
+        return position
 
     def read_batch(self, position: int, size: int) -> bytes:
         """The bytes of one batch."""

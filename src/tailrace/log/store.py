@@ -172,7 +172,7 @@ class Store:
         whole = set(places)
         for partition in self.partitions():
             place = str(partition.directory.parent)
-            if partition.failure is not None or partition.damaged or place not in places:
+            if partition.failure is not None or place not in places:
                 # Its next start must look at the files again.
                 continue
             try:

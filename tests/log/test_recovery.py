@@ -1,0 +1,306 @@
+"""What a crash, a torn write or a bad disk leaves, and what becomes of it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from log_helpers import HandClock, batch, read_all
+from tailrace.log.errors import CorruptSegmentError, DiskFullError, StorageError
+from tailrace.log.files import Files
+from tailrace.log.partition import Partition
+from tailrace.log.store import Store
+from tailrace.records.batch import iterate_batches
+
+OpenStore = Callable[..., Store]
+
+
+def filled(store: Store, count: int = 30, **config: str) -> Partition:
+    """A partition with `count` numbered records, one batch each."""
+    texts = {name.replace("_", "."): value for name, value in config.items()}
+    partition = store.create_topic("t", 1, texts).partitions[0]
+    for number in range(count):
+        partition.append(
+            batch(b"%d" % number, producer_id=1, producer_epoch=0, base_sequence=number)
+        )
+    return partition
+
+
+def last_log(partition: Partition) -> Path:
+    return max(partition.directory.glob("*.log"))
+
+
+def positions(path: Path) -> list[int]:
+    return [position for position, _ in iterate_batches(path.read_bytes())]
+
+
+@given(cut=st.floats(0, 1, exclude_max=True))
+def test_torn_tail_is_truncated_on_open(
+    tmp_path_factory: pytest.TempPathFactory, cut: float
+) -> None:
+    folder = tmp_path_factory.mktemp("torn")
+    store = Store.open([folder])
+    partition = filled(store, 10)
+    path = last_log(partition)
+    store.abandon()
+    begins = positions(path)
+    size = path.stat().st_size
+    keep = int(size * cut)
+    os.truncate(path, keep)
+    whole = sum(1 for place in [*begins[1:], size] if place <= keep)
+    with Store.open([folder]) as again:
+        found = again.partition("t", 0)
+        assert [record.offset for record in read_all(found)] == list(range(whole))
+        assert path.stat().st_size == ([*begins, size][whole])
+        assert found.append(batch(b"next")).base_offset == whole
+
+
+@pytest.mark.parametrize(
+    "tail", [b"\x00" * 500, b"garbage" * 50, b"\x00" * 8 + b"\x00\x00\x10\x00"]
+)
+def test_garbage_at_the_end_is_cut_off(open_store: OpenStore, tail: bytes) -> None:
+    store = open_store()
+    partition = filled(store, 5)
+    store.abandon()
+    with last_log(partition).open("ab") as file:
+        file.write(tail)
+    assert len(read_all(open_store().partition("t", 0))) == 5
+
+
+def test_a_flipped_bit_in_the_last_batch_ends_the_log_there(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 5)
+    store.abandon()
+    path = last_log(partition)
+    data = bytearray(path.read_bytes())
+    data[-3] ^= 4
+    path.write_bytes(data)
+    found = open_store().partition("t", 0)
+    assert found.end_offset == 4
+    assert found.damaged == []
+
+
+def test_a_flipped_bit_in_the_middle_is_told_and_never_served(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 20)
+    store.abandon()
+    path = last_log(partition)
+    data = bytearray(path.read_bytes())
+    data[positions(path)[7] + 65] ^= 1
+    path.write_bytes(data)
+    found = open_store().partition("t", 0)
+    assert [(each.base_offset, each.last_offset) for each in found.damaged] == [(7, 7)]
+    assert [record.offset for record in read_all(found, limit=7)] == list(range(7))
+    with found.read(5, 10**6) as piece:
+        assert [header.base_offset for _, header in iterate_batches(piece.read())] == [5, 6]
+    with pytest.raises(CorruptSegmentError) as caught:
+        found.read(7, 100)
+    assert path.name in caught.value.detail
+    assert [record.offset for record in read_all(found, start=8)] == list(range(8, 20))
+    assert found.append(batch(b"next")).base_offset == 20
+
+
+def test_damage_stays_known_and_a_restored_file_is_served_again(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 20)
+    store.abandon()
+    path = last_log(partition)
+    good = path.read_bytes()
+    data = bytearray(good)
+    data[positions(path)[7] + 65] ^= 1
+    path.write_bytes(data)
+    store = open_store()
+    store.checkpoint()
+    store.checkpoint()
+    store.close()
+    store = open_store()
+    assert len(store.partition("t", 0).damaged) == 1
+    store.abandon()
+    path.write_bytes(good)
+    store = open_store()
+    assert store.partition("t", 0).damaged == []
+    assert len(read_all(store.partition("t", 0))) == 20
+    store.close()
+    assert not open_store().unclean
+
+
+def test_damage_that_hides_a_length_ends_at_the_next_whole_batch(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 20)
+    store.abandon()
+    path = last_log(partition)
+    data = bytearray(path.read_bytes())
+    at = positions(path)[7]
+    data[at : at + 30] = os.urandom(30)
+    path.write_bytes(data)
+    found = open_store().partition("t", 0)
+    assert [(each.base_offset, each.last_offset) for each in found.damaged] == [(7, 7)]
+    assert [record.offset for record in read_all(found, start=8)] == list(range(8, 20))
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("how", ["deleted", "garbage", "cut"])
+@pytest.mark.parametrize("ending", ["index", "timeindex"])
+def test_lost_or_wrong_indexes_are_built_again(
+    open_store: OpenStore, clean: bool, how: str, ending: str
+) -> None:
+    store = open_store()
+    partition = filled(store, 60, internal_segment_bytes="800", index_interval_bytes="100")
+    (store.close if clean else store.abandon)()
+    for path in partition.directory.glob(f"*.{ending}"):
+        if how == "deleted":
+            path.unlink()
+        elif how == "garbage":
+            path.write_bytes(os.urandom(48))
+        else:
+            path.write_bytes(path.read_bytes()[:-5])
+    found = open_store().partition("t", 0)
+    for offset in range(60):
+        with found.read(offset, 10) as piece:
+            assert next(iterate_batches(piece.read()))[1].base_offset == offset
+    assert found.offset_for_time(0) is not None
+
+
+def test_only_what_lies_past_the_recovery_point_is_read(
+    open_store: OpenStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store()
+    partition = filled(store, 2000, internal_segment_bytes="50000")
+    store.checkpoint()
+    store.checkpoint()
+    partition.append(batch(b"one more"))
+    store.abandon()
+    read = 0
+    plain = os.pread
+
+    def counting(number: int, length: int, position: int) -> bytes:
+        nonlocal read
+        data = plain(number, length, position)
+        read += len(data)
+        return data
+
+    monkeypatch.setattr(os, "pread", counting)
+    monkeypatch.setattr("tailrace.log.files.Files.pread", staticmethod(counting))
+    found = open_store().partition("t", 0)
+    monkeypatch.undo()
+    assert found.end_offset == 2001
+    assert read < partition.size_bytes / 5
+
+
+def test_producers_and_aborted_transactions_survive_a_crash(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 12, internal_segment_bytes="400")
+    for number in range(12, 15):
+        partition.append(
+            batch(b"x", producer_id=1, producer_epoch=0, base_sequence=number, transactional=True)
+        )
+    partition.append_marker(1, 0, False, 0)
+    partition.append(
+        batch(b"open", producer_id=2, producer_epoch=0, base_sequence=0, transactional=True)
+    )
+    store.abandon()
+    found = open_store().partition("t", 0)
+    assert found.aborted_transactions(0, 100) == [(1, 12)]
+    assert found.last_stable_offset == 16
+    assert found.append(batch(b"11", producer_id=1, producer_epoch=0, base_sequence=11)).duplicate
+    assert found.has_open_transaction(2)
+
+
+def test_a_second_crash_during_recovery_loses_nothing(open_store: OpenStore) -> None:
+    store = open_store()
+    filled(store, 50, internal_segment_bytes="500")
+    store.abandon()
+    for _ in range(3):
+        again = open_store()
+        assert len(read_all(again.partition("t", 0))) == 50
+        again.abandon()
+
+
+class FullDisk(Files):
+    """A disk that takes `room` more bytes of segments."""
+
+    __slots__ = ("room",)
+
+    def __init__(self) -> None:
+        self.room: int | None = None
+
+    def pwrite(self, number: int, data: bytes | bytearray | memoryview, position: int) -> int:  # type: ignore[override]
+        if self.room is None:
+            return os.pwrite(number, data, position)
+        if self.room <= 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = os.pwrite(number, memoryview(data)[: self.room], position)
+        self.room -= written
+        return written
+
+
+def test_a_full_disk_refuses_writes_keeps_reading_and_recovers(tmp_path: Path) -> None:
+    disk = FullDisk()
+    with Store.open([tmp_path], clock=HandClock(), files=disk) as store:
+        partition = filled(store, 10, internal_segment_bytes="1000")
+        disk.room = 40
+        for _ in range(5):
+            with pytest.raises(DiskFullError) as caught:
+                partition.append(
+                    batch(b"10" * 20, producer_id=1, producer_epoch=0, base_sequence=10)
+                )
+            assert caught.value.kafka_code == 56
+        assert len(read_all(partition)) == 10
+        store.tick()
+        disk.room = None
+        partition.append(batch(b"10", producer_id=1, producer_epoch=0, base_sequence=10))
+        assert [record.value for record in read_all(partition)][-1] == b"10"
+    with Store.open([tmp_path]) as again:
+        assert len(read_all(again.partition("t", 0))) == 11
+
+
+@pytest.mark.parametrize("room", range(0, 400, 23))
+def test_a_disk_that_fills_anywhere_leaves_what_was_acknowledged(tmp_path: Path, room: int) -> None:
+    disk = FullDisk()
+    store = Store.open([tmp_path], clock=HandClock(), files=disk)
+    partition = filled(store, 10, internal_segment_bytes="200")
+    disk.room = room
+    acknowledged = 10
+    for number in range(10, 14):
+        try:
+            partition.append(
+                batch(b"%d" % number, producer_id=1, producer_epoch=0, base_sequence=number)
+            )
+        except DiskFullError:
+            break
+        acknowledged += 1
+    assert len(read_all(partition)) == acknowledged
+    store.abandon()
+    with Store.open([tmp_path]) as again:
+        found = again.partition("t", 0)
+        assert [record.value for record in read_all(found)] == [
+            b"%d" % number for number in range(acknowledged)
+        ]
+
+
+class BadSync(Files):
+    """A disk that cannot sync."""
+
+    __slots__ = ()
+
+    def sync_data(self, number: int) -> None:  # type: ignore[override]
+        raise OSError(errno.EIO, "Input/output error")
+
+
+def test_after_a_failed_sync_the_partition_stops(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = store.create_topic("t", 1, {"flush.messages": "1"}).partitions[0]
+    partition.append(batch(b"a"))
+    store.shelf.files = BadSync()
+    with pytest.raises(StorageError):
+        partition.sync()
+    assert partition.high_watermark == 0
+    store.shelf.files = Files()
+    with pytest.raises(StorageError):
+        partition.append(batch(b"b"))
