@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tailrace.cli.main import COMMANDS, main
 from tailrace.errors import all_errors
 

@@ -16,6 +16,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tailrace import config
 
 ROOT = Path(__file__).parent.parent.parent

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
 from tailrace.project import graph, load, scaffold

@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from tailrace import config
 from tailrace.errors import TailraceError
@@ -80,18 +81,13 @@ def run_sink(project: project_load.Project, part: Part) -> None:
     run(project.sinks[part.name], part)
 
 
-def run_console(project: project_load.Project, part: Part) -> None:
-    from tailrace.console.server import run
+Run = Callable[[project_load.Project, Part], None]
 
-    run(project, part)
-
-
-RUN: dict[str, Callable[[project_load.Project, Part], None]] = {
+RUN: dict[str, Run] = {
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,
     "sink": run_sink,
-    "console": run_console,
 }
 
 
@@ -122,10 +118,16 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
     return 0
 
 
-if __name__ == "__main__":
+def start(more: dict[str, Run] | None = None) -> NoReturn:
+    """Be the part that the command line names; `more` are kinds this room does not know."""
     follow_parent(int(os.environ.get("TAILRACE_SUPERVISOR", os.getppid())))
+    RUN.update(more or {})
     status = main(*sys.argv[1:5])
     sys.stdout.flush()
     sys.stderr.flush()
     # Threads of drivers and of Spark must not keep a finished part alive.
     os._exit(status)
+
+
+if __name__ == "__main__":
+    start()

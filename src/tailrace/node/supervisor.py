@@ -37,6 +37,8 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 GOOD_AFTER = 60.0  # seconds a part must run before its pause starts small again
 DRAIN_SECONDS = 20.0
+# The console lies above this room: it is known by name only.
+MODULES = {"console": "tailrace.console.child"}
 
 
 @dataclass(slots=True)
@@ -196,7 +198,7 @@ class Supervisor:
 
     def _command(self, spec: PartSpec, address: str) -> list[str]:
         arguments = [spec.kind, spec.name, str(self.project.directory), address]
-        return [sys.executable, "-m", "tailrace.node.child", *arguments]
+        return [sys.executable, "-m", MODULES.get(spec.kind, "tailrace.node.child"), *arguments]
 
     def _ensure_topics(self) -> None:
         if not self.project.settings.topics:
