@@ -1,4 +1,4 @@
-"""From records of the log to Arrow rows, and from a view's changes to records.
+"""From records of the log to Arrow rows, and what becomes of those that cannot be read.
 
 The value of a change topic is Debezium's envelope: `before`, `after`, `op`. A table's
 rows come from `after` alone and its record key; weights are `keyed`'s business, because
@@ -8,16 +8,16 @@ reason, never skipped in silence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
 from dataclasses import dataclass
 
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.pipelines.incremental.graph import DELETED, KEY, SHARD, WEIGHT, TableInput, ViewPlan
+from tailrace.pipelines.incremental.graph import DELETED, KEY, SHARD, WEIGHT, TableInput
 from tailrace.pipelines.reader import Records
-from tailrace.records.rows import python_rows, read_objects
+from tailrace.records.rows import read_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +162,17 @@ def _with(schema: pa.Schema, *fields: tuple[str, pa.DataType]) -> pa.Schema:
     return pa.schema([*schema, *(pa.field(name, kind) for name, kind in fields)])
 
 
-def encode_changes(view: ViewPlan, changes: pa.Table) -> tuple[list[bytes], list[bytes | None]]:
-    """Keys and values of a view's changelog records: `{"row": …}`, or None for a row gone."""
-    names = [name for name, _ in view.columns]
-    rows = python_rows(changes.select(names))
-    deleted: Sequence[bool] = changes[DELETED].to_pylist()
-    if view.bag:
-        key_names = names[:-1]  # the last column is the count
-    else:
-        key_names = list(view.key)
-    keys = [orjson.dumps({name: row[name] for name in key_names}) for row in rows]
-    values = [
-        None if gone else orjson.dumps({"row": row})
-        for row, gone in zip(rows, deleted, strict=True)
-    ]
-    return keys, values
+def dead_key(record: DeadRecord) -> bytes:
+    return f"log:{record.topic}/{record.partition}:{record.offset}".encode()
+
+
+def dead_letter(record: DeadRecord) -> bytes:
+    """A dead record as the value of its dead-letter topic."""
+    return orjson.dumps(
+        {
+            "reason": record.reason,
+            "position": dead_key(record).decode(),
+            "key": None if record.key is None else base64.b64encode(record.key).decode(),
+            "value": None if record.value is None else base64.b64encode(record.value).decode(),
+        }
+    )

@@ -170,6 +170,25 @@ class LogReader:
         finally:
             self._consumer.unassign()
 
+    def last_value(self, topic: str, partition: int, key: bytes) -> bytes | None:
+        """The newest committed value under `key`, searched from the end backwards."""
+        bounds = self.bounds(topic).get(partition)
+        if bounds is None:
+            return None
+        first, end = bounds
+        length, until = 64, end
+        while until > first:
+            start = max(first, end - length)
+            found: bytes | None = None
+            for records in self.read([Range(topic, partition, start, until)]):
+                for name, value in zip(records.keys, records.values, strict=True):
+                    if name == key:
+                        found = value
+            if found is not None:
+                return found
+            until, length = start, length * 8
+        return None
+
 
 def _lost(wanted: Range, reason: str) -> DataLostError:
     return DataLostError(

@@ -21,7 +21,7 @@ from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.cache import sweep_other_boots
-from tailrace.pipelines.streams import Streams, StreamSettings, failure
+from tailrace.pipelines.streams import RunningStream, Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
 from tailrace.pipelines.ticks.job import run_on_spark
@@ -30,7 +30,7 @@ from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger(__name__)
 
@@ -71,23 +71,23 @@ class RunningStreams:
         self._part = part
         self._spark = spark
         self._settings = settings
-        self._queries: dict[str, tuple[Stream, StreamingQuery]] = {}
+        self._running: dict[str, RunningStream] = {}
 
     def look_after(self) -> None:
         """Start what can be started; raise the error of a query that failed."""
         if self._waiting:
             self._start()
-        for stream, query in self._queries.values():
-            if not query.isActive:
-                problem = failure(stream, query)
+        for running in self._running.values():
+            if not running.query.isActive:
+                problem = running.failure()
                 if problem is not None:
                     raise problem
 
     def progress(self) -> dict[str, dict[str, object]]:
         """The last batch of every query, for status and metrics."""
         found: dict[str, dict[str, object]] = {}
-        for name, (_, query) in self._queries.items():
-            last: Any = query.lastProgress
+        for name, running in self._running.items():
+            last: Any = running.query.lastProgress
             if last is not None:
                 found[name] = {
                     "batch": last["batchId"],
@@ -98,8 +98,8 @@ class RunningStreams:
         return found
 
     def close(self) -> None:
-        for _, query in self._queries.values():
-            _stop_between_batches(query, self._part)
+        for running in self._running.values():
+            _stop_between_batches(running.query, self._part)
 
     def _start(self) -> None:
         part = self._part
@@ -114,7 +114,7 @@ class RunningStreams:
         )
         for stream in list(self._waiting):
             try:
-                self._queries[stream.name] = (stream, builder.start(stream))
+                self._running[stream.name] = builder.start(stream)
             except UnknownTableError as problem:
                 part.report(error=problem.as_dict())
                 continue  # its source has not described the table yet

@@ -6,6 +6,7 @@ differs, and any setting can be overridden by `[spark] conf` in `tailrace.toml`.
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -33,8 +34,6 @@ SETTINGS = {
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
     ),
-    # State columns may be added later only if the encoding was Avro from the first run.
-    "spark.sql.streaming.stateStore.encodingFormat": "avro",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
@@ -79,8 +78,8 @@ def start(
     os.environ["JAVA_HOME"] = str(java.find().home)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    logging = directory / "log4j2.properties"
-    logging.write_text(_LOGGING.format(path=directory / "spark.log"))
+    log4j = directory / "log4j2.properties"
+    log4j.write_text(_LOGGING.format(path=directory / "spark.log"))
     try:
         from pyspark.sql import SparkSession
     except ImportError as missing:
@@ -89,7 +88,7 @@ def start(
         ) from missing
     settings = {
         **SETTINGS,
-        **_local_settings(master, directory, logging),
+        **_local_settings(master, directory, log4j),
         **dict(conf or {}),
     }
     builder = SparkSession.builder.appName(name).master(master)
@@ -103,11 +102,17 @@ def start(
             detail=str(problem).strip().splitlines()[0] if str(problem).strip() else repr(problem),
             hint=f"look into {directory / 'spark.log'}; is `spark.master` ({master}) right?",
         ) from problem
+    from tailrace.pipelines.source import LogSource
+
+    session.dataSource.register(LogSource)
+    # Prints whole JVM stacks to stderr; the same errors are raised and told in our form.
+    for noisy in ("DataFrameQueryContextLogger", "py4j.clientserver"):
+        logging.getLogger(noisy).setLevel(logging.CRITICAL)
     return session
 
 
-def _local_settings(master: str, directory: Path, logging: Path) -> dict[str, str]:
-    options = f"-Dlog4j2.configurationFile={logging.resolve().as_uri()}"
+def _local_settings(master: str, directory: Path, log4j: Path) -> dict[str, str]:
+    options = f"-Dlog4j2.configurationFile={log4j.resolve().as_uri()}"
     common = {
         "spark.driver.extraJavaOptions": f"{options} -XX:+UseSerialGC -Xss4m",
         "spark.sql.warehouse.dir": str((directory / "warehouse").resolve()),

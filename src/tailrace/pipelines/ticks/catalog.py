@@ -53,10 +53,10 @@ def _table(document: dict[str, object]) -> TableInput:
     columns, key = document["columns"], document["key"]
     assert isinstance(columns, list)
     assert isinstance(key, list)
-    source, topic = str(document["source"]), str(document["topic"])
+    topic = str(document["topic"])
     schema = pa.schema([(c["name"], column_type(c.get("spark"))) for c in columns])
     return TableInput(
-        name=topic.removeprefix(f"{source}."),
+        name=topic,
         topic=topic,
         schema=schema,
         key=tuple(str(name) for name in key),

@@ -10,21 +10,18 @@ point leaves the last complete tick, and an attempt need not repeat its predeces
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-
-import orjson
 
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ProducerFencedError
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
-from tailrace.pipelines.decode import DeadRecord
+from tailrace.pipelines.decode import dead_key, dead_letter
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError
 from tailrace.pipelines.incremental.graph import Graph, TickContext
-from tailrace.pipelines.reader import LogReader, Range
+from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks.job import Outcome, Work
@@ -182,7 +179,7 @@ class TickDriver:
                 writer.send_columns(view, None, keys, values, headers=[headers] * len(keys))
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
-                writer.send(f"{project}.dead", None, record.key, dead_letter(record), headers)
+                writer.send(f"{project}.dead", None, dead_key(record), dead_letter(record), headers)
             for (topic, partition), end in writer.flush().items():
                 if topic in ends:
                     ends[topic][partition] = end
@@ -240,36 +237,9 @@ class TickDriver:
 
 
 def last_row(reader: LogReader, key: str) -> Tick | None:
-    """The last committed tick row under `key`, searched from the end backwards."""
-    bounds = reader.bounds(TICKS_TOPIC).get(0)
-    if bounds is None:
-        return None
-    first, end = bounds
-    length = 64
-    while True:
-        start = max(first, end - length)
-        found: bytes | None = None
-        for records in reader.read([Range(TICKS_TOPIC, 0, start, end)]):
-            for name, value in zip(records.keys, records.values, strict=True):
-                if name == key.encode() and value is not None:
-                    found = value
-        if found is not None:
-            return parse(found)
-        if start == first:
-            return None
-        length *= 8
-
-
-def dead_letter(record: DeadRecord) -> bytes:
-    """A dead record as the value of its dead-letter topic."""
-    return orjson.dumps(
-        {
-            "reason": record.reason,
-            "position": f"log:{record.topic}/{record.partition}:{record.offset}",
-            "key": None if record.key is None else base64.b64encode(record.key).decode(),
-            "value": None if record.value is None else base64.b64encode(record.value).decode(),
-        }
-    )
+    """The last committed tick row under `key`."""
+    value = reader.last_value(TICKS_TOPIC, 0, key.encode())
+    return None if value is None else parse(value)
 
 
 def _planner(graph: Graph, plain: frozenset[str]) -> Planner:

@@ -20,8 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TailraceError
-from tailrace.pipelines.decode import DeadRecord, decode, encode_changes
+from tailrace.pipelines.decode import DeadRecord, decode
 from tailrace.pipelines.errors import TickError
+from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.reader import Range, kept_reader
@@ -98,7 +99,7 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
         digest = hashlib.blake2b(digest_size=10)
         answers: list[pa.RecordBatch] = []
         for name in sorted(results):
-            keys, values = encode_changes(work.graph.views[name], results[name])
+            keys, values = to_records(work.graph.views[name], results[name])
             for key, value in zip(keys, values, strict=True):
                 digest.update(key)
                 digest.update(value or b"\0")

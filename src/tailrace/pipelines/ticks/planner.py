@@ -30,6 +30,7 @@ class Cut:
     copying: frozenset[str]
     following: int  # offset after this record in `<source>.transactions`
     ts_ms: int
+    whole: bool = True  # False: a piece of a large transaction, no place to stop at
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def parse_cuts(records: Records) -> list[Cut]:
         if value is None:
             continue
         document = orjson.loads(value)
-        if document.get("status") != "CUT":
+        if document.get("status") not in ("CUT", "PART") or "offsets" not in document:
             continue
         offsets = {
             topic: {int(p): int(n) for p, n in by.items()}
@@ -69,6 +70,7 @@ def parse_cuts(records: Records) -> list[Cut]:
                 frozenset(document.get("copying") or ()),
                 offset + 1,
                 document.get("ts_ms") or 0,
+                document["status"] == "CUT",
             )
         )
     return cuts
@@ -178,7 +180,8 @@ class Planner:
                     more = True
                     break
                 room -= added
-                if not any(f"{source}.{table}" in used for table in cut.copying):
+                copied = any(f"{source}.{table}" in used for table in cut.copying)
+                if cut.whole and not copied:
                     taken = number
                     inputs = {topic: dict(by) for topic, by in running.items()}
             if taken:
