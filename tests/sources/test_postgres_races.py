@@ -6,6 +6,7 @@ import contextlib
 import threading
 from typing import Any
 
+import orjson
 import psycopg
 
 from tailrace.sources.postgres.capture import CaptureSettings
@@ -21,15 +22,16 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
     database.run(
         ORDERS,
         "INSERT INTO orders SELECT i, 'old', 1 FROM generate_series(1, 50) i",
-        # Its copy comes first and takes a while.
+        # Its copy comes first, and is held up by a lock.
         "CREATE TABLE aardvark (id int PRIMARY KEY, x text)",
-        "INSERT INTO aardvark SELECT i, 'x' FROM generate_series(1, 10000) i",
+        "INSERT INTO aardvark SELECT i, 'x' FROM generate_series(1, 2500) i",
     )
     database.run("SET synchronous_commit = local")
     settings = CaptureSettings(
         chunk_rows=50, chunks_ahead=1, copies=1, idle_cut_seconds=0.1, confirm_delay=0.0
     )
     writer = psycopg.connect(database.dsn, autocommit=True)
+    blocker = psycopg.connect(database.dsn, autocommit=True)
 
     def change() -> None:
         with contextlib.suppress(psycopg.OperationalError):
@@ -39,12 +41,14 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
     try:
         with capture(settings, tables=["orders", "aardvark"]) as running:
             running.until(lambda: bool(running.written.notes("CUT")))
+            blocker.execute("BEGIN; LOCK TABLE aardvark IN ACCESS EXCLUSIVE MODE")
             never_answers(database, "nobody")
             thread.start()
             running.until(lambda: bool(running.written.events("public.orders")))
             assert [e["op"] for e in running.written.events("public.orders")] == ["u"]
+            blocker.execute("ROLLBACK")
             # The copy reads the old row, since nobody can see the new one yet:
-            running.until(lambda: len(running.written.events("public.orders")) == 50)
+            running.until(lambda: len(running.written.events("public.orders")) == 50, 90)
             assert database.rows("SELECT customer FROM orders WHERE id = 7") == [("old",)]
             never_answers(database, "")
             thread.join(20)
@@ -57,9 +61,12 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
         never_answers(database, "")
         thread.join(20)
         writer.close()
+        blocker.close()
 
 
-def test_a_table_can_be_copied_again_while_it_streams(database: Any, capture: Any) -> None:
+def test_a_table_can_be_copied_again_while_it_streams(
+    database: Any, capture: Any, shared: Any
+) -> None:
     database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 300) i")
     with capture(tables=["orders"]) as running:
         running.copied()
@@ -67,15 +74,18 @@ def test_a_table_can_be_copied_again_while_it_streams(database: Any, capture: An
         database.run(ask.format('{"table": "orders", "where": "id <= 120"}'))
         for i in range(50):
             database.run(f"UPDATE orders SET amount = {i} WHERE id % 10 = {i % 10}")
-        running.until(
-            lambda: sum(e["op"] == "r" for e in running.written.events("public.orders")) >= 400
-        )
+        running.until(lambda: [c["state"] for c in copies(shared)[-2:]] == ["again", "done"])
         running.reach(database.position())
     written = {r["id"]: r["amount"] for r in running.written.table("public.orders")}
     there = {i: str(a) for i, a in database.rows("SELECT id, amount FROM orders")}
     assert written == there
+    assert sum(e["op"] == "r" for e in running.written.events("public.orders")) > 300
     assert all(cut["copying"] == [] for cut in running.written.notes("CUT")[-3:])
     running.written.check()
+
+
+def copies(shared: Any) -> list[dict[str, Any]]:
+    return [orjson.loads(value) for value in shared.values("__tailrace_sources")]
 
 
 def never_answers(database: Any, standby: str) -> None:

@@ -125,7 +125,10 @@ def churn(dsn: str, seed: int, stop: threading.Event) -> None:
                         f"DELETE FROM notes WHERE a = {i % 50} AND b LIKE 'm%'",
                     ]
                 )
-                connection.execute(statement.encode())
+                try:
+                    connection.execute(statement.encode())
+                except psycopg.errors.DeadlockDetected:
+                    connection.rollback()
             if choose.random() < 0.05:
                 connection.rollback()
             else:

@@ -15,7 +15,7 @@ written in the log transaction that holds the copied rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,7 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_duration
 from tailrace.records.partitioner import partition_for
 from tailrace.records.position import Position
-from tailrace.sources.base import COPIES_TOPIC, Part, Resume, SourceLog
+from tailrace.sources.base import COPIES_TOPIC, LogRecord, Part, Resume, SourceLog
 from tailrace.sources.declare import Source, for_table
 from tailrace.sources.schema import TableSchema, read_record
 
@@ -283,6 +283,25 @@ class Journal:
                 if record.value is not None:  # a delete is followed by its tombstone
                     live[record.key] = None
         return list(live)
+
+    def records_since(
+        self, topic: str, start: Callable[[str, int], int]
+    ) -> Iterator[tuple[Iterator[LogRecord], int]]:
+        """Committed records of a topic of one partition, from `start(topic, end)` to the end.
+
+        Topics of several partitions are read from their beginning: one offset cannot say
+        where they stand.
+        """
+        partitions = self._topics[topic].partitions
+        for partition in range(partitions):
+            end = self._log.end(topic, partition)
+            offset = start(topic, end) if partitions == 1 else 0
+            if offset < end:
+                yield self._log.read(topic, partition, offset, end), end if partitions == 1 else 0
+
+    def single_ends(self) -> dict[str, int]:
+        """Known ends of the topics that have one partition."""
+        return {t: end for (t, _), end in self._ends.items() if self._topics[t].partitions == 1}
 
     def close(self) -> None:
         self._log.close()

@@ -40,6 +40,7 @@ from tailrace.sources.postgres.table import (
     captured_table,
     shape_of,
 )
+from tailrace.sources.postgres.toast import RowStore
 from tailrace.telemetry import metrics
 from tailrace.telemetry.part import Part
 
@@ -47,6 +48,8 @@ log = logging.getLogger(__name__)
 
 # States of a copy in which rows are still to be read: the first copy, and another one.
 ACTIVE = ("copying", "again")
+# Spark types of columns that Postgres may store out of line.
+TOASTABLE = ("STRING",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ class PostgresCapture:
         self._last_cut_at = 0.0
         self._last_round_at = 0.0
         self._last_commit_ms = 0
-        self._rows = RowWriter(self._journal)
+        self._store = RowStore(part.directory / "sources" / f"{source.name}.rows")
+        self._rows = RowWriter(self._journal, self._store)
         self._part_rows = 0
 
     # --- start -----------------------------------------------------------------------------
@@ -120,6 +124,7 @@ class PostgresCapture:
         self._position = position
         for table in tables:
             self._adopt(table, position)
+        self._catch_up()
         if self._journal.dirty or self._resume.position is None:
             self._cut(position)
         self._stream = ReplicationStream(
@@ -165,6 +170,15 @@ class PostgresCapture:
                 table, {**state, "state": "copying", "after": None, "reason": reason}
             )
         return position
+
+    def _catch_up(self) -> None:
+        """Bring the store of large rows to where the log ends."""
+        for schema in self._journal.schemas.values():
+            if schema.key and any(c.spark in TOASTABLE or "<" in c.spark for c in schema.columns):
+                for records, end in self._journal.records_since(
+                    schema.topic, self._store.next_offset
+                ):
+                    self._store.apply(schema.name, schema.topic, records, end)
 
     def _adopt(self, table: catalog.CatalogTable, position: int) -> None:
         """Take a table in: its first schema version and, if asked, its first copy."""
@@ -470,6 +484,7 @@ class PostgresCapture:
                 TransactionPart(transaction.commit_lsn, transaction.messages, transaction.order)
             )
             self._part_rows = 0
+            self._store.commit(self._journal.single_ends())
         else:
             self._journal.spill()
 
@@ -608,6 +623,7 @@ class PostgresCapture:
             state["state"] = "done"
             self._readers.pop(name).stop()
             self._touched.pop(name, None)
+            self._rows.copied(name)
             current = self._tables.get(chunk.catalog.relation.id)
             if current is not None:
                 current.touched = None
@@ -621,6 +637,8 @@ class PostgresCapture:
             return  # the log ends inside a transaction: nothing may come before its rest
         self._position = max(self._position, position)
         self._journal.cut(self._position)
+        if self._store.dirty:
+            self._store.commit(self._journal.single_ends())
         self._group_since = None
         self._group_rows = 0
         self._part_rows = 0
@@ -633,6 +651,7 @@ class PostgresCapture:
         if self._stream is not None:
             self._stream.close()
         self._connection.close()
+        self._store.close()
         self._journal.close()
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
+import orjson
+
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.declare import Postgres
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres.copy import Chunk
 from tailrace.sources.postgres.pgoutput import Message, read_values
 from tailrace.sources.postgres.table import CapturedTable, Transaction
+from tailrace.sources.postgres.toast import SMALLEST, RowStore
 
 
 class RowWriter:
-    """Adds the events of row messages to their tables' buffers."""
+    """Adds the events of row messages to their tables' buffers.
 
-    def __init__(self, journal: Journal) -> None:
+    `incomplete` holds, per table being copied, the rows written with missing values: the
+    copy reads them, and its row fills them.
+    """
+
+    def __init__(self, journal: Journal, store: RowStore) -> None:
         self._journal = journal
+        self._store = store
+        self._incomplete_rows: dict[str, dict[bytes, tuple[bytes, list[str]]]] = {}
 
     def insert(self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes) -> None:
         key, after, _ = table.decoder.row(data, 6)
@@ -84,6 +93,9 @@ class RowWriter:
             # The old key is sent whole, also where a key column is stored out of line.
             keyed = set(table.decoder.key)
             new = [old[i] if n is None and i in keyed else n for i, n in enumerate(new)]
+        was = table.decoder.key_of(new if old is None else old)
+        if not full and was is not None:
+            new = self._completed(table, was, new)
         missing = [
             plan.name
             for plan, value in zip(table.decoder.columns, new, strict=True)
@@ -123,9 +135,34 @@ class RowWriter:
         if op == "d" and key is not None:
             table.keys.append(key)
             table.values.append(None)
+            if table.toastable:
+                self._store.put(table.name, key, None)
+        elif len(after) >= SMALLEST and table.toastable and key is not None:
+            self._store.put(table.name, key, after)
         transaction.rows += 1
         if table.touched is not None and key is not None:
             table.touched[key] = transaction.xid
+            if missing:
+                self._incomplete_rows.setdefault(table.name, {})[key] = (after, missing)
+            elif table.name in self._incomplete_rows:
+                self._incomplete_rows[table.name].pop(key, None)
+
+    def _completed(
+        self, table: CapturedTable, key: bytes, values: list[bytes | None]
+    ) -> list[bytes | None]:
+        """Unchanged values from the last row we know; those we do not know stay None."""
+        found = self._store.get(table.name, key)
+        if found is None:
+            return values
+        row = orjson.loads(found)
+        return [
+            orjson.dumps(row[plan.name]) if value is None and plan.name in row else value
+            for plan, value in zip(table.decoder.columns, values, strict=True)
+        ]
+
+    def copied(self, table: str) -> None:
+        """A copy has ended: what is still missing stays so."""
+        self._incomplete_rows.pop(table, None)
 
     def chunk(
         self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
@@ -139,12 +176,19 @@ class RowWriter:
         place = b"%d" % lsn
         head = frame.head + place + frame.middle + place + frame.operations["r"]
         order = 0
+        incomplete = self._incomplete_rows.get(table.name, {})
         for line in chunk.lines:
             key, after = line_of(line)
             if touched and key is not None:
                 xid = touched.get(key)
                 if xid is not None and not sees(xid):
-                    continue
+                    if key not in incomplete:
+                        continue
+                    after = _filled(after, *incomplete[key])
+            if incomplete and key is not None:
+                incomplete.pop(key, None)
+            if len(after) >= SMALLEST and table.toastable and key is not None:
+                self._store.put(table.name, key, after)
             order += 1
             number = b"%d" % order
             keys.append(key)
@@ -179,3 +223,9 @@ class RowWriter:
         else:
             transaction.order += 1
             transaction.notes.append(document)
+
+
+def _filled(copied: bytes, newer: bytes, missing: list[str]) -> bytes:
+    """A newer row whose missing values are those of the copied row: they did not change."""
+    row, values = orjson.loads(copied), orjson.loads(newer)
+    return orjson.dumps({k: row[k] if k in missing else values.get(k) for k in row})

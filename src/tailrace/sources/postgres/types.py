@@ -139,24 +139,13 @@ def array(element: Converter, delimiter: bytes = b",") -> Converter:
 def composite(fields: tuple[tuple[bytes, Converter], ...]) -> Converter:
     """A row type as an object by field name."""
     token = re.compile(rb'((?:"(?:[^"\\]|""|\\.)*"|[^",()\\]|\\.)*)([,)])', re.DOTALL)
-    inner = re.compile(rb'""|\\(.)|"|([^"\\]+)', re.DOTALL)
+    doubled = re.compile(rb'""|\\(.)', re.DOTALL)
 
     def unquote(word: bytes) -> bytes:
-        out: list[bytes] = []
-        quoted = False
-        for found in inner.finditer(word):
-            piece = found.group()
-            if piece == b'""' and quoted:
-                out.append(b'"')
-            elif piece == b'""':
-                continue
-            elif found.group(1) is not None:
-                out.append(found.group(1))
-            elif piece == b'"':
-                quoted = not quoted
-            else:
-                out.append(piece)
-        return b"".join(out)
+        # A field is quoted as a whole or not at all.
+        if word[:1] != b'"':
+            return word
+        return doubled.sub(lambda found: found[1] or b'"', word[1:-1])
 
     def convert(value: bytes) -> bytes:
         out: list[bytes] = []
