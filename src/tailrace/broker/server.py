@@ -89,6 +89,8 @@ class Broker:
         self.cold = ColdReader(self.loop)
         self.produce = produce.install(self)
         self.fetch = fetch.install(self)
+        self.store.on_moved = self.fetch.moved
+        self.store.sync_later = self.syncer.submit
         for module in (versions, metadata, topics, configs, offsets, producers):
             self.router.add(module.routes(self))
         self.coordination = Coordination(self)
@@ -137,6 +139,7 @@ class Broker:
 
     def _close(self) -> None:
         self._ticker.cancel()
+        self.store.sync_later = None
         if self._page is not None:
             self._page.close()
         self.listener.close()
@@ -271,12 +274,6 @@ class Broker:
         self._by_name[topic.name] = topic
         self._by_name[topic.name.encode()] = topic
         self._by_id[topic.id.bytes] = topic
-        for partition in topic.partitions:
-            partition.on_moved = self.fetch_moved
-
-    def fetch_moved(self, partition: Partition) -> None:
-        """Called by the log when offsets move outside an append."""
-        self.fetch.moved(partition)
 
     # settings
 

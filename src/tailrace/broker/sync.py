@@ -34,7 +34,7 @@ class Syncer:
         self._moved = moved
         self._waiting: dict[Partition, list[Done]] = {}
         self._running: dict[Partition, list[Done]] = {}
-        self._work: SimpleQueue[tuple[Partition, SyncTicket] | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[Partition | None, SyncTicket] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self.syncs_total = 0
 
@@ -44,6 +44,11 @@ class Syncer:
             self._waiting.setdefault(partition, []).append(done)
         else:
             self._start(partition, [done])
+
+    def submit(self, ticket: SyncTicket) -> None:
+        """Run a sync nobody waits for (flush by interval, checkpoints)."""
+        self._ensure_thread(1)
+        self._work.put((None, ticket))
 
     def close(self) -> None:
         """End the threads; what was asked for is synced first, its callbacks are not made."""
@@ -62,11 +67,14 @@ class Syncer:
             _tell(wishes, None)
             return
         self._running[partition] = wishes
-        if len(self._threads) < min(THREADS, len(self._running)):
+        self._ensure_thread(len(self._running))
+        self._work.put((partition, ticket))
+
+    def _ensure_thread(self, wanted: int) -> None:
+        if len(self._threads) < min(THREADS, wanted):
             thread = threading.Thread(target=self._sync, name="sync", daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._work.put((partition, ticket))
 
     def _sync(self) -> None:
         while (item := self._work.get()) is not None:
@@ -78,17 +86,23 @@ class Syncer:
                 error = problem
             self._loop.call_from_thread(_Finish(self, partition, ticket, error))
 
-    def _finished(self, partition: Partition, ticket: SyncTicket, error: Exception | None) -> None:
-        wishes = self._running.pop(partition)
+    def _finished(
+        self, partition: Partition | None, ticket: SyncTicket, error: Exception | None
+    ) -> None:
+        wishes = self._running.pop(partition) if partition is not None else []
         if error is None:
             try:
                 ticket.finish()
                 self.syncs_total += 1
             except Exception as problem:
                 error = problem
-        else:
-            log.error("sync failed", extra={"partition": str(partition), "error": str(error)})
+        if error is not None:
+            log.error(
+                "sync failed", extra={"partition": str(ticket.partition), "error": str(error)}
+            )
         _tell(wishes, error)
+        if partition is None:
+            return
         self._moved(partition)
         waiting = self._waiting.pop(partition, None)
         if waiting:
@@ -101,7 +115,11 @@ class _Finish:
     __slots__ = ("_arguments", "_syncer")
 
     def __init__(
-        self, syncer: Syncer, partition: Partition, ticket: SyncTicket, error: Exception | None
+        self,
+        syncer: Syncer,
+        partition: Partition | None,
+        ticket: SyncTicket,
+        error: Exception | None,
     ) -> None:
         self._syncer = syncer
         self._arguments = (partition, ticket, error)
