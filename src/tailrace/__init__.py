@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
+    from tailrace.views.connect import position as position
 
 # public name → where it lives
 _NAMES: dict[str, str] = {
@@ -25,10 +26,11 @@ _NAMES: dict[str, str] = {
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
+    "position": "tailrace.views.connect",
 }
-_ROOMS = ("sources", "sinks", "testing")
+_ROOMS = ("sources", "sinks", "testing", "views")
 
-__all__ = ["TailraceError", "__version__", "env", "stream", "topic", "view"]
+__all__ = ["TailraceError", "__version__", "env", "position", "stream", "topic", "view"]
 
 
 def __getattr__(name: str) -> object:

@@ -59,9 +59,7 @@ def test_a_follower_on_a_broker_applies_committed_ticks_only(tailrace_broker, tm
         follower.step(0.05)
         assert follower.tick is None
         for _ in range(12):
-            changes = {
-                f"C{chance.randrange(8)}": chance.choice([None, 1, 2, 3]) for _ in range(5)
-            }
+            changes = {f"C{chance.randrange(8)}": chance.choice([None, 1, 2, 3]) for _ in range(5)}
             driver.write({"never": 1}, commit=False)
             driver.write(changes)
             while follower.tick != driver.tick:

@@ -1,0 +1,184 @@
+"""`tailrace view …`: look up, list, watch, explain and rebuild views."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from tailrace.views.reader import Views
+    from tailrace.views.remote import RemoteViews
+
+
+def open_views(address: str | None) -> Views | RemoteViews:
+    """The views behind `--log`: a console's HOST:PORT or a project's directory."""
+    from tailrace import config
+    from tailrace.views.connect import views
+
+    if address and ":" in address and not address.startswith((".", "/")):
+        return views(address)
+    return views(config.load(address or ".").state_directory)
+
+
+@click.group()
+def view() -> None:
+    """Views: look up, watch, explain, rebuild."""
+
+
+@view.command("list")
+@log_option
+@json_option
+def list_views(address: str | None, as_json: bool) -> None:
+    """Every view: key, number of rows, columns."""
+    from tailrace.views.reader import Views
+
+    with open_views(address) as views:
+        if isinstance(views, Views):
+            with views.snapshot() as snapshot:
+                found: list[dict[str, Any]] = [
+                    {
+                        "name": name,
+                        "key": list(snapshot.view(name).info.key),
+                        "columns": [list(c) for c in snapshot.view(name).info.columns],
+                        "rows": snapshot.count(name),
+                        "generation": snapshot.view(name).info.generation,
+                        "changed": snapshot.view(name).changed,
+                        "position": snapshot.position,
+                    }
+                    for name in snapshot.names
+                ]
+        else:
+            found = views.describe_all()
+    if as_json:
+        print_json(found)
+        return
+    rows = [
+        {
+            **item,
+            "key": ", ".join(item["key"]) or "(bag)",
+            "columns": ", ".join(f"{name} {kind}" for name, kind in item["columns"]),
+        }
+        for item in found
+    ]
+    print_rows(rows, ["name", "key", "rows", "columns"], as_json=False, empty="no views yet")
+
+
+@view.command()
+@click.argument("name")
+@click.argument("key", nargs=-1, required=True)
+@click.option("--at-least", metavar="POSITION", help="Wait until the view has reached it.")
+@click.option("--timeout", default=5.0, show_default=True, help="Seconds to wait.")
+@log_option
+@json_option
+@click.pass_context
+def get(
+    context: click.Context,
+    name: str,
+    key: tuple[str, ...],
+    at_least: str | None,
+    timeout: float,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """The row of view NAME under KEY (one value per key column)."""
+    with open_views(address) as views:
+        row = views.get(name, list(key), at_least=at_least, timeout=timeout)
+    if as_json:
+        print_json({"row": row})
+    elif row is None:
+        click.echo(f"no row {' '.join(key)}", err=True)
+    else:
+        width = max(len(column) for column in row)
+        for column, value in row.items():
+            click.echo(f"{column.ljust(width)}  {'–' if value is None else value}")
+    if row is None:
+        context.exit(1)
+
+
+@view.command()
+@click.argument("name")
+@click.option("--after", type=int, help="Go on after this tick instead of a snapshot.")
+@click.option("--max", "most", type=int, help="Stop after this many changes.")
+@log_option
+@json_option
+def watch(
+    name: str, after: int | None, most: int | None, address: str | None, as_json: bool
+) -> None:
+    """Rows of view NAME, then its changes as they happen."""
+    seen = 0
+    with open_views(address) as views:
+        for event in views.subscribe(name, after=after, idle=1.0):
+            if event.kind == "idle":
+                continue
+            if event.kind == "snapshot":
+                for row in event.rows:
+                    _line("=", event.tick, row, as_json)
+                continue
+            for change in event.changes:
+                if change.row is None:
+                    _line("-", event.tick, change.key, as_json)
+                else:
+                    _line("+", event.tick, change.row, as_json)
+                seen += 1
+                if most is not None and seen >= most:
+                    return
+
+
+def _line(sign: str, tick: int, row: Any, as_json: bool) -> None:
+    import orjson
+
+    if as_json:
+        kind = {"=": "row", "+": "put", "-": "gone"}[sign]
+        click.echo(orjson.dumps({"tick": tick, kind: row}))
+    else:
+        click.echo(f"{tick:>8} {sign} {orjson.dumps(row).decode()}")
+
+
+@view.command()
+@click.argument("name")
+@log_option
+@json_option
+def explain(name: str, address: str | None, as_json: bool) -> None:
+    """How view NAME is kept up to date, and why not otherwise."""
+    from tailrace.project.load import load
+
+    project = load(address or ".")
+    declared = project.views.get(name)
+    if declared is None:
+        raise UsageError(
+            f"no view {name!r} is declared", hint=f"there are: {', '.join(project.views) or 'none'}"
+        )
+    try:
+        from tailrace.pipelines.incremental.explain import explain as told
+    except ImportError:
+        text = declared.sql.strip()
+    else:
+        text = str(told(declared, project))  # type: ignore[call-arg, arg-type, unused-ignore]
+    if as_json:
+        print_json({"name": name, "text": text})
+    else:
+        click.echo(text)
+
+
+@view.command()
+@click.argument("names", nargs=-1)
+@log_option
+def rebuild(names: tuple[str, ...], address: str | None) -> None:
+    """Read the served copies of views NAMES (default: all) again from their changelogs.
+
+    The copies are served as they were until the new ones are complete.
+    """
+    from tailrace import config
+
+    directory: Path = config.load(address or ".").state_directory / "views"
+    if not directory.is_dir():
+        raise UsageError("no views are kept here", hint="run the project once: `tailrace up`")
+    draft = directory / "rebuild.tmp"
+    draft.write_text(" ".join(names))
+    draft.replace(directory / "rebuild")
+    click.echo("asked; the follower begins within a second (see `tailrace status`)")

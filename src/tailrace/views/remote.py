@@ -1,0 +1,223 @@
+"""Views of a project that runs elsewhere, asked over HTTP on its console's address."""
+
+from __future__ import annotations
+
+import http.client
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from tailrace.records.rows import json_value
+from tailrace.views.errors import (
+    PositionTimeoutError,
+    QueryError,
+    UnknownViewError,
+    ViewsNotReadyError,
+    ViewsRemoteError,
+)
+from tailrace.views.reader import Page, Row
+from tailrace.views.subscribe import Change, Event
+
+KNOWN_ERRORS = {
+    kind.code: kind
+    for kind in (UnknownViewError, PositionTimeoutError, QueryError, ViewsNotReadyError)
+}
+
+
+class RemoteViews:
+    """The same questions as `Views`, answered by the console. One connection, kept open."""
+
+    def __init__(self, address: str, *, token: str | None = None) -> None:
+        self.address = address.removeprefix("http://").rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._connection: http.client.HTTPConnection | None = None
+
+    def __enter__(self) -> RemoteViews:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __getitem__(self, name: str) -> RemoteView:
+        return RemoteView(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    @property
+    def names(self) -> list[str]:
+        return [view["name"] for view in self.describe_all()]
+
+    def describe_all(self) -> list[dict[str, Any]]:
+        """Name, key, columns and number of rows of every view."""
+        found: list[dict[str, Any]] = self._ask("GET", "/api/views")["views"]
+        return found
+
+    def get(
+        self, name: str, key: object, *, at_least: str | None = None, timeout: float = 5.0
+    ) -> Row | None:
+        parts = list(key) if isinstance(key, tuple | list) else [key]
+        pairs = [("key", _text(part)) for part in parts] + _waiting(at_least, timeout)
+        answer = self._ask("GET", f"/api/views/{quote(name, safe='')}?{urlencode(pairs)}", none=404)
+        return None if answer is None else answer["row"]
+
+    def rows(
+        self,
+        name: str,
+        *,
+        where: str | None = None,
+        limit: int = 1000,
+        after: str | None = None,
+        at_least: str | None = None,
+        timeout: float = 5.0,
+    ) -> Page:
+        pairs = [("limit", str(limit)), *_waiting(at_least, timeout)]
+        pairs += [("where", where)] if where else []
+        pairs += [("after", after)] if after else []
+        answer = self._ask("GET", f"/api/views/{quote(name, safe='')}?{urlencode(pairs)}")
+        return Page(answer["rows"], answer["next"], answer["position"])
+
+    def sql(self, query: str, *, at_least: str | None = None, timeout: float = 5.0) -> Page:
+        path = f"/api/sql?{urlencode(_waiting(at_least, timeout))}"
+        answer = self._ask("POST", path, {"sql": query})
+        return Page(answer["rows"], answer["next"], answer["position"])
+
+    def subscribe(
+        self, name: str, *, after: int | None = None, idle: float = 20.0
+    ) -> Iterator[Event]:
+        """Snapshot, then changes, over server-sent events."""
+        headers = dict(self._headers)
+        if after is not None:
+            headers["Last-Event-ID"] = str(after)
+        connection = http.client.HTTPConnection(self.address, timeout=max(idle, 20.0))
+        try:
+            connection.request("GET", f"/api/views/{quote(name, safe='')}/changes", headers=headers)
+            response = connection.getresponse()
+            if response.status != 200:
+                self._fail(response.status, response.read())
+            yield from _events(response)
+        except (OSError, http.client.HTTPException) as reason:
+            raise self._unreachable(reason) from reason
+        finally:
+            connection.close()
+
+    def _ask(self, method: str, path: str, body: object = None, none: int | None = None) -> Any:
+        data = None if body is None else orjson.dumps(body)
+        headers = {**self._headers, "Content-Type": "application/json"}
+        for attempt in (1, 2):
+            if self._connection is None:
+                self._connection = http.client.HTTPConnection(self.address, timeout=310)
+            try:
+                self._connection.request(method, path, data, headers)
+                response = self._connection.getresponse()
+                answer = response.read()
+                break
+            except (OSError, http.client.HTTPException) as reason:
+                self.close()
+                if attempt == 2:  # a kept connection may just have been closed by the server
+                    raise self._unreachable(reason) from reason
+        if response.status == none and b"view-unknown" not in answer:
+            return None
+        if response.status != 200:
+            self._fail(response.status, answer)
+        return orjson.loads(answer)
+
+    def _unreachable(self, reason: Exception) -> ViewsRemoteError:
+        return ViewsRemoteError(
+            f"no console answers at {self.address}",
+            detail=str(reason),
+            hint="start the project with `tailrace up`, or check the address",
+        )
+
+    def _fail(self, status: int, answer: bytes) -> None:
+        try:
+            told: Mapping[str, str] = orjson.loads(answer)
+        except orjson.JSONDecodeError:
+            told = {}
+        kind = KNOWN_ERRORS.get(told.get("code", ""), ViewsRemoteError)
+        raise kind(
+            told.get("error") or f"the console answered with status {status}",
+            detail=str(told.get("detail") or ""),
+            hint=str(told.get("hint") or ""),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteView:
+    """One view of `RemoteViews`, by name."""
+
+    views: RemoteViews
+    name: str
+
+    def get(self, *key: object, at_least: str | None = None, timeout: float = 5.0) -> Row | None:
+        return self.views.get(self.name, key, at_least=at_least, timeout=timeout)
+
+    def rows(
+        self,
+        *,
+        where: str | None = None,
+        limit: int = 1000,
+        after: str | None = None,
+        at_least: str | None = None,
+        timeout: float = 5.0,
+    ) -> Page:
+        return self.views.rows(
+            self.name, where=where, limit=limit, after=after, at_least=at_least, timeout=timeout
+        )
+
+    def sql(self, query: str, *, at_least: str | None = None, timeout: float = 5.0) -> Page:
+        """A SELECT at one tick; this view is also called `this`."""
+        return self.views.sql(
+            f'WITH this AS (SELECT * FROM "{self.name}") {query}',
+            at_least=at_least,
+            timeout=timeout,
+        )
+
+    def changes(self, *, after: int | None = None, idle: float = 20.0) -> Iterator[Event]:
+        return self.views.subscribe(self.name, after=after, idle=idle)
+
+
+def _waiting(at_least: str | None, timeout: float) -> list[tuple[str, str]]:
+    return [("at_least", at_least), ("timeout", f"{timeout:g}s")] if at_least else []
+
+
+def _text(value: object) -> str:
+    plain = json_value(value)
+    return plain if isinstance(plain, str) else orjson.dumps(plain).decode()
+
+
+def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
+    kind, tick, data = "", 0, b""
+    for line in response:
+        line = line.rstrip(b"\r\n")
+        if line.startswith(b"id: "):
+            tick = int(line[4:])
+        elif line.startswith(b"event: "):
+            kind = line[7:].decode()
+        elif line.startswith(b"data: "):
+            data = line[6:]
+        elif line.startswith(b":"):
+            yield Event("idle", tick, "")
+        elif not line and data:
+            document = orjson.loads(data)
+            if kind == "snapshot":
+                rows = tuple(item["row"] for item in document["snapshot"])
+                yield Event("snapshot", tick, document["position"], rows=rows)
+            else:
+                changes = tuple(Change(c["key"], c["row"]) for c in document["changes"])
+                yield Event("changes", tick, "", changes=changes)
+            kind, data = "", b""

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import orjson
+import pytest
+
+import tailrace as tr
+from tailrace.cli.main import main
+from tailrace.errors import UsageError
+from tailrace.testing.changelogs import MemoryLog, TickWriter
+from tailrace.views.follower import Follower
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "shop"\n')
+    writer = TickWriter(MemoryLog())
+    writer.declare("totals", ["country"], [("country", "STRING"), ("value", "DECIMAL(10,2)")])
+    writer.tick(
+        {"totals": [({"country": c}, {"country": c, "value": "1.50"}) for c in ("NL", "DE")]}
+    )
+    with Follower(tmp_path / ".tailrace" / "views", writer.log, "shop") as follower:
+        follower.step(0)
+        monkeypatch.chdir(tmp_path)
+        yield tmp_path
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    captured = capsys.readouterr()
+    return left.value.code, captured.out, captured.err
+
+
+def test_list_shows_keys_rows_and_columns(project, capsys):
+    status, out, _ = run(capsys, "view", "list")
+    assert status == 0
+    assert "totals" in out
+    assert "value DECIMAL(10,2)" in out
+    _, out, _ = run(capsys, "view", "list", "--json")
+    assert orjson.loads(out)[0]["rows"] == 2
+
+
+def test_get_prints_the_row_or_says_no(project, capsys):
+    status, out, _ = run(capsys, "view", "get", "totals", "NL", "--json")
+    assert (status, orjson.loads(out)) == (0, {"row": {"country": "NL", "value": "1.50"}})
+    status, _, err = run(capsys, "view", "get", "totals", "XX")
+    assert status == 1
+    assert "no row XX" in err
+    status, _, err = run(capsys, "view", "get", "nothing", "XX")
+    assert status == 1
+    assert "view-unknown" in err
+
+
+def test_sql_answers_with_the_position(project, capsys):
+    query = "SELECT sum(value) AS v FROM totals"
+    status, out, _ = run(capsys, "sql", query, "--json", "--at-least", "tick:shop:1")
+    assert status == 0
+    assert orjson.loads(out) == {"rows": [{"v": "3.00"}], "next": None, "position": "tick:shop:1"}
+    status, out, err = run(capsys, "sql", "SELECT country FROM totals ORDER BY 1")
+    assert out.split() == ["country", "───────", "DE", "NL"]
+    assert "tick:shop:1" in err
+
+
+def test_sql_that_waits_in_vain_fails_with_a_code(project, capsys):
+    status, _, err = run(
+        capsys, "sql", "SELECT 1", "--at-least", "tick:shop:9", "--timeout", "0.05"
+    )
+    assert status == 1
+    assert "position-timeout" in err
+
+
+def test_watch_begins_with_the_rows(project, capsys, monkeypatch):
+    from tailrace.views import reader
+
+    monkeypatch.setattr(
+        reader.Views,
+        "wait_for_change",
+        lambda self, seen, timeout: (_ for _ in ()).throw(KeyboardInterrupt),
+    )
+    _, out, _ = run(capsys, "view", "watch", "totals", "--json")
+    rows = [orjson.loads(line)["row"] for line in out.splitlines()]
+    assert {row["country"] for row in rows} == {"NL", "DE"}
+
+
+def test_rebuild_leaves_a_request_for_the_follower(project, capsys):
+    assert run(capsys, "view", "rebuild", "totals")[0] == 0
+    assert (project / ".tailrace" / "views" / "rebuild").read_text() == "totals"
+
+
+def test_views_can_be_opened_by_directory(project):
+    with tr.views(project) as views:
+        assert views["totals"].get("NL") == {"country": "NL", "value": "1.50"}
+    assert tr.views("127.0.0.1:1").address == "127.0.0.1:1"
+
+
+def test_a_console_that_does_not_answer_is_an_error_with_a_hint():
+    from tailrace.views.errors import ViewsRemoteError
+
+    with tr.views("127.0.0.1:1") as views, pytest.raises(ViewsRemoteError) as caught:
+        views["totals"].get("NL")
+    assert "tailrace up" in caught.value.hint
+
+
+def test_positions_are_told_from_a_connection():
+    psycopg = pytest.importorskip("psycopg")
+    from servers.postgres import start_postgres
+
+    for server in start_postgres():
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            with pytest.raises(UsageError):
+                tr.position(connection)
+            kind, name, version = tr.position(connection, source="shop").split(":")
+            assert (kind, name, len(version)) == ("pg", "shop", 16)
+            connection.execute(
+                "SELECT pg_create_logical_replication_slot('tailrace_shop', 'pgoutput')"
+            )
+            assert tr.position(connection) > f"pg:shop:{version}"
