@@ -133,7 +133,9 @@ class Talk:
                     commit_wire.OffsetCommitRequestTopic(
                         name=topic,
                         partitions=[
-                            commit_wire.OffsetCommitRequestPartition(partition, offset, -1, metadata)
+                            commit_wire.OffsetCommitRequestPartition(
+                                partition, offset, -1, metadata
+                            )
                         ],
                     )
                 ],
