@@ -85,7 +85,7 @@ class Consumer:
         self.settings = settings
         self._source = source
         self._clock = clock
-        self._listener = listener
+        self._listeners: list[RebalanceListener] = [] if listener is None else [listener]
         self._ready: deque[LogRecord] = deque()
         self._paused: set[Place] = set()
         self._handed_out: dict[Place, int] = {}
@@ -257,6 +257,10 @@ class Consumer:
     def paused(self) -> set[Place]:
         return set(self._paused)
 
+    def add_listener(self, listener: RebalanceListener) -> None:
+        """One more to be told of rebalances."""
+        self._listeners.append(listener)
+
     def group_member(self) -> tuple[int, str, str | None]:
         """Generation, member id, instance id: with them a transaction's offsets are
         refused once this member has lost its partitions."""
@@ -271,8 +275,9 @@ class Consumer:
             return
         with self._using():
             try:
-                if self.group is not None and self.settings.enable_auto_commit:
-                    self._commit_finished(self._source.assignment())
+                owned = sorted(self._source.assignment())
+                if self.group is not None and owned:
+                    self.revoked(owned)
             finally:
                 self._closed = True
                 self._ready.clear()
@@ -297,22 +302,22 @@ class Consumer:
         self._forget(places)
         for place in places:
             self._committed.pop(place, None)
-        if self._listener is not None:
-            self._listener.on_assigned(self, places)
+        for listener in self._listeners:
+            listener.on_assigned(self, places)
 
     def revoked(self, places: Sequence[Place]) -> None:
         if self._closed:
             return
-        if self._listener is not None:
-            self._listener.on_revoked(self, places)
+        for listener in self._listeners:
+            listener.on_revoked(self, places)
         if self.settings.enable_auto_commit:
             self._commit_finished(places)
         self._forget(places)
 
     def lost(self, places: Sequence[Place]) -> None:
         self._forget(places)
-        if self._listener is not None:
-            self._listener.on_lost(self, places)
+        for listener in self._listeners:
+            listener.on_lost(self, places)
 
     # Inside --------------------------------------------------------------------
 
@@ -351,7 +356,8 @@ class Consumer:
     def _receive(self, timeout: float) -> None:
         if timeout == 0 and len(self._ready) > 2 * self.settings.max_poll_records:
             return
-        self._ready.extend(self._source.fetch(timeout))
+        records = self._source.fetch(timeout)  # may take partitions, and their records, away
+        self._ready.extend(records)
 
     def _take(self, most: int) -> list[LogRecord]:
         if not self._paused:
