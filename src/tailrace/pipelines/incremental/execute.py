@@ -15,6 +15,7 @@ from tailrace.pipelines.incremental.graph import (
     DELETED,
     KEY,
     SHARD,
+    VERSIONED_AT,
     WEIGHT,
     Edge,
     Graph,
@@ -89,6 +90,8 @@ def input_schema(table: TableInput) -> pa.Schema:
     schema = table.schema
     if table.kind in ("table", "history"):
         schema = schema.append(pa.field(KEY, pa.binary()))
+    if table.kind == "history":
+        schema = schema.append(pa.field(VERSIONED_AT, pa.timestamp("us", tz="UTC")))
     if table.kind == "bag":
         schema = schema.append(pa.field(WEIGHT, pa.int64()))
     if table.kind != "stream":

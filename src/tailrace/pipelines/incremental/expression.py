@@ -72,8 +72,12 @@ class Call:
                 pairs = zip(texts[0:-1:2], texts[1:-1:2], strict=True)
                 body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
                 return f"CASE {body} ELSE {texts[-1]} END"
-            case "extract":
-                return f"EXTRACT({self.arguments[0].value} FROM {texts[1]})"  # type: ignore[union-attr]
+            case "in":
+                return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+            case "add_interval":
+                months, days, micros = (a.value for a in self.arguments[1:])  # type: ignore[union-attr]
+                seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
+                return f"({texts[0]} + make_interval(0, {months}, 0, {days}, 0, 0, {seconds}))"
         return f"{name}({', '.join(texts)})"
 
 

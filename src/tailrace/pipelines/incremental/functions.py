@@ -1,25 +1,40 @@
 """Scalar functions of Spark that are computed here, value by value.
 
 Each takes physical values (see `rows`) that are not NULL and gives one, or None for NULL.
+`FUNCTIONS` holds, by Spark's name, what makes the function for given argument types.
 """
 
 from __future__ import annotations
 
+import hashlib
+import math
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
+from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.casts import cast_array
+from tailrace.pipelines.incremental.keys import encode_part
 from tailrace.pipelines.incremental.rows import physical, to_array
+from tailrace.pipelines.incremental.types import is_decimal, is_float, is_integer
 
-Scalar = Callable[..., object]
-FUNCTIONS: dict[str, Callable[[list[pa.DataType], pa.DataType], Scalar]] = {}
+Scalar = Callable[..., Any]
+Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
+FUNCTIONS: dict[str, Maker] = {}
+KEEPS_NULL = {"least", "greatest"}
 
 
 def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
     """Apply a function row by row; NULL in, NULL out."""
+    if name == "try_cast":
+        return cast_array(arrays[0], kind, forgiving=True)
     compute = FUNCTIONS[name]([array.type for array in arrays], kind)
     columns = [physical(array) for array in arrays]
+    if name in KEEPS_NULL:
+        return to_array([compute(*values) for values in zip(*columns, strict=True)], kind)
     out = [
         None if any(value is None for value in values) else compute(*values)
         for values in zip(*columns, strict=True)
@@ -27,10 +42,275 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
     return to_array(out, kind)
 
 
-def simple(name: str, function: Callable[..., Any]) -> None:
+def made(name: str) -> Callable[[Maker], Maker]:
+    """Register a function that looks at its types."""
+
+    def register(maker: Maker) -> Maker:
+        FUNCTIONS[name] = maker
+        return maker
+
+    return register
+
+
+def simple(name: str, function: Scalar) -> None:
     """Register a function that needs to know no types."""
     FUNCTIONS[name] = lambda kinds, kind: function
 
 
+# Text ---------------------------------------------------------------------------------------
+
+
+def _substring(text: str, start: int, length: int = 1 << 31) -> str:
+    """Positions count from 1, from the end when negative; 0 means 1."""
+    begin = start - 1 if start > 0 else start + len(text) if start < 0 else 0
+    end = begin + length
+    return text[max(begin, 0) : max(end, 0)] if length > 0 else ""
+
+
+def _pad(text: str, length: int, filler: str, left: bool) -> str:
+    if length <= len(text):
+        return text[: max(length, 0)]
+    if not filler:
+        return text
+    missing = length - len(text)
+    padding = (filler * (missing // len(filler) + 1))[:missing]
+    return padding + text if left else text + padding
+
+
+@lru_cache(1024)
+def like_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
+    """LIKE as a regular expression; `\\` escapes."""
+    parts: list[str] = []
+    escaped = False
+    for letter in pattern:
+        if escaped:
+            parts.append(re.escape(letter))
+            escaped = False
+        elif letter == "\\":
+            escaped = True
+        elif letter in "%_":
+            parts.append(".*" if letter == "%" else ".")
+        else:
+            parts.append(re.escape(letter))
+    return re.compile("".join(parts), re.DOTALL | flags)
+
+
+def _split_part(text: str, separator: str, number: int) -> str:
+    if number == 0:
+        raise EvaluationError("split_part counts from 1")
+    parts = text.split(separator) if separator else [text]
+    index = number - 1 if number > 0 else number + len(parts)
+    return parts[index] if 0 <= index < len(parts) else ""
+
+
+def _initcap(text: str) -> str:
+    return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
+
+
 simple("upper", str.upper)
 simple("lower", str.lower)
+simple("initcap", _initcap)
+simple("trim", lambda text: text.strip(" "))
+simple("ltrim", lambda text: text.lstrip(" "))
+simple("rtrim", lambda text: text.rstrip(" "))
+simple("reverse", lambda text: text[::-1])
+simple("length", len)
+simple("concat", lambda *parts: "".join(parts))
+simple("substring", _substring)
+simple("left", lambda text, count: text[: max(count, 0)])
+simple("right", lambda text, count: text[-count:] if count > 0 else "")
+simple("repeat", lambda text, count: text * max(count, 0))
+simple("lpad", lambda text, length, filler=" ": _pad(text, length, filler, True))
+simple("rpad", lambda text, length, filler=" ": _pad(text, length, filler, False))
+simple("replace", lambda text, old, new="": text.replace(old, new) if old else text)
+simple("split_part", _split_part)
+simple("startswith", str.startswith)
+simple("endswith", str.endswith)
+simple("contains", lambda text, part: part in text)
+simple("like", lambda text, pattern: like_pattern(pattern).fullmatch(text) is not None)
+simple(
+    "ilike",
+    lambda text, pattern: like_pattern(pattern, re.IGNORECASE).fullmatch(text) is not None,
+)
+simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
+
+
+@made("sha2")
+def _sha2(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    names = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
+    return lambda data, bits: hashlib.new(names[bits], data).hexdigest() if bits in names else None
+
+
+# Numbers ------------------------------------------------------------------------------------
+
+
+def _rounded(value: int, step: int, half_even: bool) -> int:
+    """An integer to a multiple of `step`, halves up (away from zero) or to even."""
+    quotient, rest = divmod(abs(value), step)
+    if 2 * rest > step or (2 * rest == step and (not half_even or quotient % 2)):
+        quotient += 1
+    return (quotient if value >= 0 else -quotient) * step
+
+
+def _round(half_even: bool) -> Maker:
+    def maker(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+        source = kinds[0]
+        if is_float(source):
+            from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+            mode = ROUND_HALF_EVEN if half_even else ROUND_HALF_UP
+
+            def round_float(value: float, digits: int) -> float:
+                if not math.isfinite(value):
+                    return value
+                return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), mode))
+
+            return round_float
+        scale = source.scale if is_decimal(source) else 0
+        target = kind.scale if is_decimal(kind) else 0
+
+        def round_exact(value: int, digits: int) -> int:
+            step = 10 ** max(scale - digits, 0)
+            rounded = _rounded(value, step, half_even)
+            return rounded // 10 ** (scale - target)
+
+        return round_exact
+
+    return maker
+
+
+FUNCTIONS["round"] = _round(False)
+FUNCTIONS["bround"] = _round(True)
+
+
+@made("floor")
+def _floor(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    if is_decimal(kinds[0]):
+        return lambda value: value // 10 ** kinds[0].scale
+    return math.floor
+
+
+@made("ceil")
+def _ceil(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    if is_decimal(kinds[0]):
+        return lambda value: -(-value // 10 ** kinds[0].scale)
+    return math.ceil
+
+
+@made("abs")
+def _abs(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    if not is_integer(kind):
+        return abs
+    limit = 1 << (kind.bit_width - 1)
+
+    def absolute(value: int) -> int:
+        if value == -limit:
+            raise EvaluationError(f"abs overflows {kind}")
+        return abs(value)
+
+    return absolute
+
+
+def _no_zero(divisor: object) -> None:
+    if divisor == 0:
+        raise EvaluationError("division by zero", hint="use try_divide or nullif(divisor, 0)")
+
+
+@made("%")
+def _remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    if is_float(kind):
+
+        def float_remainder(a: float, b: float) -> float:
+            _no_zero(b)
+            return math.fmod(a, b)
+
+        return float_remainder
+    scales = [k.scale if is_decimal(k) else 0 for k in kinds]
+    common = max(scales)
+    up = [10 ** (common - scale) for scale in scales]
+
+    def remainder(a: int, b: int) -> int:
+        _no_zero(b)
+        a, b = a * up[0], b * up[1]
+        result = abs(a) % abs(b)
+        return result if a >= 0 else -result
+
+    return remainder
+
+
+@made("div")
+def _whole_quotient(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    scales = [k.scale if is_decimal(k) else 0 for k in kinds]
+    common = max(scales)
+    up = [10 ** (common - scale) for scale in scales]
+
+    def quotient(a: int, b: int) -> int:
+        _no_zero(b)
+        a, b = a * up[0], b * up[1]
+        result = abs(a) // abs(b)
+        return result if (a < 0) == (b < 0) else -result
+
+    return quotient
+
+
+def _real(
+    function: Callable[[float], float], valid: Callable[[float], bool] = lambda x: True
+) -> Scalar:
+    def compute(value: float) -> float | None:
+        if not valid(value):
+            return None
+        try:
+            return function(value)
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+
+    return compute
+
+
+simple("sqrt", _real(lambda x: math.sqrt(x) if x >= 0 else math.nan))
+simple("exp", _real(math.exp))
+simple("ln", _real(math.log, lambda x: x > 0))
+simple("log10", _real(math.log10, lambda x: x > 0))
+simple("log2", _real(math.log2, lambda x: x > 0))
+simple("sin", _real(math.sin))
+simple("cos", _real(math.cos))
+simple("tan", _real(math.tan))
+simple("cbrt", _real(math.cbrt))
+simple("degrees", _real(math.degrees))
+simple("radians", _real(math.radians))
+simple("sign", lambda x: math.nan if x != x else float((x > 0) - (x < 0)))
+simple("try_divide", lambda a, b: None if b == 0 else a / b)
+
+
+def _power(a: float, b: float) -> float:
+    try:
+        return float(math.pow(a, b))
+    except OverflowError:
+        return math.inf
+    except ValueError:
+        return math.nan
+
+
+simple("pow", _power)
+
+
+def _extreme(largest: bool) -> Maker:
+    def maker(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+        def choose(*values: object) -> object:
+            present = [value for value in values if value is not None]
+            if not present:
+                return None
+            return (max if largest else min)(present, key=lambda value: encode_part(value, kind))
+
+        return choose
+
+    return maker
+
+
+FUNCTIONS["least"] = _extreme(False)
+FUNCTIONS["greatest"] = _extreme(True)
+FUNCTIONS["try_cast"] = lambda kinds, kind: lambda value: value
+
+from tailrace.pipelines.incremental import times  # noqa: E402, F401  (registers its functions)

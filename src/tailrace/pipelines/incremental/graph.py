@@ -27,6 +27,7 @@ WEIGHT = "__weight"
 KEY = "__key"
 DELETED = "__deleted"
 SHARD = "__shard"
+VERSIONED_AT = "__versioned_at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class TableInput:
       −1 it went; an update is both) and `__deleted` (bool): true on a row that says "all rows
       before this one are gone" (truncated, or a copy that starts again).
     - `stream`: the columns of `schema`; every row is a fact.
-    - `history`: like `table`, but every version counts (see the as-of join).
+    - `history`: like `table`, with `__versioned_at` (TIMESTAMP: when the version became
+      valid); every version counts for as-of joins.
 
     A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
     partition modulo the number of shards, so that it needs no exchange.

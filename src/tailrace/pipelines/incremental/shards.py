@@ -82,7 +82,12 @@ def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
         doubles = np.array([0.0 if v is None else v + 0.0 for v in values], dtype="f8")  # type: ignore[operator]
         doubles[np.isnan(doubles)] = np.nan
         numbers = doubles.view("u8")
-    elif is_integer(kind) or kind in (BOOLEAN, DATE, TIMESTAMP_NTZ) or pa.types.is_timestamp(kind) or (is_decimal(kind) and kind.precision <= 18):
+    elif (
+        is_integer(kind)
+        or kind in (BOOLEAN, DATE, TIMESTAMP_NTZ)
+        or pa.types.is_timestamp(kind)
+        or (is_decimal(kind) and kind.precision <= 18)
+    ):
         numbers = np.array([v or 0 for v in values], dtype="i8").view("u8")
     elif is_decimal(kind):
         hashed = np.fromiter(

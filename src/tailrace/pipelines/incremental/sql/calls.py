@@ -208,6 +208,10 @@ def _to_timestamp(
 
 
 _NUMERIC = ("sqrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "cbrt", "degrees", "radians")
+_TIME_PARTS = (
+    "year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "hour", "minute",
+    "second",
+)  # fmt: skip
 RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
@@ -261,19 +265,5 @@ RULES: dict[str, Rule] = {
     "add_months": _fixed(types.DATE, types.DATE, types.INT),
     "unix_timestamp": _fixed(types.BIGINT, types.TIMESTAMP),
     "get_json_object": _fixed(types.STRING, types.STRING, types.STRING),
-    **{
-        name: _part_of_time
-        for name in (
-            "year",
-            "month",
-            "day",
-            "dayofweek",
-            "dayofyear",
-            "quarter",
-            "weekofyear",
-            "hour",
-            "minute",
-            "second",
-        )  # fmt: skip
-    },
+    **dict.fromkeys(_TIME_PARTS, _part_of_time),
 }

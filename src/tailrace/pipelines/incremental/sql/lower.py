@@ -72,6 +72,13 @@ class Port:
         return [pa.field(name, kinds[name]) for name in wanted]
 
 
+def new_names(prefix: str, count: int, used: Iterable[str]) -> list[str]:
+    """`count` names that begin with `prefix` and are not used."""
+    taken = set(used)
+    numbered = (f"{prefix}{number}" for number in range(count + len(taken)))
+    return [name for name in numbered if name not in taken][:count]
+
+
 class Lowering:
     """Collects the nodes of a graph; equal sub-plans of all views become one node."""
 
@@ -228,9 +235,10 @@ class Lowering:
         used = set().union(*(columns_of(e) for e in wanted))
         port = self.port(self.flow(plan.input, used), wanted)
         key_names = tuple(dict.fromkeys(port.name(key) for key in keys))
+        names = new_names("a", len(chosen), key_names)
         aggregates = tuple(
             Aggregate(
-                name=f"a{i}",
+                name=names[i],
                 function=call.function,
                 arguments=tuple(port.name(a) for a in call.arguments),
                 argument_types=tuple(a.type for a in call.arguments),
@@ -250,7 +258,7 @@ class Lowering:
         columns: dict[str, Expression] = {
             f.id: Column(port.name(key), f.type) for f, key in zip(key_fields, keys, strict=True)
         }
-        columns |= {f.id: Column(f"a{i}", f.type) for i, (f, _) in enumerate(chosen)}
+        columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
         return Flow(identity, columns)
 
     def _counts(self, mode: str, inputs: Sequence[Plan], fields: Sequence[object]) -> Flow:

@@ -24,6 +24,9 @@ from tailrace.pipelines.incremental.expression import (
     conjunction,
     conjuncts,
 )
+from tailrace.pipelines.incremental.graph import Edge
+from tailrace.pipelines.incremental.operators.as_of import AsOf as AsOfOperator
+from tailrace.pipelines.incremental.operators.as_of import History, history_schema
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.sql.infer import at_most_one
 from tailrace.pipelines.incremental.sql.plan import (
@@ -241,4 +244,52 @@ def _shown_as(plan: Plan, left: Plan, right: Plan, has_left: bool, has_right: bo
 
 
 def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
-    raise NotIncrementalError("FOR SYSTEM_TIME AS OF is not kept yet")
+    """The join with the version valid at a time: equalities on the table's key."""
+    from tailrace.pipelines.incremental.sql.lower import Flow
+
+    table = plan.right.table
+    parts = take_apart(Join("inner", plan.left, plan.right, plan.condition))
+    names = dict(zip((f.id for f in plan.right.fields), plan.right.columns, strict=True))
+    keys = [names[e.name] if isinstance(e, Column) else "" for e in parts.right_keys]
+    if set(keys) != set(table.key) or parts.right_only or (parts.rest and plan.outer):
+        raise NotIncrementalError(
+            f"an as-of join needs exactly the key of {table.name!r} in its condition",
+            detail=f"The key is ({', '.join(table.key)}).",
+            hint="put other conditions into WHERE",
+        )
+    lowering.tables[table.topic] = table
+    versions = history_schema(table.schema)
+    history = lowering.add(
+        History(versions, table.topic), [Edge(f"table:{table.topic}")], versions, None
+    )
+    carried = needed | set().union(*(columns_of(part) for part in parts.rest))
+    left_fields = [f for f in plan.left.fields if f.id in carried]
+    right_fields = [f for f in plan.right.fields if f.id in carried]
+    left_filter = conjunction(parts.left_only)
+    if left_filter is not None and plan.outer:
+        raise NotIncrementalError("a condition on the left side of an outer as-of join")
+    left = plan.left if left_filter is None else Filter(plan.left, left_filter)
+    wanted = [*parts.left_keys, plan.time, *(f.column for f in left_fields)]
+    used = set().union(*(columns_of(e) for e in wanted))
+    port = lowering.port(lowering.flow(left, used), wanted)
+    left_names = tuple(dict.fromkeys(port.name(f.column) for f in left_fields))
+    right_names = tuple(names[f.id] for f in right_fields)
+    out_right = _distinct_names(left_names, right_names)
+    schema = pa.schema(
+        [
+            *port.schema(left_names),
+            *(pa.field(out_right[names[f.id]], f.type) for f in right_fields),
+        ]
+    )
+    left_keys = tuple(port.name(key) for key in parts.left_keys)
+    operator = AsOfOperator(
+        left_keys, tuple(keys), port.name(plan.time), left_names, right_names, plan.outer, schema
+    )
+    edges = [lowering.edge(port, left_keys), Edge(history, None, tuple(keys))]
+    identity = lowering.add(operator, edges, schema, None)
+    columns: dict[str, Expression] = {
+        f.id: Column(port.name(f.column), f.type) for f in left_fields
+    }
+    columns |= {f.id: Column(out_right[names[f.id]], f.type) for f in right_fields}
+    flow = Flow(identity, columns)
+    return Flow(identity, columns, conjunction([flow.bind(part) for part in parts.rest]))

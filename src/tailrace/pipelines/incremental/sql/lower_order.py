@@ -2,22 +2,120 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tailrace.pipelines.errors import NotIncrementalError
-from tailrace.pipelines.incremental.sql.plan import Temporal, Top, Window
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.expression import Column, Expression, columns_of
+from tailrace.pipelines.incremental.operators.clock import Clock
+from tailrace.pipelines.incremental.operators.top import Top as TopOperator
+from tailrace.pipelines.incremental.operators.window import Window as WindowOperator
+from tailrace.pipelines.incremental.operators.window import WindowFunction
+from tailrace.pipelines.incremental.sql.plan import Field, Temporal, Top, Window
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.sql.lower import Flow, Lowering
+    from tailrace.pipelines.incremental.sql.lower import Flow, Lowering, Port
+
+
+def _input(
+    lowering: Lowering,
+    plan: Window | Top | Temporal,
+    fields: Sequence[Field],
+    wanted: list[Expression],
+) -> Port:
+    """The input that provides the carried fields and the wanted expressions."""
+    every = [*wanted, *(f.column for f in fields)]
+    used = set().union(*(columns_of(e) for e in every))
+    return lowering.port(lowering.flow(plan.input, used), every)
+
+
+def _names(port: Port, fields: Sequence[Field]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(port.name(f.column) for f in fields))
+
+
+def _columns(port: Port, fields: Sequence[Field]) -> dict[str, Expression]:
+    return {f.id: Column(port.name(f.column), f.type) for f in fields}
 
 
 def lower_window(lowering: Lowering, plan: Window, needed: set[str]) -> Flow:
-    raise NotIncrementalError("window functions are not kept yet")
+    from tailrace.pipelines.incremental.sql.lower import Flow, new_names
+
+    fields = [f for f in plan.input.fields if f.id in needed]
+    chosen = [(f, call) for f, call in zip(plan.added, plan.calls, strict=True) if f.id in needed]
+    if not chosen:
+        return lowering.flow(plan.input, needed)
+    wanted: list[Expression] = [*plan.partition, *(e for e, _, _ in plan.order)]
+    for _, call in chosen:
+        wanted += call.arguments
+        if call.condition is not None:
+            wanted.append(call.condition)
+    port = _input(lowering, plan, fields, wanted)
+    partition = tuple(dict.fromkeys(port.name(e) for e in plan.partition))
+    functions = tuple(
+        WindowFunction(
+            function=call.function,
+            arguments=tuple(port.name(a) for a in call.arguments),
+            argument_types=tuple(a.type for a in call.arguments),
+            type=call.type,
+            frame=call.frame,
+            parameters=call.parameters,
+            condition=port.name(call.condition) if call.condition is not None else None,
+        )
+        for _, call in chosen
+    )
+    carried = tuple(name for name, _ in port.columns)
+    kinds = tuple(bound.type for _, bound in port.columns)
+    shown = _names(port, fields)
+    names = new_names("w", len(chosen), shown)
+    added = [pa.field(name, call.type) for name, (_, call) in zip(names, chosen, strict=True)]
+    schema = pa.schema([*port.schema(shown), *added])
+    operator = WindowOperator(
+        partition,
+        tuple((port.name(e), d, n) for e, d, n in plan.order),
+        functions,
+        carried,
+        shown,
+        kinds,
+        schema,
+    )
+    spread = partition if set(partition) <= set(shown) else None
+    identity = lowering.add(operator, [lowering.edge(port, partition)], schema, spread)
+    columns = _columns(port, fields)
+    columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
+    return Flow(identity, columns)
 
 
 def lower_top(lowering: Lowering, plan: Top, needed: set[str]) -> Flow:
-    raise NotIncrementalError("LIMIT is not kept yet")
+    from tailrace.pipelines.incremental.sql.lower import Flow
+
+    fields = [f for f in plan.input.fields if f.id in needed]
+    port = _input(lowering, plan, fields, [*plan.partition, *(e for e, _, _ in plan.order)])
+    partition = tuple(dict.fromkeys(port.name(e) for e in plan.partition))
+    shown = _names(port, fields)
+    schema = pa.schema(port.schema(shown))
+    order = tuple((port.name(e), d, n) for e, d, n in plan.order)
+    operator = TopOperator(partition, order, plan.limit, plan.offset, shown, schema)
+    spread = partition if set(partition) <= set(shown) else None
+    identity = lowering.add(operator, [lowering.edge(port, partition)], schema, spread)
+    return Flow(identity, _columns(port, fields))
 
 
 def lower_temporal(lowering: Lowering, plan: Temporal, needed: set[str]) -> Flow:
-    raise NotIncrementalError("filters against the clock are not kept yet")
+    from tailrace.pipelines.incremental.sql.lower import Flow
+
+    fields = [f for f in plan.input.fields if f.id in needed]
+    wanted = [bound for bound in (plan.low, plan.high) if bound is not None]
+    port = _input(lowering, plan, fields, wanted)
+    shown = _names(port, fields)
+    schema = pa.schema(port.schema(shown))
+    operator = Clock(
+        port.name(plan.low) if plan.low is not None else None,
+        port.name(plan.high) if plan.high is not None else None,
+        plan.low_inclusive,
+        plan.high_inclusive,
+        shown,
+        schema,
+    )
+    identity = lowering.add(operator, [lowering.edge(port, None)], schema, None)
+    return Flow(identity, _columns(port, fields))

@@ -1,0 +1,135 @@
+"""ORDER BY … LIMIT: the first rows, of everything or of each partition.
+
+    partition + order + hash(row) -> marshal (row, weight, order)
+
+The first rows are read before and after the change; what lies behind them is only written.
+Rows that the order does not tell apart follow each other by their hash, so that the result
+depends on the set of rows alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.graph import TickContext
+from tailrace.pipelines.incremental.keys import bounded, encode_keys, encode_order
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    changes,
+    decode_row,
+    encode_row,
+    physical,
+    to_rows,
+    weights,
+)
+from tailrace.pipelines.state.store import OperatorState
+
+_PARTITION_LIMIT = 180
+_ORDER_LIMIT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Top:
+    """`order` is (column, descending, nulls first); `columns` are those it carries."""
+
+    partition: tuple[str, ...]
+    order: tuple[tuple[str, bool, bool], ...]
+    limit: int
+    offset: int
+    columns: tuple[str, ...]
+    schema: pa.Schema
+    kind: ClassVar[str] = "top"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        order = ", ".join(
+            f"{name}{' desc' if desc else ''}{' nulls first' if nulls else ' nulls last'}"
+            for name, desc, nulls in self.order
+        )
+        each = f" of each ({', '.join(self.partition)})" if self.partition else ""
+        skip = f" after {self.offset}" if self.offset else ""
+        return f"first {self.limit}{skip} by ({order}){each} → {', '.join(self.columns)}"
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0]
+        names = [name for name, _, _ in self.order]
+        orders = (
+            encode_order(
+                [physical(table.column(name)) for name in names],
+                [table.schema.field(name).type for name in names],
+                [(descending, nulls) for _, descending, nulls in self.order],
+            )
+            or [b""] * table.num_rows
+        )
+        keys = [bounded(key, _PARTITION_LIMIT) for key in encode_keys(table, self.partition)]
+        deltas: dict[bytes, dict[bytes, list[object]]] = {}
+        for key, order, row, weight in zip(
+            keys, orders, to_rows(table, self.columns), weights(table), strict=True
+        ):
+            data = encode_row(row)
+            entry = (
+                key + bounded(order, _ORDER_LIMIT) + hashlib.blake2b(data, digest_size=16).digest()
+            )
+            partition = deltas.setdefault(key, {})
+            found = partition.get(entry)
+            if found is None:
+                partition[entry] = [data, weight, order]
+            else:
+                found[1] += weight  # type: ignore[operator]
+        out: list[Row] = []
+        counts: list[int] = []
+        for key in sorted(deltas):
+            self._apply_partition(state, key, deltas[key], out, counts)
+        return changes(out, counts, self.schema)
+
+    def _apply_partition(
+        self,
+        state: OperatorState,
+        key: bytes,
+        delta: dict[bytes, list[object]],
+        out: list[Row],
+        counts: list[int],
+    ) -> None:
+        before = self._first(state, key)
+        entries = sorted(entry for entry, change in delta.items() if change[1])
+        puts: list[tuple[bytes, bytes | None]] = []
+        for entry, value in zip(entries, state.get_many(entries), strict=True):
+            data, weight, order = delta[entry]
+            total = (marshal.loads(value)[1] if value is not None else 0) + weight
+            puts.append((entry, marshal.dumps((data, total, order), 2) if total else None))
+        state.put_many(puts)
+        after = self._first(state, key)
+        for data in sorted(before.keys() | after.keys()):
+            change = after.get(data, 0) - before.get(data, 0)
+            if change:
+                out.append(decode_row(data))
+                counts.append(change)
+
+    def _first(self, state: OperatorState, key: bytes) -> dict[bytes, int]:
+        """The rows between offset and offset + limit, with how often each is there."""
+        wanted = self.offset + self.limit
+        found: list[tuple[bytes, bytes, bytes, int]] = []
+        seen, cut = 0, len(key) + _ORDER_LIMIT - 16
+        for entry, value in state.scan(key):
+            if seen >= wanted and not (
+                len(found[-1][0]) > _ORDER_LIMIT and entry[:cut] == found[-1][1][:cut]
+            ):
+                break
+            data, weight, order = marshal.loads(value)
+            found.append((order, entry, data, weight))
+            seen += weight
+        if any(len(order) > _ORDER_LIMIT for order, _, _, _ in found):
+            found.sort()
+        rows: dict[bytes, int] = {}
+        position = 0
+        for _, _, data, weight in found:
+            inside = min(position + weight, wanted) - max(position, self.offset)
+            if inside > 0:
+                rows[data] = rows.get(data, 0) + inside
+            position += weight
+        return rows

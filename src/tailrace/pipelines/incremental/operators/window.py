@@ -1,0 +1,284 @@
+"""Window functions: a partition that changed is computed again, its difference emitted.
+
+partition key -> bag               the rows of the partition (see `bags`)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.graph import TickContext
+from tailrace.pipelines.incremental.keys import encode_keys, encode_order
+from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
+from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    changes,
+    decode_row,
+    encode_row,
+    to_rows,
+    weights,
+)
+from tailrace.pipelines.state.store import OperatorState
+
+Frame = tuple[str, int | None, int | None]
+Bounds = Callable[[int], tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """One function: its arguments are columns of the input."""
+
+    function: str
+    arguments: tuple[str, ...]
+    argument_types: tuple[pa.DataType, ...]
+    type: pa.DataType
+    frame: Frame
+    parameters: tuple[object, ...] = ()
+    condition: str | None = None
+
+    def describe(self) -> str:
+        shown = ", ".join((*self.arguments, *map(str, self.parameters)))
+        condition = f" filter {self.condition}" if self.condition else ""
+        return f"{self.function}({shown}){condition} {self.frame}: {self.type}"
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The output is `columns` of the input, then one column per function."""
+
+    partition: tuple[str, ...]
+    order: tuple[tuple[str, bool, bool], ...]
+    functions: tuple[WindowFunction, ...]
+    carried: tuple[str, ...]
+    columns: tuple[str, ...]
+    carried_types: tuple[pa.DataType, ...]
+    schema: pa.Schema
+    kind: ClassVar[str] = "window"
+    wakes: ClassVar[bool] = False
+
+    def describe(self) -> str:
+        order = ", ".join(
+            f"{n}{' desc' if d else ''}{' nf' if f else ''}" for n, d, f in self.order
+        )
+        listed = ", ".join(function.describe() for function in self.functions)
+        return (
+            f"window by ({', '.join(self.partition)}) order ({order}) {listed} → "
+            f"{', '.join(self.columns)}"
+        )
+
+    def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        table = inputs[0]
+        rows = [encode_row(row) for row in to_rows(table, self.carried)]
+        deltas = by_key(encode_keys(table, self.partition), rows, weights(table))
+        keys = sorted(deltas)
+        bags = read_bags(state, keys)
+        puts: list[tuple[bytes, bytes | None]] = []
+        out: list[Row] = []
+        counts: list[int] = []
+        for key in keys:
+            old = dict(bags[key].rows())
+            new = dict(old)
+            for row, weight in deltas[key].items():
+                new[row] = new.get(row, 0) + weight
+            bags[key].change(deltas[key], puts)
+            total: dict[bytes, int] = {}
+            for bag, sign in ((new, 1), (old, -1)):
+                for row_out in self._compute(bag):
+                    data = encode_row(row_out)
+                    total[data] = total.get(data, 0) + sign
+            for data in sorted(total):
+                if total[data]:
+                    out.append(decode_row(data))
+                    counts.append(total[data])
+        state.put_many(sorted(puts))
+        return changes(out, counts, self.schema)
+
+    def _compute(self, bag: dict[bytes, int]) -> list[Row]:
+        """The output rows of a partition."""
+        data = [row for row, weight in sorted(bag.items()) for _ in range(weight)]
+        if not data:
+            return []
+        rows = [decode_row(row) for row in data]
+        place = {name: i for i, name in enumerate(self.carried)}
+        kinds = dict(zip(self.carried, self.carried_types, strict=True))
+        names = [name for name, _, _ in self.order]
+        orders = encode_order(
+            [[row[place[name]] for row in rows] for name in names],
+            [kinds[name] for name in names],
+            [(descending, nulls) for _, descending, nulls in self.order],
+        ) or [b""] * len(rows)
+        ranked = sorted(range(len(rows)), key=lambda i: (orders[i], data[i]))
+        rows = [rows[i] for i in ranked]
+        orders = [orders[i] for i in ranked]
+        results = [
+            _evaluate(
+                function,
+                [[row[place[a]] for row in rows] for a in function.arguments],
+                [row[place[function.condition]] for row in rows] if function.condition else None,
+                orders,
+            )
+            for function in self.functions
+        ]
+        shown = [place[name] for name in self.columns]
+        return [
+            (*(row[i] for i in shown), *(result[at] for result in results))
+            for at, row in enumerate(rows)
+        ]
+
+
+def _evaluate(
+    function: WindowFunction,
+    arguments: list[list[object]],
+    condition: list[object] | None,
+    orders: list[bytes],
+) -> Sequence[object]:
+    count = len(orders)
+    starts, ends = _peers(orders)
+    match function.function:
+        case "row_number":
+            return range(1, count + 1)
+        case "rank":
+            return [start + 1 for start in starts]
+        case "dense_rank":
+            number, ranks = 0, []
+            for at, start in enumerate(starts):
+                number += at == start
+                ranks.append(number)
+            return ranks
+        case "percent_rank":
+            return [start / (count - 1) if count > 1 else 0.0 for start in starts]
+        case "cume_dist":
+            return [end / count for end in ends]
+        case "ntile":
+            return _tiles(count, function.parameters[0])  # type: ignore[arg-type]
+        case "lag" | "lead":
+            return _shifted(function, arguments)
+    bounds = _bounds(function.frame, starts, ends, count)
+    if function.function in ("first_value", "last_value", "nth_value"):
+        return _picked(function, arguments[0], bounds, count)
+    return _aggregated(function, arguments, condition, bounds, count)
+
+
+def _peers(orders: list[bytes]) -> tuple[list[int], list[int]]:
+    """Where the group of rows equal in order begins and ends, for each row."""
+    count = len(orders)
+    starts, ends = [0] * count, [count] * count
+    for at in range(1, count):
+        starts[at] = starts[at - 1] if orders[at] == orders[at - 1] else at
+    for at in range(count - 2, -1, -1):
+        ends[at] = ends[at + 1] if orders[at] == orders[at + 1] else at + 1
+    return starts, ends
+
+
+def _bounds(frame: Frame, starts: list[int], ends: list[int], count: int) -> Bounds:
+    kind, start, end = frame
+
+    def rows(at: int) -> tuple[int, int]:
+        first = 0 if start is None else max(0, at + start)
+        last = count if end is None else min(count, at + end + 1)
+        return first, max(first, last)
+
+    def peers(at: int) -> tuple[int, int]:
+        return (0 if start is None else starts[at]), (count if end is None else ends[at])
+
+    return rows if kind == "rows" else peers
+
+
+def _tiles(count: int, tiles: int) -> list[int]:
+    size, larger = divmod(count, tiles)
+    out: list[int] = []
+    for tile in range(1, tiles + 1):
+        out.extend([tile] * (size + (tile <= larger)))
+    return out[:count]
+
+
+def _shifted(function: WindowFunction, arguments: list[list[object]]) -> list[object]:
+    offset, ignores = int(function.parameters[0]), bool(function.parameters[1])  # type: ignore[call-overload]
+    values, defaults = arguments
+    step = -1 if function.function == "lag" else 1
+    if offset < 0:
+        step, offset = -step, -offset
+    out: list[object] = []
+    for at in range(len(values)):
+        position, left = at, offset
+        while left and 0 <= position + step < len(values):
+            position += step
+            if not (ignores and values[position] is None):
+                left -= 1
+        out.append(values[position] if not left else defaults[at])
+    return out
+
+
+def _picked(
+    function: WindowFunction, values: list[object], bounds: Bounds, count: int
+) -> list[object]:
+    number, ignores = int(function.parameters[0]), bool(function.parameters[1])  # type: ignore[call-overload]
+    out: list[object] = []
+    for at in range(count):
+        start, end = bounds(at)
+        inside = values[start:end]
+        if ignores:
+            inside = [value for value in inside if value is not None]
+        if function.function == "last_value":
+            out.append(inside[-1] if inside else None)
+        else:
+            out.append(inside[number - 1] if len(inside) >= number else None)
+    return out
+
+
+def _aggregated(
+    function: WindowFunction,
+    arguments: list[list[object]],
+    condition: list[object] | None,
+    bounds: Bounds,
+    count: int,
+) -> list[object]:
+    parameters, directions = function.parameters
+    aggregate = Aggregate(
+        name="",
+        function=function.function,
+        arguments=function.arguments[:1],
+        argument_types=function.argument_types[:1],
+        type=function.type,
+        parameters=parameters,  # type: ignore[arg-type]
+    )
+    rule = linear(aggregate)
+    used = [condition is None or condition[at] is True for at in range(count)]
+    if rule is not None:
+        # Prefix sums: the frame's integers are a difference of two.
+        sums = [[0] * rule.width]
+        for at in range(count):
+            parts = rule.parts([column[at] for column in arguments]) if used[at] else None
+            last = sums[-1]
+            sums.append([a + b for a, b in zip(last, parts, strict=True)] if parts else last)
+        out: list[object] = []
+        for at in range(count):
+            start, end = bounds(at)
+            out.append(rule.finish([b - a for a, b in zip(sums[start], sums[end], strict=True)]))
+        return out
+    orders = encode_order(arguments[1:], function.argument_types[1:], directions)  # type: ignore[arg-type]
+    first_only = function.function in ("min", "max", "first", "any_value", "min_by", "max_by")
+    finish = None if first_only else finisher(aggregate)
+    skips_null = function.function not in ("first", "any_value", "min_by", "max_by")
+    known: dict[tuple[int, int], object] = {}
+    result: list[object] = []
+    for at in range(count):
+        frame = bounds(at)
+        if frame not in known:
+            inside = [
+                (orders[i], arguments[0][i])
+                for i in range(*frame)
+                if used[i] and not (skips_null and arguments[0][i] is None)
+            ]
+            inside.sort(key=lambda pair: pair[0])
+            if finish is None:
+                known[frame] = inside[0][1] if inside else None
+            else:
+                known[frame] = finish([(value, 1) for _, value in inside])
+        result.append(known[frame])
+    return result
