@@ -60,7 +60,7 @@ class Groups:
         self._admin = admin
         self._cluster = admin.cluster
 
-    def list(self) -> list[GroupInformation]:
+    def every(self) -> list[GroupInformation]:
         """Every group on every broker, by name."""
         from tailrace.wire.messages import list_groups as messages
 

@@ -10,9 +10,15 @@ import pytest
 from broker.conversations import Talk, talking, unique
 from tailrace.broker.embedded import BrokerThread
 from tailrace.wire.apis import ApiKey
-from tailrace.wire.messages import delete_groups, describe_groups, find_coordinator, heartbeat
+from tailrace.wire.messages import (
+    delete_groups,
+    describe_groups,
+    find_coordinator,
+    heartbeat,
+    list_groups,
+    offset_delete,
+)
 from tailrace.wire.messages import leave_group as leave_wire
-from tailrace.wire.messages import list_groups, offset_delete
 
 Heard = list[tuple[str, object]]
 
