@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tailrace.cli.main import COMMANDS, main
+from tailrace.cli.main import COMMANDS, machine_error, main
 from tailrace.errors import all_errors
 
 
@@ -88,3 +89,38 @@ def test_completion_prints_a_script() -> None:
     done = run("completion", "bash")
     assert done.returncode == 0
     assert "_TAILRACE_COMPLETE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (PermissionError(13, "Permission denied", "/x"), "not-writable"),
+        (OSError(30, "Read-only file system", "/x"), "not-writable"),
+        (OSError(98, "Address already in use"), "port-in-use"),
+        (OSError(28, "No space left on device"), "environment"),
+    ],
+)
+def test_errors_of_the_machine_have_four_parts(error: OSError, code: str) -> None:
+    said = machine_error(error)
+    assert said.code == code
+    assert said.detail
+    assert said.hint
+
+
+def test_a_port_in_use_is_told_with_its_way_out(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        done = run("broker", "start", "--data", str(tmp_path / "d"), "--listen", address)
+    assert done.returncode == 1
+    assert "[port-in-use]" in done.stderr
+    assert "hint:" in done.stderr
+
+
+def test_a_file_in_the_way_of_the_data_directory_is_told(tmp_path: Path) -> None:
+    (tmp_path / "d").write_text("in the way")
+    done = run("broker", "start", "--data", str(tmp_path / "d" / "log"), "--listen", "127.0.0.1:0")
+    assert done.returncode == 1
+    assert "\nerror: " in "\n" + done.stderr
+    assert "hint: " in done.stderr

@@ -90,3 +90,11 @@ def check_command(command: str, expected: str, directory: Path, where: str) -> N
 
 def test_every_page_is_reached_by_the_runner() -> None:
     assert any(page.name == "README.md" for page in with_snippets())
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "reference.py"), "--check"],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -63,6 +63,16 @@ export const group = (name: string) =>
     `api/groups/${encodeURIComponent(name)}`,
   );
 
+export interface Proof {
+  database: { orders: number; value: string };
+  view: { orders: number; value: string } | null;
+  position?: string;
+  ms?: number;
+  waiting?: string;
+}
+export const proof = () => call<Proof>("api/demo");
+export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});
+
 export function streamUrl(path: string): string {
   const secret = token();
   return secret ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(secret)}` : path;

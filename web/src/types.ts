@@ -44,6 +44,7 @@ export interface Live {
   at: number;
   project: string;
   ready: boolean;
+  demo: boolean;
   parts: Part[];
   topics: TopicFigures[];
   groups: GroupFigures[];

@@ -83,7 +83,7 @@ def _run(
         scaffold.copy_example("shop", directory)
     say("starting a Postgres for the shop")
     dsn = stack.enter_context(_database(directory))
-    os.environ["SHOP_DSN"] = dsn
+    os.environ["SHOP_DSN"] = os.environ["TAILRACE_DEMO_DSN"] = dsn
     project = load.load(directory, flags={"log.listen": listen, "console.listen": console})
     show = (lambda line: print(line, file=sys.stderr, flush=True)) if verbose else _errors_only
     supervisor = stack.enter_context(Supervisor(project, echo=show))

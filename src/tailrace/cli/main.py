@@ -6,6 +6,7 @@ Exit status: 0 good; 1 the answer is "no" or work failed; 2 wrong usage.
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -13,7 +14,13 @@ from collections.abc import Sequence
 
 import click
 
-from tailrace.errors import TailraceError, UsageError
+from tailrace.errors import (
+    EnvironmentProblem,
+    NotWritableError,
+    PortInUseError,
+    TailraceError,
+    UsageError,
+)
 
 # name → (module in tailrace.cli, one line of help); shown in this order.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -100,6 +107,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader of our output went away (`tailrace topic read … | head`): not an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        _fail(machine_error(error), arguments, 1)
+
+
+def machine_error(error: OSError) -> TailraceError:
+    """An error of the operating system in four parts."""
+    place = f"{error.filename}: " if error.filename else ""
+    detail = f"{place}{error.strerror or error}"
+    match error.errno:
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return NotWritableError(
+                "the operating system refuses access",
+                detail=detail,
+                hint="choose a directory you own",
+            )
+        case errno.EADDRINUSE:
+            return PortInUseError(
+                "another process listens there", detail=detail, hint="choose another port, or 0"
+            )
+        case errno.ENOSPC | errno.EDQUOT:
+            return EnvironmentProblem(
+                "the disk is full",
+                detail=detail,
+                hint="free some space; nothing acknowledged is lost",
+            )
+        case _:
+            return EnvironmentProblem("the operating system reports an error", detail=detail)
 
 
 def _fail(error: TailraceError, arguments: Sequence[str], status: int) -> None:

@@ -27,6 +27,7 @@ from tailrace import __version__
 from tailrace.clock import SYSTEM
 from tailrace.config import parse_duration
 from tailrace.console.alarms import alarms
+from tailrace.console.demo import add_demo, is_demo
 from tailrace.console.errors import LogUnreachableError, UnknownNameError
 from tailrace.console.feed import Feed
 from tailrace.console.figures import Figures
@@ -115,6 +116,8 @@ def create_app(served: Served) -> FastAPI:
     _add_project(app, served)
     _add_topics(app, served)
     _add_views(app, served)
+    if is_demo():
+        add_demo(app, served.views, served.project.settings.state_directory, Json)
     _add_page(app)
     return app
 
@@ -145,6 +148,7 @@ def live_state(served: Served) -> dict[str, Any]:
         "at": SYSTEM.wall_ms(),
         "project": status["project"],
         "ready": status["ready"],
+        "demo": is_demo(),
         "parts": status["parts"],
         "topics": served.figures.topics,
         "groups": served.figures.groups,

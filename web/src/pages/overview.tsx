@@ -5,6 +5,7 @@ import * as api from "../api";
 import { age, count, rate } from "../format";
 import { layout, NODE_HEIGHT, NODE_WIDTH } from "../layout";
 import { live } from "../live";
+import { Demo } from "../parts/demo";
 import { Empty, FaultBox, State, useLoaded } from "../parts/common";
 import type { GraphNode, Live, Part } from "../types";
 
@@ -44,6 +45,7 @@ export function Overview() {
           ))}
         </svg>
       </section>
+      {state.demo ? <Demo /> : null}
       <h2>Parts</h2>
       <div class="cards">
         {state.parts.map((part) => <PartCard part={part} key={`${part.kind}-${part.name}`} />)}
