@@ -186,8 +186,21 @@ class Readable(Protocol):
 class Replaceable(Protocol):
     """A sink that can be filled anew beside the copy in use."""
 
+    wants: ClassVar[Literal["latest", "every"]]
+
+    def open(self, shape: Shape) -> None: ...
+
+    def position(self) -> SinkPosition | None: ...
+
+    def apply(self, batch: Batch) -> None: ...
+
+    def close(self) -> None: ...
+
     def beside(self) -> Sink:
         """A sink of the same kind that writes to a place beside this one's."""
+
+    def discard(self) -> None:
+        """Remove the copy beside, if there is one."""
 
     def switch(self) -> None:
         """Put the copy beside in place of this one, position included, at once; the one

@@ -40,6 +40,7 @@ from tailrace.sinks.errors import (
     RowsRefusedError,
     SinkAheadError,
     SinkBehindError,
+    SinkError,
     SinkFencedError,
     TargetUnavailableError,
     TooManyRefusedError,
@@ -100,6 +101,7 @@ class Delivery:
         self._clock = clock
         self._ticks = TickTail(reader, project) if copy.source == "view" else None
         self._shape: Shape | None = None
+        self._goal_reached: Goal | None = None
         self._known = KnownColumns(memory)
         self._refused_in_a_row = 0
 
@@ -122,9 +124,25 @@ class Delivery:
         for batch, count in self._batches(goal):
             self._apply(batch)
             read += count
+        self._goal_reached = goal
         if goal.position.at_ms:
             self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)
         return read
+
+    def replay(self, timeout: float = 5.0) -> None:
+        """Fill the copy again from the start of its topic: beside the one in use where the
+        target can have two, else over it."""
+        goal = self._goal(timeout) or self._goal_reached
+        if goal is None:
+            raise SinkError(
+                f"there is nothing to fill sink {self.copy.name!r} from",
+                hint="the view has no tick yet; see `tailrace status`",
+            )
+        self.sink.open(goal.shape)
+        self._shape = goal.shape
+        if isinstance(self.sink, Replaceable):
+            self.sink.discard()
+        self._replace(goal)
 
     # ------------------------------------------------------------------ where to
 
@@ -205,18 +223,27 @@ class Delivery:
                 self._replace_in_place(goal)
             return
         log.info("building the copy anew", extra={"sink": self.copy.name})
-        kept, self.sink = self.sink, self.sink.beside()
+        kept = self.sink
+        self.sink = kept.beside()
         try:
             self.sink.open(goal.shape)
             held = self.sink.position()
-            if held is not None and held.generation == goal.position.generation:
-                self.position = held
+            if held is not None and (held.topic, held.generation) != (
+                goal.position.topic,
+                goal.position.generation,
+            ):
+                self.sink.close()
+                kept.discard()
+                self.sink.open(goal.shape)
+                held = None
+            self.position = held
             for batch, _ in self._batches(goal):
                 self._apply(batch)
+            if self.position is None:  # an empty topic has no batch
+                self.sink.apply(Collector(goal.shape, True, True).make(goal.position)[0])
         finally:
             self.sink.close()
             self.sink = kept
-        assert isinstance(kept, Replaceable)
         kept.switch()
         self.sink.open(goal.shape)
         self.position = self.sink.position()
@@ -377,12 +404,17 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
         clock=part.clock,
         memory=part.directory / "sinks" / f"{copy.name}.columns",
     )
+    request = request_path(part.directory, copy.name)
     pause = settings.first_pause
     reported = 0.0
     part.report("running", error=None, place=copy.declaration.place)
     try:
         while not part.stopping.is_set():
             try:
+                if request.exists():
+                    request.unlink()
+                    delivery.replay()
+                    part.report(replayed_at=part.clock.wall_ms())
                 delivery.step(timeout=0.2)
                 pause = settings.first_pause
                 if part.clock.monotonic() - reported >= 1:
@@ -408,6 +440,11 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
     finally:
         delivery.close()
         reader.close()
+
+
+def request_path(directory: Path, name: str) -> Path:
+    """A file that asks the running sink `name` to fill its copy again."""
+    return directory / "sinks" / f"{name}.replay"
 
 
 def _report(part: Part, delivery: Delivery, state: str, error: TailraceError | None) -> None:

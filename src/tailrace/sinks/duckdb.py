@@ -111,6 +111,11 @@ class DuckDBSink:
         copy = replace(self._copy, name=self._copy.name + NEXT, declaration=declaration)
         return DuckDBSink(copy, self._surroundings)
 
+    def discard(self) -> None:
+        with self._transaction() as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {quoted_table(self._name + NEXT)}")
+            connection.execute(f"DELETE FROM {POSITIONS} WHERE sink = ?", [self._copy.name + NEXT])
+
     def switch(self) -> None:
         self._rotate([("", PREVIOUS), (NEXT, "")])
 
@@ -121,13 +126,17 @@ class DuckDBSink:
         name = self._copy.name
         bare = self._name.rpartition(".")[2]
         with self._transaction() as connection:
-            held = dict(connection.execute(f"SELECT sink, position FROM {POSITIONS}").fetchall())
+            rows = connection.execute(f"SELECT sink, epoch, position FROM {POSITIONS}").fetchall()
+            epochs = {sink: epoch for sink, epoch, _ in rows}
+            held = {sink: position for sink, _, position in rows}
             for old, new in renames:
                 connection.execute(f"DROP TABLE IF EXISTS {quoted_table(self._name + new)}")
                 connection.execute(
                     f"ALTER TABLE {quoted_table(self._name + old)} RENAME TO {quoted(bare + new)}"
                 )
-                epoch = self._epoch if new == "" else 0
+                # The epoch grows: whoever still writes to the table that was here must not
+                # go on with its own idea of the position.
+                epoch = epochs.get(name + new, 0) + 1
                 self._store(connection, name + new, epoch, held.get(name + old))
             connection.execute(f"DELETE FROM {POSITIONS} WHERE sink = ?", [name + renames[1][0]])
 

@@ -150,6 +150,13 @@ class PostgresSink:
         copy = replace(self._copy, name=self._copy.name + NEXT, declaration=declaration)
         return PostgresSink(copy, self._surroundings)
 
+    def discard(self) -> None:
+        with self._transaction() as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {quoted_table(self._name + NEXT)}".encode())
+            connection.execute(
+                f"DELETE FROM {self._positions} WHERE sink = %s".encode(), [self._copy.name + NEXT]
+            )
+
     def switch(self) -> None:
         self._rotate([("", PREVIOUS), (NEXT, "")])
 
@@ -169,9 +176,12 @@ class PostgresSink:
                     f"{quoted(bare + new)}".encode()
                 )
                 connection.execute(
-                    f"INSERT INTO {self._positions} (sink, epoch, position) "
-                    f"SELECT %s, 0, position FROM {self._positions} WHERE sink = %s "
-                    "ON CONFLICT (sink) DO UPDATE SET position = excluded.position".encode(),
+                    # The epoch grows: whoever still writes to the table that was here must
+                    # not go on with its own idea of the position.
+                    f"INSERT INTO {self._positions} AS p (sink, epoch, position) "
+                    f"SELECT %s, 1, position FROM {self._positions} WHERE sink = %s "
+                    "ON CONFLICT (sink) DO UPDATE SET position = excluded.position, "
+                    "epoch = p.epoch + 1".encode(),
                     [name + new, name + old],
                 )
             connection.execute(

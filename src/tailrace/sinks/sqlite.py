@@ -152,6 +152,11 @@ class SQLiteSink:
         copy = replace(self._copy, name=self._copy.name + NEXT, declaration=declaration)
         return SQLiteSink(copy, self._surroundings)
 
+    def discard(self) -> None:
+        with self._writing() as connection:
+            connection.execute(f"DROP TABLE IF EXISTS {quoted(self._table + NEXT)}")
+            connection.execute(f"DELETE FROM {POSITIONS} WHERE sink = ?", (self._copy.name + NEXT,))
+
     def switch(self) -> None:
         self._rotate([(self._table, self._table + PREVIOUS), (self._table + NEXT, self._table)])
 
@@ -166,11 +171,13 @@ class SQLiteSink:
                 connection.execute(f"ALTER TABLE {quoted(old)} RENAME TO {quoted(new)}")
                 source = name + old.removeprefix(self._table)
                 target = name + new.removeprefix(self._table)
-                # Epochs stay where they are: they belong to the writer, not to the rows.
+                # The epoch grows: whoever still writes to the table that was here must not
+                # go on with its own idea of the position.
                 connection.execute(
-                    f"INSERT INTO {POSITIONS} (sink, epoch, position) SELECT ?, 0, position "
+                    f"INSERT INTO {POSITIONS} (sink, epoch, position) SELECT ?, 1, position "
                     f"FROM {POSITIONS} WHERE sink = ? "
-                    "ON CONFLICT (sink) DO UPDATE SET position = excluded.position",
+                    "ON CONFLICT (sink) DO UPDATE SET position = excluded.position, "
+                    "epoch = epoch + 1",
                     (target, source),
                 )
             connection.execute(
