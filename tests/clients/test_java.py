@@ -11,7 +11,7 @@ import pytest
 from servers.kafka import KafkaUnavailable, jars, tool
 from tailrace.broker.embedded import BrokerProcess
 
-pytestmark = pytest.mark.clients
+pytestmark = [pytest.mark.clients, pytest.mark.timeout(600)]
 
 TOOLS = "org.apache.kafka.tools"
 
