@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tailrace.client.log import connect as connect
+    from tailrace.client.log import open as open
     from tailrace.config import env as env
     from tailrace.errors import TailraceError as TailraceError
     from tailrace.pipelines.declare import stream as stream
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 # public name → where it lives
 _NAMES: dict[str, str] = {
     "TailraceError": "tailrace.errors",
+    "connect": "tailrace.client.log",
     "env": "tailrace.config",
+    "open": "tailrace.client.log",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
@@ -30,7 +34,17 @@ _NAMES: dict[str, str] = {
 }
 _ROOMS = ("sources", "sinks", "testing", "views")
 
-__all__ = ["TailraceError", "__version__", "env", "position", "stream", "topic", "view"]
+__all__ = [
+    "TailraceError",
+    "__version__",
+    "connect",
+    "env",
+    "open",
+    "position",
+    "stream",
+    "topic",
+    "view",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -113,7 +113,7 @@ class KafkaSource:
             "fetch.queue.backoff.ms": 10,
             "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 1_000,
-            "topic.metadata.refresh.interval.ms": 10_000,
+            "topic.metadata.refresh.interval.ms": 2_000,  # how soon a pattern finds new topics
             "topic.metadata.refresh.fast.interval.ms": 50,
             "on_commit": self._on_commit,
             "error_cb": self._on_error,
