@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +23,16 @@ from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.cache import sweep_other_boots
 from tailrace.pipelines.streams import RunningStream, Streams, StreamSettings
-from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
-from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
+from tailrace.pipelines.ticks.catalog import (
+    Catalog,
+    CatalogChanged,
+    read_catalog,
+    topic_table,
+)
+from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.job import run_on_spark
 from tailrace.pipelines.ticks.pace import Pace
+from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
@@ -138,16 +145,31 @@ def run_ticks(
     settings: config.Settings,
     topics: Iterable[Topic] = (),
 ) -> None:
-    """Tick until the part stops."""
-    compiled = wait_for_tables(views, part, topics)
-    if compiled is None:
-        return
-    graph, plain = compiled
+    """Tick until the part stops; compile anew when a table has changed its columns."""
+    while not part.stopping.is_set():
+        compiled = wait_for_tables(views, part, topics)
+        if compiled is None:
+            return
+        with LogReader(part.bootstrap, clock=part.clock) as reader:
+            try:
+                _tick(compiled, running, part, spark, settings, reader)
+            except CatalogChanged as changed:
+                log.info("tables were described anew", extra={"topic": str(changed)})
+
+
+def _tick(
+    compiled: Compiled,
+    running: RunningStreams,
+    part: Part,
+    spark: SparkSession,
+    settings: config.Settings,
+    reader: LogReader,
+) -> None:
     directory = part.directory.resolve()
     cache = directory / "cache"
     sweep_other_boots(cache)
-    driver = TickDriver(
-        graph,
+    project = ProjectTicks(
+        compiled.graph,
         TickSettings(
             project=part.project,
             bootstrap=part.bootstrap,
@@ -158,42 +180,61 @@ def run_ticks(
             topics=settings.topics,
         ),
         lambda work: run_on_spark(spark, work),
-        plain=plain,
+        plain=compiled.plain,
+        check=lambda: compiled.catalog.check(reader),
         clock=part.clock,
     )
     pace = Pace(settings.tick.freshness.total_seconds())
-    with contextlib.closing(driver):
-        driver.start()
-        part.report("running", tick=driver.last.number)
+    with contextlib.closing(project):
+        project.start()
+        part.report("running", tick=project.main.last.number)
         reported_at = part.clock.monotonic()
         while not part.stopping.is_set():
-            tick = driver.step(_WAIT_SECONDS)
+            tick = project.step(_WAIT_SECONDS)
+            main = project.main
             running.look_after()
             if tick is not None:
                 part.report(
                     "running",
                     tick=tick.number,
-                    freshness_ms=driver.freshness_ms,
+                    freshness_ms=main.freshness_ms,
                     position=f"tick:{part.project}:{tick.number}",
-                    tick_ms=round(driver.worked_seconds * 1000),
-                    lag=driver.lag,
-                    dead=driver.dead,
+                    tick_ms=round(main.worked_seconds * 1000),
+                    lag=main.lag,
+                    dead=main.dead,
+                    filling=project.filling,
                     streams=running.progress(),
                     error=None,
                 )
                 reported_at = part.clock.monotonic()
-                part.stopping.wait(pace.pause(driver.worked_seconds, driver.lag > 0))
+                if not project.waiting:
+                    part.stopping.wait(pace.pause(main.worked_seconds, main.lag > 0))
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
-                part.report("running", freshness_ms=0, lag=driver.lag, streams=running.progress())
+                part.report(
+                    "running",
+                    freshness_ms=0,
+                    lag=main.lag,
+                    filling=project.filling,
+                    streams=running.progress(),
+                )
                 reported_at = part.clock.monotonic()
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """All views as one graph, what it was compiled against, and topics without envelopes."""
+
+    graph: Graph
+    catalog: Catalog
+    plain: frozenset[str]
 
 
 def wait_for_tables(
     views: Sequence[View], part: Part, topics: Iterable[Topic] = ()
-) -> tuple[Graph, frozenset[str]] | None:
+) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables.
 
-    The graph and the topics whose values are rows; None if told to stop meanwhile.
+    None if told to stop meanwhile.
     """
     declared = [topic_table(topic) for topic in topics]
     with LogReader(part.bootstrap, clock=part.clock) as reader:
@@ -207,7 +248,7 @@ def wait_for_tables(
                 continue
             part.report("starting", error=None)
             plain = frozenset(table.topic for table in declared if table.topic in graph.tables)
-            return graph, plain
+            return Compiled(graph, catalog, plain)
     return None
 
 

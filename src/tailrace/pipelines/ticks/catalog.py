@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import orjson
 import pyarrow as pa
@@ -17,12 +17,23 @@ from tailrace.pipelines.reader import LogReader, read_all
 SCHEMAS = ".schemas"
 
 
+class CatalogChanged(Exception):
+    """A source has described a table anew: what was compiled may no longer fit."""
+
+
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Tables by change topic, and the version of each that was read."""
+    """Tables by change topic, the version of each, and how far the descriptions were read."""
 
     tables: dict[str, TableInput]
     versions: dict[str, int]
+    ends: dict[str, dict[int, tuple[int, int]]] = field(default_factory=dict)
+
+    def check(self, reader: LogReader) -> None:
+        """Raise CatalogChanged if there are newer descriptions."""
+        for topic, bounds in self.ends.items():
+            if reader.bounds(topic) != bounds:
+                raise CatalogChanged(topic)
 
     @property
     def sources(self) -> set[str]:
@@ -36,7 +47,9 @@ def read_catalog(reader: LogReader, sources: Iterable[str] | None = None) -> Cat
         sources = [name[: -len(SCHEMAS)] for name in reader.topics() if name.endswith(SCHEMAS)]
     tables: dict[str, TableInput] = {}
     versions: dict[str, int] = {}
+    ends: dict[str, dict[int, tuple[int, int]]] = {}
     for source in sorted(sources):
+        ends[f"{source}{SCHEMAS}"] = reader.bounds(f"{source}{SCHEMAS}")
         for records in read_all(reader, f"{source}{SCHEMAS}"):
             for value in records.values:
                 if value is None:
@@ -46,7 +59,7 @@ def read_catalog(reader: LogReader, sources: Iterable[str] | None = None) -> Cat
                 if version >= versions.get(topic, 0):
                     versions[topic] = version
                     tables[topic] = _table(document)
-    return Catalog(tables, versions)
+    return Catalog(tables, versions, ends)
 
 
 def _table(document: dict[str, object]) -> TableInput:

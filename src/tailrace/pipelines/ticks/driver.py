@@ -20,11 +20,11 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.decode import dead_key, dead_letter
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError
-from tailrace.pipelines.incremental.graph import Graph, TickContext
+from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.sweep import sweep
-from tailrace.pipelines.ticks.job import Outcome, Work
+from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Tick, parse
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
@@ -56,27 +56,37 @@ class TickSettings:
     limit: int = 200_000
     changelog_partitions: int = 2
     topics: Mapping[str, Mapping[str, str]] | None = None
+    declared: frozenset[str] = frozenset()  # all views of the project, running or being filled
 
 
 class TickDriver:
-    """Runs ticks of one graph. `run` does the work of a tick: on Spark, or in process."""
+    """Runs ticks of one graph, under one key of `__tailrace_ticks` (`settings.project`).
+
+    `run` does the work of a tick: on Spark, or in process. `check` is called before each
+    tick and may raise to have the graph compiled anew.
+    """
 
     def __init__(
         self, graph: Graph, settings: TickSettings, run: Runner, *,
-        plain: frozenset[str] = frozenset(), clock: Clock = SYSTEM,
+        plain: frozenset[str] = frozenset(), check: Callable[[], None] | None = None,
+        clock: Clock = SYSTEM,
     ) -> None:  # fmt: skip
-        self._graph = graph
-        self._settings = settings
+        self.graph = graph
+        self._check = check
+        self.settings = settings
         self._run = run
         self._plain = plain
         self._clock = clock
         self._reader = LogReader(settings.bootstrap, clock=clock)
         self._writer = TransactionalWriter(settings.bootstrap, f"tailrace.{settings.project}.ticks")
         self._cuts: CutFollower | None = None
-        self._planner = _planner(graph, plain)
+        self._planner = planner_for(graph, plain)
         self._swept_at = clock.monotonic()
+        self._dropped: tuple[str, ...] = ()
+        self._infos: dict[str, ViewInfo] = {}
         self.last = Tick(settings.project)
         self.dead = 0  # records that could not be read, since the start
+        self.begun = False  # has it looked for cuts?
         self.lag = 0  # records of known cuts that the last tick left
         self.worked_seconds = 0.0
         self.freshness_ms = 0
@@ -86,55 +96,99 @@ class TickDriver:
 
     def start(self) -> Tick:
         """Fence older drivers, then read the last row; the tick to go on from."""
-        settings = self._settings
+        settings = self.settings
         with Admin(settings.bootstrap) as admin:
             admin.ensure_topic(TICKS_TOPIC, 1, TICKS_CONFIG)
-            for view in self._graph.views.values():
-                admin.ensure_topic(
-                    view.name, settings.changelog_partitions, self._topic_config(view.name)
+            self._writer.init()
+            row = last_row(self._reader, settings.project)
+            if row is None:
+                row = Tick(settings.project, shards=settings.shards)
+            elif row.shards != settings.shards:
+                raise ShardsChangedError(
+                    f"the project keeps its state in {row.shards} shards, not {settings.shards}",
+                    hint=f"set spark.shards = {row.shards}, or rebuild the views",
                 )
-        self._writer.init()
-        row = last_row(self._reader, settings.project)
-        if row is None:
-            row = Tick(settings.project, shards=settings.shards)
-        elif row.shards != settings.shards:
-            raise ShardsChangedError(
-                f"the project keeps its state in {row.shards} shards, not {settings.shards}",
-                hint=f"set spark.shards = {row.shards}, or rebuild the views",
-            )
-        ends = {topic: dict(by) for topic, by in row.ends.items()}
-        for view in self._graph.views.values():
-            if view.name not in ends:
-                bounds = self._reader.bounds(view.name)
-                ends[view.name] = {partition: end for partition, (_, end) in bounds.items()}
+            ends = {topic: dict(by) for topic, by in row.ends.items()}
+            for view in self.graph.views.values():
+                info = row.views.get(view.name)
+                if info is None or row.nodes.get(view.name) != view.node:
+                    info = self._new_changelog(admin, view, info)
+                    bounds = self._reader.bounds(info.topic)
+                    ends[info.topic] = {partition: end for partition, (_, end) in bounds.items()}
+                self._infos[view.name] = info
         self.last = replace(row, ends=ends)
+        self._dropped = tuple(sorted(set(row.operators) - {node.id for node in self.graph.nodes}))
         self._follow()
         return self.last
 
-    def step(self, timeout: float) -> Tick | None:
+    def step(self, timeout: float, *, ceiling: Tick | None = None) -> Tick | None:
         """Wait up to `timeout` seconds for something new and run one tick; None if there
-        was nothing."""
-        assert self._cuts is not None
-        plan = self._plan(0.0)
-        if plan is None:
-            plan = self._plan(timeout)
+        was nothing. `ceiling`: read no further than that tick has."""
+        plan = self._plan(0.0, ceiling)
+        if plan is None and self._dropped:
+            plan = Plan((), self.last.inputs, self.last.positions, None)
+        if plan is None and timeout > 0:
+            plan = self._plan(timeout, ceiling)
         if plan is None:
             self._sweep()
             return None
+        return self._tick(plan)
+
+    def take_over(self, graph: Graph, fill: TickDriver) -> Tick:
+        """One tick after which the views of `fill` are this driver's own.
+
+        `graph` holds the views of both. Both have read to one cut, so the state of
+        operators that only the fill has is simply added.
+        """
+        running = {node.id for node in self.graph.nodes}
+        adoption = Adoption(
+            fill.settings.state,
+            fill.settings.cache,
+            fill.last.state,
+            tuple(sorted(node.id for node in fill.graph.nodes if node.id not in running)),
+        )
+        self.graph = graph
+        self._infos |= fill._infos
+        self.last = replace(
+            self.last,
+            ends={**self.last.ends, **fill.last.ends},
+            inputs={**fill.last.inputs, **self.last.inputs},
+            positions={**fill.last.positions, **self.last.positions},
+        )
+        self._planner = planner_for(graph, self._plain)
+        self._follow()
+        plan = Plan((), self.last.inputs, self.last.positions, None)
+        return self._tick(plan, adoption, fill.settings.project)
+
+    def _tick(self, plan: Plan, adoption: Adoption | None = None, filled: str = "") -> Tick:
+        if self._check is not None:
+            self._check()
         began = self._clock.monotonic()
         number = self.last.number + 1
-        outcome = self._work(plan, number)
-        tick = self._commit(plan, number, outcome)
+        outcome = self._work(plan, number, adoption)
+        tick = self._commit(plan, number, outcome, filled)
         self.last = tick
+        self._dropped = ()
         self.dead += len(outcome.dead)
         self.lag = self._planner.lag(tick)
         self.worked_seconds = self._clock.monotonic() - began
         if plan.committed_ms is not None:
             self.freshness_ms = max(0, self._clock.wall_ms() - plan.committed_ms)
-        self._seconds.labels(self._settings.project).observe(self.worked_seconds)
-        self._ticks.labels(self._settings.project).inc()
+        self._seconds.labels(self.settings.project).observe(self.worked_seconds)
+        self._ticks.labels(self.settings.project).inc()
         self._sweep()
         return tick
+
+    @property
+    def sources(self) -> frozenset[str]:
+        """The sources whose cuts it follows."""
+        return frozenset(self._planner.topics)
+
+    def begin_anew(self) -> None:
+        """Forget the last row: the next tick begins from the start of the topics."""
+        self.last = Tick(self.settings.project, shards=self.settings.shards, ends=self.last.ends)
+        self._dropped = ()
+        self._follow()
 
     def close(self) -> None:
         if self._cuts is not None:
@@ -142,20 +196,21 @@ class TickDriver:
         self._reader.close()
         self._writer.close()
 
-    def _plan(self, timeout: float) -> Plan | None:
+    def _plan(self, timeout: float, ceiling: Tick | None) -> Plan | None:
         assert self._cuts is not None
         self._planner.add(self._cuts.poll(timeout))
-        return self._planner.plan(self.last, self._reader, self._settings.limit)
+        self.begun = True
+        return self._planner.plan(self.last, self._reader, self.settings.limit, ceiling)
 
-    def _work(self, plan: Plan, number: int) -> Outcome:
-        wakes = any(node.operator.wakes for node in self._graph.nodes)
-        if not plan.ranges and not wakes:
+    def _work(self, plan: Plan, number: int, adoption: Adoption | None) -> Outcome:
+        wakes = any(node.operator.wakes for node in self.graph.nodes)
+        if not plan.ranges and not wakes and not self._dropped and adoption is None:
             return Outcome()  # only positions moved: no view can change
-        settings = self._settings
+        settings = self.settings
         return self._run(
             Work(
                 settings.bootstrap,
-                self._graph,
+                self.graph,
                 plan.ranges,
                 TickContext(number, self._clock.wall_ms(), dict(self.last.watermarks)),
                 self.last.state,
@@ -163,11 +218,13 @@ class TickDriver:
                 settings.state,
                 settings.cache,
                 self._plain,
+                self._dropped,
+                adoption,
             )
         )
 
-    def _commit(self, plan: Plan, number: int, outcome: Outcome) -> Tick:
-        project = self._settings.project
+    def _commit(self, plan: Plan, number: int, outcome: Outcome, filled: str) -> Tick:
+        project = self.settings.project
         writer = self._writer
         headers = (
             ("tailrace.tick", str(number).encode()),
@@ -176,7 +233,8 @@ class TickDriver:
         try:
             ends = {topic: dict(by) for topic, by in self.last.ends.items()}
             for view, (keys, values) in outcome.changes.items():
-                writer.send_columns(view, None, keys, values, headers=[headers] * len(keys))
+                topic = self._infos[view].topic
+                writer.send_columns(topic, None, keys, values, headers=[headers] * len(keys))
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
                 writer.send(f"{project}.dead", None, dead_key(record), dead_letter(record), headers)
@@ -191,18 +249,21 @@ class TickDriver:
                 positions=plan.positions,
                 watermarks=self.last.watermarks,
                 state={**self.last.state, **outcome.files},
-                ends={view.name: ends[view.name] for view in self._graph.views.values()},
-                views={
-                    view.name: ViewInfo(view.name, view.name, 1, tuple(view.key), view.columns)
-                    for view in self._graph.views.values()
+                ends={info.topic: ends[info.topic] for info in self._shown().values()},
+                views=self._shown(),
+                nodes={
+                    **{name: self.last.nodes.get(name, "") for name in self._shown()},
+                    **{view.name: view.node for view in self.graph.views.values()},
                 },
-                operators=tuple(sorted(node.id for node in self._graph.nodes)),
-                fingerprint=self._graph.fingerprint,
-                shards=self._settings.shards,
+                operators=tuple(sorted(node.id for node in self.graph.nodes)),
+                fingerprint=self.graph.fingerprint,
+                shards=self.settings.shards,
                 ts_ms=self._clock.wall_ms(),
             )
             # The row goes last, after everything it vouches for is acknowledged.
             writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)
+            if filled:  # the row of the fill has done its work
+                writer.send(TICKS_TOPIC, 0, filled.encode(), None, headers)
             writer.commit()
         except ProducerFencedError as fenced:
             raise TickFencedError(
@@ -212,6 +273,27 @@ class TickDriver:
             ) from fenced
         return tick
 
+    def _shown(self) -> dict[str, ViewInfo]:
+        """The views a row names: ours, and those whose next generation is being filled."""
+        kept = {
+            name: info
+            for name, info in self.last.views.items()
+            if name in self.settings.declared and name not in self.graph.views
+        }
+        return {**kept, **{name: self._infos[name] for name in self.graph.views}}
+
+    def _new_changelog(self, admin: Admin, view: ViewPlan, known: ViewInfo | None) -> ViewInfo:
+        """An empty topic for a view that begins: of the next generation if there was one."""
+        generation = 1 if known is None else known.generation + 1
+        while True:
+            topic = view.name if generation == 1 else f"{view.name}.{generation}"
+            admin.ensure_topic(
+                topic, self.settings.changelog_partitions, self._topic_config(view.name)
+            )
+            if not any(end for _, end in self._reader.bounds(topic).values()):
+                return ViewInfo(view.name, topic, generation, tuple(view.key), view.columns)
+            generation += 1
+
     def _follow(self) -> None:
         if self._cuts is not None:
             self._cuts.close()
@@ -219,10 +301,10 @@ class TickDriver:
             source: self.last.inputs.get(f"{source}.transactions", {}).get(0, 0)
             for source in self._planner.topics
         }
-        self._cuts = CutFollower(self._settings.bootstrap, starts, clock=self._clock)
+        self._cuts = CutFollower(self.settings.bootstrap, starts, clock=self._clock)
 
     def _topic_config(self, name: str) -> dict[str, str]:
-        wished = dict((self._settings.topics or {}).get(name, {}))
+        wished = dict((self.settings.topics or {}).get(name, {}))
         wished.pop("partitions", None)
         return {**CHANGELOG_CONFIG, **wished}
 
@@ -231,7 +313,7 @@ class TickDriver:
             return
         self._swept_at = self._clock.monotonic()
         limit = self._clock.wall_ms() / 1000 - UNNAMED_FILES_LIVE_SECONDS
-        removed = sweep(open_files(self._settings.state), self.last.state, older_than=limit)
+        removed = sweep(open_files(self.settings.state), self.last.state, older_than=limit)
         if removed:
             log.info("state files swept", extra={"removed": removed})
 
@@ -242,7 +324,7 @@ def last_row(reader: LogReader, key: str) -> Tick | None:
     return None if value is None else parse(value)
 
 
-def _planner(graph: Graph, plain: frozenset[str]) -> Planner:
+def planner_for(graph: Graph, plain: frozenset[str]) -> Planner:
     by_source: dict[str, set[str]] = {}
     for topic in graph.tables:
         if topic not in plain:

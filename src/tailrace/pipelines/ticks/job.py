@@ -39,6 +39,16 @@ _ROWS_A_BATCH = 20_000
 
 
 @dataclass(frozen=True, slots=True)
+class Adoption:
+    """State of operators that were filled beside the project, to be taken over."""
+
+    state: str
+    cache: str
+    versions: Mapping[int, Version]
+    operators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Work:
     """Everything a task must know; nothing comes from Spark's own context."""
 
@@ -52,6 +62,7 @@ class Work:
     cache: str  # a directory on the host of the task
     plain: frozenset[str] = frozenset()  # topics whose values are rows, not envelopes
     dropped: tuple[str, ...] = ()
+    adoption: Adoption | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,8 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
         if work.dropped:
             for shard in range(work.shards):
                 attempt.shard(shard)
+        if work.adoption is not None:
+            adopt(work.adoption, attempt, work.shards)
         results = run_tick(work.graph, inputs, attempt, work.context, shards=work.shards)
         digest = hashlib.blake2b(digest_size=10)
         answers: list[pa.RecordBatch] = []
@@ -107,6 +120,15 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
         files = attempt.finish(work.context.number, output=digest.hexdigest(), dropped=work.dropped)
     yield from answers
     yield _control(TaskOutcome(files, count, tuple(dead)))
+
+
+def adopt(adoption: Adoption, attempt: Attempt, shards: int) -> None:
+    """Copy the state of filled operators into this attempt."""
+    files, cache = open_files(adoption.state), Path(adoption.cache)
+    with Attempt.begin(files, cache, adoption.versions) as filled:
+        for shard in range(shards):
+            for operator in adoption.operators:
+                attempt.of(shard, operator).put_many(filled.of(shard, operator).scan())
 
 
 def guarded(work: Work) -> Iterator[pa.RecordBatch]:

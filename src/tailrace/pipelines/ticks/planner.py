@@ -147,15 +147,19 @@ class Planner:
         for source, used in self.topics.items():
             ends: dict[tuple[str, int], int] = {}
             for cut in self.waiting.get(source, []):
-                if cut.following > _cursor(last, source):
+                if cut.following > cursor(last, source):
                     for topic in used & cut.offsets.keys():
                         ends.update({(topic, p): n for p, n in cut.offsets[topic].items()})
             for (topic, partition), end in ends.items():
                 left += max(0, end - last.inputs.get(topic, {}).get(partition, 0))
         return left
 
-    def plan(self, last: Tick, reader: LogReader, limit: int) -> Plan | None:
+    def plan(
+        self, last: Tick, reader: LogReader, limit: int, ceiling: Tick | None = None
+    ) -> Plan | None:
         """The next tick after `last`, or None while there is nothing new to say.
+
+        `ceiling`: read no further than this tick has, where it reads the same.
 
         A limit stops at a cut, never inside one: a single larger transaction is taken
         whole. While the first copy of a table that is read runs, its source waits.
@@ -164,8 +168,10 @@ class Planner:
         positions = dict(last.positions)
         room, more, oldest = limit, False, None
         for source, used in self.topics.items():
-            cuts = [c for c in self.waiting.get(source, []) if c.following > _cursor(last, source)]
+            cuts = [c for c in self.waiting.get(source, []) if c.following > cursor(last, source)]
             self.waiting[source] = cuts
+            if ceiling is not None and f"{source}.transactions" in ceiling.inputs:
+                cuts = [c for c in cuts if c.following <= cursor(ceiling, source)]
             taken = 0
             running = {topic: dict(by) for topic, by in inputs.items()}
             for number, cut in enumerate(cuts, 1):
@@ -193,7 +199,9 @@ class Planner:
             known = inputs.setdefault(topic, {})
             for partition, (first, end) in reader.bounds(topic).items():
                 start = max(first, known.get(partition, first))
-                known[partition] = min(end, start + max(room, 1))
+                if ceiling is not None and topic in ceiling.inputs:
+                    end = min(end, ceiling.inputs[topic].get(partition, 0))
+                known[partition] = max(start, min(end, start + max(room, 1)))
                 more = more or known[partition] < end
         if inputs == last.inputs and positions == last.positions:
             return None
@@ -208,5 +216,6 @@ class Planner:
         return Plan(ranges, inputs, positions, oldest, more)
 
 
-def _cursor(last: Tick, source: str) -> int:
+def cursor(last: Tick, source: str) -> int:
+    """How far a tick has read the cuts of a source."""
     return last.inputs.get(f"{source}.transactions", {}).get(0, 0)

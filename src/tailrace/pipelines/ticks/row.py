@@ -31,6 +31,7 @@ class Tick:
     state: Mapping[int, Version] = field(default_factory=dict)
     ends: Offsets = field(default_factory=dict)
     views: Mapping[str, ViewInfo] = field(default_factory=dict)
+    nodes: Mapping[str, str] = field(default_factory=dict)  # the operator that ends each view
     operators: tuple[str, ...] = ()
     fingerprint: str = ""
     shards: int = 1
@@ -48,6 +49,7 @@ class Tick:
                 "state": {str(shard): list(files) for shard, files in self.state.items()},
                 "ends": _text(self.ends),
                 "views": {name: view.as_dict() for name, view in self.views.items()},
+                "nodes": dict(self.nodes),
                 "operators": list(self.operators),
                 "fingerprint": self.fingerprint,
                 "shards": self.shards,
@@ -70,6 +72,7 @@ def parse(value: bytes) -> Tick:
         state={int(s): tuple(files) for s, files in (document.get("state") or {}).items()},
         ends=_numbers(document.get("ends") or {}),
         views={name: parse_view(name, view) for name, view in views.items()},
+        nodes=document.get("nodes") or {},
         operators=tuple(document.get("operators") or ()),
         fingerprint=document.get("fingerprint") or "",
         shards=document.get("shards") or 1,

@@ -1,0 +1,172 @@
+"""Views that come, change and go while the project ticks on."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import tailrace as tr
+from pipelines.shop import CUSTOMERS, ORDERS, traffic
+from pipelines.test_ticks import in_process
+from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.reader import LogReader, Range
+from tailrace.pipelines.ticks.catalog import read_catalog
+from tailrace.pipelines.ticks.driver import TickSettings, last_row
+from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.testing.feed import ChangeFeed
+
+
+class Project:
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.bootstrap = bootstrap
+        self.directory = directory
+        self.name = f"shop{uuid.uuid4().hex[:8]}"
+
+    @contextlib.contextmanager
+    def running(self, limit: int = 1000, **sql: str) -> Iterator[ProjectTicks]:
+        views = [tr.view(f"{self.name}_{name}", text.format(s=self.name)) for name, text in sql.items()]  # fmt: skip
+        with LogReader(self.bootstrap) as reader:
+            graph = compile_views(views, read_catalog(reader, [self.name]).tables.values())
+        ticks = ProjectTicks(
+            graph,
+            TickSettings(
+                self.name, self.bootstrap, str(self.directory / "state"),
+                str(self.directory / "cache"), shards=3, limit=limit,
+            ),
+            in_process,
+        )  # fmt: skip
+        try:
+            ticks.start()
+            yield ticks
+        finally:
+            ticks.close()
+
+    def catch_up(self, ticks: ProjectTicks, position: str) -> None:
+        for _ in range(300):
+            if not ticks.waiting and ticks.main.last.positions.get(self.name) == position:
+                return
+            ticks.step(0.5)
+        raise AssertionError(f"never reached {position}: {ticks.main.last}, {ticks.filling}")
+
+    def rows(self, view: str) -> list[dict[str, Any]]:
+        """A view as a follower shows it: its topic up to the ends of the last row."""
+        with LogReader(self.bootstrap) as reader:
+            tick = last_row(reader, self.name)
+            assert tick is not None
+            info = tick.views[f"{self.name}_{view}"]
+            shown: dict[bytes, dict[str, Any]] = {}
+            ranges = [Range(info.topic, p, 0, end) for p, end in tick.ends[info.topic].items()]
+            for records in reader.read(ranges):
+                for key, value in zip(records.keys, records.values, strict=True):
+                    assert key is not None
+                    shown.pop(key, None)
+                    if value is not None:
+                        shown[key] = orjson.loads(value)["row"]
+        return sorted(shown.values(), key=orjson.dumps)
+
+
+PAID = "SELECT id, amount FROM {s}.orders WHERE status = 'paid'"
+OPEN = "SELECT id, amount FROM {s}.orders WHERE status = 'open'"
+PER_COUNTRY = """SELECT c.country, count(*) AS orders FROM {s}.orders o
+    JOIN {s}.customers c ON c.id = o.customer_id GROUP BY c.country"""
+
+
+@pytest.fixture
+def project(log_address: str, tmp_path: Path) -> Project:
+    return Project(log_address, tmp_path)
+
+
+def expected(feed: ChangeFeed, view: str, status: str = "paid") -> list[dict[str, Any]]:
+    orders = feed.rows["orders"].values()
+    if view != "per_country":
+        rows = [{"id": o["id"], "amount": o["amount"]} for o in orders if o["status"] == status]
+    else:
+        countries = {row["id"]: row["country"] for row in feed.rows["customers"].values()}
+        counts: dict[str | None, int] = {}
+        for o in orders:
+            if o["customer_id"] in countries:
+                country = countries[o["customer_id"]]
+                counts[country] = counts.get(country, 0) + 1
+        rows = [{"country": country, "orders": n} for country, n in counts.items()]
+    return sorted(rows, key=orjson.dumps)
+
+
+@pytest.mark.parametrize("limit", [4, 1000])
+def test_a_new_view_is_filled_beside_the_others(project: Project, limit: int) -> None:
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(1, 25)][-1]
+        with project.running(paid=PAID) as ticks:
+            project.catch_up(ticks, position)
+        position = [feed.transaction(*c) for c in traffic(2, 10)][-1]
+        with project.running(limit=limit, paid=PAID, per_country=PER_COUNTRY) as ticks:
+            assert ticks.waiting == [f"{project.name}_per_country"]
+            project.catch_up(ticks, position)
+            for changes in traffic(3, 6):
+                project.catch_up(ticks, feed.transaction(*changes))
+                assert project.rows("paid") == expected(feed, "paid")
+                assert project.rows("per_country") == expected(feed, "per_country")
+        assert not list((project.directory / "state-filling").glob("*"))
+
+
+def test_a_view_declared_anew_is_shown_as_it_was_until_it_is_filled(project: Project) -> None:
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(4, 20)][-1]
+        with project.running(paid=PAID, per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+        before = project.rows("paid")
+        with project.running(limit=3, paid=OPEN, per_country=PER_COUNTRY) as ticks:
+            position = feed.transaction(("customers", {"id": 1}, {"country": "NL"}))
+            ticks.step(0.5)
+            assert project.rows("paid") == before
+            project.catch_up(ticks, position)
+            assert project.rows("paid") == expected(feed, "paid", "open")
+            assert ticks.main.last.views[f"{project.name}_paid"].generation == 2
+            position = [feed.transaction(*c) for c in traffic(5, 5)][-1]
+            project.catch_up(ticks, position)
+            assert project.rows("paid") == expected(feed, "paid", "open")
+            assert project.rows("per_country") == expected(feed, "per_country")
+
+
+def test_a_fill_goes_on_after_a_restart_and_other_sql_begins_anew(project: Project) -> None:
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(6, 30)][-1]
+        with project.running(per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+        for _ in range(3):
+            with project.running(limit=3, per_country=PER_COUNTRY, paid=PAID) as ticks:
+                for _ in range(4):
+                    ticks.step(0.5)
+                done = next(iter(ticks.filling.values()))
+        assert done > 4
+        with project.running(limit=3, per_country=PER_COUNTRY, paid=OPEN) as ticks:
+            project.catch_up(ticks, position)
+            assert project.rows("paid") == expected(feed, "paid", "open")
+
+
+def test_a_removed_view_leaves_no_state_behind(project: Project) -> None:
+    from tailrace.pipelines.state.files import LocalFiles
+    from tailrace.pipelines.state.shard import Attempt
+
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(7, 20)][-1]
+        with project.running(paid=PAID, per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+            both = set(ticks.main.last.operators)
+        with project.running(paid=PAID) as ticks:
+            ticks.step(0.5)
+            position = [feed.transaction(*c) for c in traffic(8, 3)][-1]
+            project.catch_up(ticks, position)
+            last = ticks.main.last
+            assert set(last.operators) < both
+            assert last.views.keys() == {f"{project.name}_paid"}
+            files = LocalFiles(project.directory / "state")
+            with Attempt.begin(files, project.directory / "elsewhere", last.state) as attempt:
+                for shard in last.state:
+                    assert set(attempt.shard(shard).operators()) <= set(last.operators)
+        assert project.rows("paid") == expected(feed, "paid")
