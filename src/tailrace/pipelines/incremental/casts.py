@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable
+from typing import cast
 
 import pyarrow as pa
 
@@ -64,7 +65,7 @@ def _lossless(source: pa.DataType, kind: pa.DataType) -> bool:
         if is_decimal(kind):
             digits = {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width]
             return bool(kind.precision - kind.scale >= digits)
-        return kind == STRING
+        return bool(kind == STRING)
     if is_decimal(source) and is_decimal(kind):
         return bool(
             kind.scale >= source.scale
@@ -164,7 +165,7 @@ def _to_float(source: pa.DataType, kind: pa.DataType) -> Callable[[object], obje
         elif isinstance(value, bool | float):
             number = float(value)
         else:
-            number = float(Fraction(value, unit))  # type: ignore[arg-type]
+            number = float(Fraction(cast(int, value), unit))
         if kind == pa.float32() and number == number and abs(number) != float("inf"):
             try:
                 number = struct.unpack("f", struct.pack("f", number))[0]

@@ -220,8 +220,8 @@ def _divide(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
             continue
         if y == 0:
             raise EvaluationError("division by zero", hint="use try_divide or nullif(divisor, 0)")
-        numerator = x * 10**shift if shift >= 0 else x  # type: ignore[operator]
-        denominator = y if shift >= 0 else y * 10**-shift  # type: ignore[operator]
+        numerator = x * 10**shift if shift >= 0 else x
+        denominator = y if shift >= 0 else y * 10**-shift
         sign = -1 if (numerator < 0) != (denominator < 0) else 1  # type: ignore[operator]
         quotient = sign * round_half_up(abs(numerator), abs(denominator))  # type: ignore[arg-type]
         out.append(_fit(quotient, limit, "/", kind))

@@ -172,7 +172,7 @@ def _round(half_even: bool) -> Maker:
         def round_exact(value: int, digits: int) -> int:
             step = 10 ** max(scale - digits, 0)
             rounded = _rounded(value, step, half_even)
-            return rounded // 10 ** (scale - target)
+            return int(rounded // 10 ** (scale - target))
 
         return round_exact
 

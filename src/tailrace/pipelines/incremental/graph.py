@@ -104,8 +104,11 @@ class Operator(Protocol):
     it must run in every tick, with or without input.
     """
 
-    kind: str
-    wakes: bool
+    @property
+    def kind(self) -> str: ...
+
+    @property
+    def wakes(self) -> bool: ...
 
     def apply(
         self, state: OperatorState, inputs: list[pa.Table], tick: TickContext

@@ -9,7 +9,7 @@ zero are different rows; keys do not distinguish them, see `keys`).
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import TypeAlias, cast
 
@@ -26,8 +26,12 @@ _MASK = (1 << 64) - 1
 _NAN = float("nan")
 
 
-def encode_row(row: Row) -> bytes:
-    return marshal.dumps(row, 2)
+def dumps(value: object) -> bytes:
+    """Plain values as bytes; equal values give equal bytes."""
+    return marshal.dumps(value, 2)  # type: ignore[arg-type]
+
+
+encode_row: Callable[[Row], bytes] = dumps
 
 
 def decode_row(data: bytes) -> Row:
@@ -94,7 +98,8 @@ def _thaw(value: object, kind: pa.DataType) -> object:
         return None
     if pa.types.is_struct(kind):
         fields = {field.name: field.type for field in kind}
-        return {n: _thaw(v, fields[n]) for n, v in cast("tuple[tuple[str, object]]", value)[1:]}
+        parts = cast("tuple[tuple[str, object], ...]", value)[1:]
+        return {name: _thaw(part, fields[name]) for name, part in parts}
     if pa.types.is_map(kind):
         pairs = cast("tuple[tuple[object, object]]", value)
         return [(_thaw(k, kind.key_type), _thaw(v, kind.item_type)) for k, v in pairs]

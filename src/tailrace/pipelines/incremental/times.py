@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+from collections.abc import Callable
 
 import pyarrow as pa
 
@@ -62,7 +63,7 @@ def date_trunc(unit: str, micros: int) -> int:
 
 
 def _part(name: str) -> None:
-    parts = {
+    parts: dict[str, Callable[[datetime.date], int]] = {
         "year": lambda date: date.year,
         "month": lambda date: date.month,
         "day": lambda date: date.day,

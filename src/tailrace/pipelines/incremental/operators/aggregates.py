@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 import pyarrow as pa
 
@@ -260,7 +261,7 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
     scale = Fraction(1, 10**kind.scale) if is_decimal(kind) else Fraction(1)
 
     def number(value: object) -> Fraction:
-        return Fraction(value) * scale  # type: ignore[arg-type]
+        return Fraction(cast(float, value)) * scale
 
     match aggregate.function:
         case "percentile" | "median":

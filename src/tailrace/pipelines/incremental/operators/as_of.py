@@ -14,7 +14,7 @@ import hashlib
 import marshal
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
+    dumps,
     encode_row,
     physical,
     to_rows,
@@ -89,7 +90,7 @@ class AsOf:
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         left, right = inputs
-        rows: dict[bytes, dict[bytes, list[object]]] = {}
+        rows: dict[bytes, dict[bytes, list[Any]]] = {}
         times = physical(left.column(self.time))
         for at, (key, row, weight) in enumerate(
             zip(
@@ -102,16 +103,16 @@ class AsOf:
             data = encode_row((times[at], row))
             entry = b"l" + key + hashlib.blake2b(data, digest_size=16).digest()
             found = rows.setdefault(key, {}).setdefault(entry, [times[at], row, 0])
-            found[2] += weight  # type: ignore[operator]
+            found[2] += weight
         versions: dict[bytes, list[tuple[bytes, bytes]]] = {}
         payload = to_rows(right, self.right)
         gone = physical(right.column(DELETED))
         since = physical(right.column(VERSIONED_AT))
         ordinals = physical(right.column(ORDINAL))
         for at, key in enumerate(encode_keys(right, self.right_keys)):
-            moment = (since[at] + _OFFSET).to_bytes(8, "big")  # type: ignore[operator]
+            moment = (cast(int, since[at]) + _OFFSET).to_bytes(8, "big")
             entry = b"r" + key + moment + ordinals[at].to_bytes(8, "big")  # type: ignore[attr-defined]
-            value = marshal.dumps(None if gone[at] else payload[at], 2)
+            value = dumps(None if gone[at] else payload[at])
             versions.setdefault(key, []).append((entry, value))
         out: list[Row] = []
         counts: list[int] = []
@@ -123,7 +124,7 @@ class AsOf:
         self,
         state: OperatorState,
         key: bytes,
-        delta: dict[bytes, list[object]],
+        delta: dict[bytes, list[Any]],
         added: list[tuple[bytes, bytes]],
         out: list[Row],
         counts: list[int],
@@ -141,9 +142,9 @@ class AsOf:
         puts: list[tuple[bytes, bytes | None]] = []
         for entry, value in zip(entries, state.get_many(entries), strict=True):
             time, row, weight = delta[entry]
-            self._emit(time, row, weight, after, out, counts)  # type: ignore[arg-type]
+            self._emit(time, row, weight, after, out, counts)
             total = (marshal.loads(value)[2] if value is not None else 0) + weight
-            puts.append((entry, marshal.dumps((time, row, total), 2) if total else None))
+            puts.append((entry, dumps((time, row, total)) if total else None))
         state.put_many(puts)
 
     def _versions(self, state: OperatorState, key: bytes) -> Versions:

@@ -16,6 +16,7 @@ import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
+from tailrace.pipelines.incremental.rows import dumps
 from tailrace.pipelines.state.store import OperatorState
 
 SPILL_ROWS = 48
@@ -67,11 +68,10 @@ class Bag:
         if len(rows) > SPILL_ROWS:
             puts.append((self._key, b"\x01" + len(rows).to_bytes(8, "big")))
             puts.extend(
-                (self._key + _hash(row), marshal.dumps((weight, row), 2))
-                for row, weight in rows.items()
+                (self._key + _hash(row), dumps((weight, row))) for row, weight in rows.items()
             )
         elif rows:
-            puts.append((self._key, b"\x00" + marshal.dumps(dict(sorted(rows.items())), 2)))
+            puts.append((self._key, b"\x00" + dumps(dict(sorted(rows.items())))))
         elif self._rows:
             puts.append((self._key, None))
         return bool(rows)
@@ -84,7 +84,7 @@ class Bag:
             before = marshal.loads(value)[0] if value is not None else 0
             after = before + weight
             count += (after != 0) - (before != 0)
-            puts.append((key, marshal.dumps((after, row), 2) if after else None))
+            puts.append((key, dumps((after, row)) if after else None))
         puts.append((self._key, b"\x01" + count.to_bytes(8, "big") if count else None))
         return count > 0
 

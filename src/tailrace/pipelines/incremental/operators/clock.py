@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
     decode_row,
+    dumps,
     encode_row,
     physical,
     to_rows,
@@ -89,10 +90,10 @@ class Clock:
             if leaves is not None:
                 _schedule(entries, leaves, mark, data, weight, -1)
         keys = sorted(entries)
-        for key, value in zip(keys, state.get_many(keys), strict=True):
+        for key, known in zip(keys, state.get_many(keys), strict=True):
             data, weight, sign = entries[key]
-            total = (marshal.loads(value)[1] if value is not None else 0) + weight
-            puts[key] = marshal.dumps((data, total, sign), 2) if total else None
+            total = (marshal.loads(known)[1] if known is not None else 0) + weight
+            puts[key] = dumps((data, total, sign)) if total else None
         state.put_many(sorted(puts.items()))
         left = sorted((data, total) for data, total in totals.items() if total)
         rows: list[Row] = [decode_row(data) for data, _ in left]

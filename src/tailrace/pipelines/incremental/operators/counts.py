@@ -16,7 +16,15 @@ import pyarrow as pa
 
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
-from tailrace.pipelines.incremental.rows import Row, changes, physical, to_rows, weighted, weights
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    changes,
+    dumps,
+    physical,
+    to_rows,
+    weighted,
+    weights,
+)
 from tailrace.pipelines.state.store import OperatorState
 
 
@@ -51,7 +59,7 @@ class Counts:
         for key, value in zip(touched, state.get_many(touched), strict=True):
             before = marshal.loads(value) if value is not None else [0] * len(inputs)
             after = [a + b for a, b in zip(before, deltas[key], strict=True)]
-            puts.append((key, marshal.dumps(after, 2) if any(after) else None))
+            puts.append((key, dumps(after) if any(after) else None))
             change = self._shown(after) - self._shown(before)
             if change:
                 out.append(shown[key])

@@ -13,7 +13,7 @@ from __future__ import annotations
 import marshal
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
@@ -26,7 +26,7 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     finisher,
     linear,
 )
-from tailrace.pipelines.incremental.rows import Row, changes, physical, to_rows, weights
+from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
 
 FIRST_ONLY = ("min", "max", "first", "last", "any_value", "min_by", "max_by")
@@ -112,7 +112,7 @@ class Group:
                 if new is not None:
                     out.append(prefix + new)
                     emitted.append(1)
-            groups.append((b"g" + key, marshal.dumps((rows, slots, values), 2) if alive else None))
+            groups.append((b"g" + key, dumps((rows, slots, values)) if alive else None))
         state.put_many(groups)
         return changes(out, emitted, self.schema)
 
@@ -121,7 +121,7 @@ class Group:
         for name in self.keys:
             values = physical(table.column(name))
             if pa.types.is_floating(table.schema.field(name).type):
-                values = [v + 0.0 if v is not None else None for v in values]  # type: ignore[operator]
+                values = [cast(float, v) + 0.0 if v is not None else None for v in values]
             columns.append(values)
         return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
@@ -148,9 +148,7 @@ class Group:
 
 def _same(old: Row | None, new: Row | None) -> bool:
     # By bytes: NaN equals itself and the sign of a zero counts.
-    return old is new or (
-        old is not None and new is not None and marshal.dumps(old, 2) == marshal.dumps(new, 2)
-    )
+    return old is new or (old is not None and new is not None and dumps(old) == dumps(new))
 
 
 def _arguments(aggregate: Aggregate, table: pa.Table) -> list[Row]:
@@ -196,7 +194,7 @@ def _add_distinct(
     puts: list[tuple[bytes, bytes | None]],
 ) -> None:
     encoded = encode_keys(table, aggregate.arguments)
-    changed: dict[bytes, list[object]] = {}
+    changed: dict[bytes, list[Any]] = {}
     prefix = b"d%c" % number
     for position, values in enumerate(_arguments(aggregate, table)):
         if None in values or (used is not None and used[position] is not True):
@@ -210,14 +208,14 @@ def _add_distinct(
         if found is None:
             changed[entry] = [keys[position], values, counts[position]]
         else:
-            found[2] += counts[position]  # type: ignore[operator]
+            found[2] += counts[position]
     entries = sorted(changed)
     for entry, value in zip(entries, state.get_many(entries), strict=True):
         key, values, weight = cast("tuple[bytes, Row, int]", changed[entry])
         before = marshal.loads(value) if value is not None else 0
         after = before + weight
         if after != before:
-            puts.append((entry, marshal.dumps(after, 2) if after else None))
+            puts.append((entry, dumps(after) if after else None))
         sign = (after > 0) - (before > 0)
         parts = rule.parts(values) if sign else None
         if parts is not None:
@@ -252,7 +250,7 @@ class _Ordered:
         keeps_null = aggregate.function in (
             "first", "last", "any_value", "min_by", "max_by", "single_value",
         )  # fmt: skip
-        self._delta: dict[bytes, list[object]] = {}
+        self._delta: dict[bytes, list[Any]] = {}
         for position, value in enumerate(values):
             if used is not None and used[position] is not True:
                 continue
@@ -269,14 +267,14 @@ class _Ordered:
             if found is None:
                 self._delta[entry] = [value, counts[position], orders[position]]
             else:
-                found[1] += counts[position]  # type: ignore[operator]
+                found[1] += counts[position]
 
     def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
         entries = sorted(self._delta)
         for entry, value in zip(entries, self._state.get_many(entries), strict=True):
             item, weight, order = self._delta[entry]
             count = (marshal.loads(value)[1] if value is not None else 0) + weight
-            puts.append((entry, marshal.dumps((item, count, order), 2) if count else None))
+            puts.append((entry, dumps((item, count, order)) if count else None))
 
     def finish(self, key: bytes, before: object) -> object:
         values: Values = []

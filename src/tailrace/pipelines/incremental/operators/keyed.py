@@ -9,6 +9,7 @@ gives −old +new, a delete −old, an equal row nothing.
 
 from __future__ import annotations
 
+import marshal
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -103,15 +104,14 @@ class KeylessTable:
             delta[data] = delta.get(data, 0) + weight
         if cleared:
             for _, value in state.scan():
-                weight, data = decode_row(value)
-                delta[data] = delta.get(data, 0) - weight  # type: ignore[index,operator,arg-type]
+                known, stored = marshal.loads(value)
+                delta[stored] = delta.get(stored, 0) - known
         touched = sorted((bounded(data), data, weight) for data, weight in delta.items() if weight)
         puts: list[tuple[bytes, bytes | None]] = []
-        for (key, data, weight), value in zip(
+        for (key, data, weight), found in zip(
             touched, state.get_many([key for key, _, _ in touched]), strict=True
         ):
-            before = decode_row(value)[0] if value is not None else 0
-            after = before + weight  # type: ignore[operator]
+            after = (marshal.loads(found)[0] if found is not None else 0) + weight
             puts.append((key, encode_row((after, data)) if after else None))
         state.put_many(puts)
         return changes(

@@ -104,7 +104,7 @@ class BagResult:
         for (key, data, weight), value in zip(
             touched, state.get_many([key for key, _, _ in touched]), strict=True
         ):
-            count: int = (decode_row(value)[0] if value is not None else 0) + weight  # type: ignore[operator,assignment]
+            count: int = (decode_row(value)[0] if value is not None else 0) + weight  # type: ignore[operator]
             out.append((*decode_row(data), count))
             deleted.append(count == 0)
             puts.append((key, encode_row((count, data)) if count else None))

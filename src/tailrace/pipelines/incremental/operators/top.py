@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
     decode_row,
+    dumps,
     encode_row,
     physical,
     to_rows,
@@ -67,7 +68,7 @@ class Top:
             or [b""] * table.num_rows
         )
         keys = [bounded(key, _PARTITION_LIMIT) for key in encode_keys(table, self.partition)]
-        deltas: dict[bytes, dict[bytes, list[object]]] = {}
+        deltas: dict[bytes, dict[bytes, list[Any]]] = {}
         for key, order, row, weight in zip(
             keys, orders, to_rows(table, self.columns), weights(table), strict=True
         ):
@@ -80,7 +81,7 @@ class Top:
             if found is None:
                 partition[entry] = [data, weight, order]
             else:
-                found[1] += weight  # type: ignore[operator]
+                found[1] += weight
         out: list[Row] = []
         counts: list[int] = []
         for key in sorted(deltas):
@@ -91,7 +92,7 @@ class Top:
         self,
         state: OperatorState,
         key: bytes,
-        delta: dict[bytes, list[object]],
+        delta: dict[bytes, list[Any]],
         out: list[Row],
         counts: list[int],
     ) -> None:
@@ -101,7 +102,7 @@ class Top:
         for entry, value in zip(entries, state.get_many(entries), strict=True):
             data, weight, order = delta[entry]
             total = (marshal.loads(value)[1] if value is not None else 0) + weight
-            puts.append((entry, marshal.dumps((data, total, order), 2) if total else None))
+            puts.append((entry, dumps((data, total, order)) if total else None))
         state.put_many(puts)
         after = self._first(state, key)
         for data in sorted(before.keys() | after.keys()):

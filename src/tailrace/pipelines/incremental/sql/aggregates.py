@@ -35,7 +35,7 @@ RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "nti
            "first_value", "last_value", "nth_value"}  # fmt: skip
 
 
-def is_aggregate(node: exp.Expression) -> bool:
+def is_aggregate(node: exp.Expr) -> bool:
     inner = node.this if isinstance(node, exp.Filter | exp.WithinGroup) else node
     if isinstance(inner, exp.WithinGroup | exp.Filter):
         return is_aggregate(inner)
@@ -46,12 +46,12 @@ def is_aggregate(node: exp.Expression) -> bool:
     return isinstance(inner, exp.Anonymous) and function_name(inner) in KNOWN
 
 
-def function_name(node: exp.Expression) -> str:
+def function_name(node: exp.Expr) -> str:
     name, _ = name_and_arguments(node)
     return NAMES.get(name, name)
 
 
-def bind_aggregate(binder: ExpressionBinder, node: exp.Expression) -> Expression:
+def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """An aggregate becomes a column of the GROUP BY around it."""
     if binder.collected is None:
         raise binder.context.type_error("an aggregate is not allowed here", node)
@@ -64,7 +64,7 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expression) -> Expression
     return made.column
 
 
-def aggregate_call(binder: ExpressionBinder, node: exp.Expression) -> AggregateCall:
+def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
     """The function, its arguments and its order from any of the ways to write it."""
     condition: Expression | None = None
     order: Order = ()
@@ -84,7 +84,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expression) -> AggregateC
         name = function_name(node)
         _, raw = name_and_arguments(node)
         distinct = False
-        arguments: list[exp.Expression] = []
+        arguments: list[exp.Expr] = []
         for argument in raw:
             if isinstance(argument, exp.Distinct):
                 distinct = True
@@ -112,7 +112,7 @@ def _typed(
     condition: Expression | None,
     order: Order,
     within: bool,
-    node: exp.Expression,
+    node: exp.Expr,
 ) -> AggregateCall:
     context = binder.context
     parameters: tuple[object, ...] = ()
@@ -195,13 +195,13 @@ def _sum_type(kind: pa.DataType) -> pa.DataType:
     return types.BIGINT if types.is_integer(kind) else types.DOUBLE
 
 
-def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expression) -> object:
+def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> object:
     if not isinstance(bound, Literal):
         raise binder.context.type_error("this argument must be a constant", node)
     return bound.value
 
 
-def bind_order(binder: ExpressionBinder, items: list[exp.Expression]) -> Order:
+def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
     """(expression, descending, nulls first) of each ORDER BY item; NULLs first ascending."""
     order = []
     for item in items:
@@ -254,7 +254,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     return made.column
 
 
-def _over_aggregate(binder: ExpressionBinder, node: exp.Expression) -> AggregateCall:
+def _over_aggregate(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
     saved = binder.collected
     inner_aggregates = any(
         is_aggregate(child) for child in node.walk() if child is not node
@@ -275,7 +275,7 @@ def _ranking(
     bound: list[Expression],
     frame: tuple[str, int | None, int | None],
     ignores: bool,
-    node: exp.Expression,
+    node: exp.Expr,
 ) -> WindowCall:
     match name:
         case "row_number" | "rank" | "dense_rank" | "ntile":

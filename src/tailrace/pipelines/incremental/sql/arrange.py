@@ -123,7 +123,8 @@ def _push_group(plan: Group, parts: list[Expression]) -> Plan:
     keys = {
         field.id: key for field, key in zip(plan.fields[: len(plan.keys)], plan.keys, strict=True)
     }
-    below, above = [], []
+    below: list[Expression] = []
+    above: list[Expression] = []
     for part in parts:
         used = columns_of(part)
         (below if used and used <= keys.keys() else above).append(part)

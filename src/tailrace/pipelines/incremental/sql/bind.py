@@ -41,7 +41,7 @@ class QueryBinder:
     ) -> None:
         self.context, self.catalog, self.view_plan = context, catalog, view_plan
 
-    def query(self, node: exp.Expression, common: Common, outer: Scope | None) -> Plan:
+    def query(self, node: exp.Expr, common: Common, outer: Scope | None) -> Plan:
         """The plan of a query; its fields carry the names of the result's columns."""
         if isinstance(node, exp.Subquery):
             return self._ordered(node, self.query(node.this, common, outer), common, outer)
@@ -57,7 +57,7 @@ class QueryBinder:
                 return relations.bind_values(self, node)
         raise self.context.not_incremental(f"{node.key} is not a query a view can keep", node)
 
-    def _common(self, node: exp.Expression, common: Common, outer: Scope | None) -> Common:
+    def _common(self, node: exp.Expr, common: Common, outer: Scope | None) -> Common:
         if node.args.get("recursive"):
             raise self.context.not_incremental("WITH RECURSIVE is not kept incrementally", node)
         known = dict(common)
@@ -66,7 +66,7 @@ class QueryBinder:
             names = [c.name for c in item.args["alias"].args.get("columns") or ()]
 
             def make(
-                item: exp.Expression = item, before: Common = before, names: list[str] = names
+                item: exp.Expr = item, before: Common = before, names: list[str] = names
             ) -> Plan:
                 return rename(self.query(item.this, before, outer), names)
 
@@ -101,13 +101,13 @@ class QueryBinder:
             work.rewrite_conditions(lambda bound: change(bound, node))
         work.attach()
         if having_bound is not None:
-            work.plan = Filter(work.plan, change(having_bound, having))
+            work.plan = Filter(work.plan, change(having_bound, node))
         work.plan = self._windows(work.plan, collected, lambda bound: change(bound, node))
         if qualify_bound is not None:
-            work.plan = Filter(work.plan, change(qualify_bound, qualify))
+            work.plan = Filter(work.plan, change(qualify_bound, node))
         return self._finish(node, work.plan, items, order, rewriter)
 
-    def _where(self, node: exp.Expression, work: subqueries.Work, scope: Scope) -> Plan:
+    def _where(self, node: exp.Expr, work: subqueries.Work, scope: Scope) -> Plan:
         binder = ExpressionBinder(self.context, scope, work.bind)
         for part in _flat_and(node):
             clock = temporal.bind_clock_filter(binder, part, work.plan)
@@ -216,7 +216,7 @@ class QueryBinder:
             plan = Top(plan, order, limit, offset)
         return Project(plan, fields, bounds)
 
-    def _limit(self, node: exp.Expression) -> tuple[int | None, int]:
+    def _limit(self, node: exp.Expr) -> tuple[int | None, int]:
         numbers: list[int | None] = []
         for part in ("limit", "offset"):
             clause = node.args.get(part)
@@ -232,9 +232,7 @@ class QueryBinder:
             limit = 1 << 62
         return limit, offset or 0
 
-    def _ordered(
-        self, node: exp.Expression, plan: Plan, common: Common, outer: Scope | None
-    ) -> Plan:
+    def _ordered(self, node: exp.Expr, plan: Plan, common: Common, outer: Scope | None) -> Plan:
         """ORDER BY … LIMIT behind a set operation or a parenthesised query."""
         limit, offset = self._limit(node)
         if limit is None:
@@ -322,7 +320,7 @@ def _with_aliases(binder: ExpressionBinder, aliases: Mapping[str, Expression]) -
     return replace(binder, aliases={**binder.aliases, **extra})
 
 
-def _flat_and(node: exp.Expression) -> list[exp.Expression]:
+def _flat_and(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Paren):
         return _flat_and(node.this)
     if isinstance(node, exp.And):

@@ -18,10 +18,10 @@ from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
-Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expression], Expression]"
+Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expression]"
 
 
-def bind_call(binder: ExpressionBinder, node: exp.Expression) -> Expression:
+def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
     name, arguments = name_and_arguments(node)
     rule = RULES.get(name)
@@ -30,7 +30,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expression) -> Expression:
     return rule(binder, [binder.bind(argument) for argument in arguments], node)
 
 
-def name_and_arguments(node: exp.Expression) -> tuple[str, list[exp.Expression]]:
+def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     """Spark's name of a function node, and its arguments in Spark's order."""
     if isinstance(node, exp.Anonymous):
         return node.name.lower(), list(node.expressions)
@@ -38,29 +38,29 @@ def name_and_arguments(node: exp.Expression) -> tuple[str, list[exp.Expression]]
     if special is not None:
         return special(node)
     name = node.sql_name().lower() if isinstance(node, exp.Func) else node.key
-    arguments: list[exp.Expression] = []
+    arguments: list[exp.Expr] = []
     for key in node.arg_types:
         value = node.args.get(key)
         if isinstance(value, list):
-            arguments.extend(part for part in value if isinstance(part, exp.Expression))
-        elif isinstance(value, exp.Expression):
+            arguments.extend(part for part in value if isinstance(part, exp.Expr))
+        elif isinstance(value, exp.Expr):
             arguments.append(value)
     return RENAMED.get(name, name), arguments
 
 
-def _unwrapped(node: exp.Expression) -> exp.Expression:
+def _unwrapped(node: exp.Expr) -> exp.Expr:
     return node.this if isinstance(node, exp.TsOrDsToDate) else node
 
 
-def _part(name: str) -> Callable[[exp.Expression], tuple[str, list[exp.Expression]]]:
+def _part(name: str) -> Callable[[exp.Expr], tuple[str, list[exp.Expr]]]:
     return lambda node: (name, [_unwrapped(node.this)])
 
 
-def _string(text: str) -> exp.Expression:
+def _string(text: str) -> exp.Expr:
     return exp.Literal.string(text)
 
 
-SPECIAL: dict[type, Callable[[exp.Expression], tuple[str, list[exp.Expression]]]] = {
+SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.Year: _part("year"),
     exp.Month: _part("month"),
     exp.Day: _part("day"),
@@ -105,7 +105,7 @@ RENAMED = {
 def _fixed(kind: pa.DataType, *arguments: pa.DataType, optional: int = 0) -> Rule:
     """A function of these argument types with this result."""
 
-    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         if not len(arguments) - optional <= len(given) <= len(arguments):
             raise binder.context.type_error("wrong number of arguments", node)
         coerced = [
@@ -118,35 +118,31 @@ def _fixed(kind: pa.DataType, *arguments: pa.DataType, optional: int = 0) -> Rul
     return rule
 
 
-def _same_type(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
-) -> Expression:
+def _same_type(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
     return Call(name_and_arguments(node)[0], tuple(given), kind)
 
 
-def _coalesce(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
-) -> Expression:
+def _coalesce(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
     return given[0] if len(given) == 1 else Call("coalesce", tuple(given), kind)
 
 
-def _nullif(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _nullif(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     equal = binder.compare("=", given[0], given[1], node)
     return binder.choose([(equal, Literal(None, given[0].type))], given[0], node)
 
 
-def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     known = Call("is not null", (given[0],), types.BOOLEAN)
     return binder.choose([(known, given[1])], given[2], node)
 
 
-def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     return Call("abs", (binder.number(given[0], node),), given[0].type)
 
 
-def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     value = binder.number(given[0], node)
     digits = given[1] if len(given) > 1 else Literal(0, types.INT)
     if not isinstance(digits, Literal) or not isinstance(digits.value, int):
@@ -158,7 +154,7 @@ def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expressi
     return Call(name_and_arguments(node)[0], (value, digits), kind)
 
 
-def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     value = binder.number(given[0], node)
     kind = types.BIGINT
     if types.is_decimal(value.type):
@@ -166,13 +162,11 @@ def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expressi
     return Call(name_and_arguments(node)[0], (value,), kind)
 
 
-def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     return Call("concat", tuple(binder.coerce(g, types.STRING, node) for g in given), types.STRING)
 
 
-def _part_of_time(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
-) -> Expression:
+def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     name, _ = name_and_arguments(node)
     value = given[0]
     if value.type == types.STRING:
@@ -182,9 +176,7 @@ def _part_of_time(
     return Call(name, (value,), types.INT)
 
 
-def _date_trunc(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
-) -> Expression:
+def _date_trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     unit = Literal(str(getattr(given[0], "value", "")).upper(), types.STRING)
     value = given[1]
     if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
@@ -192,18 +184,16 @@ def _date_trunc(
     return Call("date_trunc", (unit, value), value.type)
 
 
-def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     unit = Literal(str(getattr(given[1], "value", "")).upper(), types.STRING)
     return Call("trunc", (binder.coerce(given[0], types.DATE, node), unit), types.DATE)
 
 
-def _to_date(binder: ExpressionBinder, given: list[Expression], node: exp.Expression) -> Expression:
+def _to_date(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     return binder.coerce(given[0], types.DATE, node)
 
 
-def _to_timestamp(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expression
-) -> Expression:
+def _to_timestamp(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     return binder.coerce(given[0], types.TIMESTAMP, node)
 
 

@@ -18,11 +18,11 @@ from tailrace.pipelines.incremental.sql.calls import bind_call
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
 
-INFIX: dict[type[exp.Expression], str] = {
+INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
     exp.NullSafeEQ: "<=>",
 }  # fmt: skip
-ARITHMETIC: dict[type[exp.Expression], str] = {
+ARITHMETIC: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div",
 }  # fmt: skip
 NONDETERMINISTIC = (
@@ -60,11 +60,11 @@ class ExpressionBinder:
 
     context: Context
     scope: Scope
-    subquery: Callable[[exp.Expression, ExpressionBinder], Expression]
+    subquery: Callable[[exp.Expr, ExpressionBinder], Expression]
     collected: Collected | None = None
     aliases: dict[str, Expression] = field(default_factory=dict)
 
-    def bind(self, node: exp.Expression) -> Expression:
+    def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
         match node:
             case exp.Paren():
@@ -147,7 +147,7 @@ class ExpressionBinder:
             return bind_aggregate(self, node)
         return bind_call(self, node)
 
-    def condition(self, node: exp.Expression) -> Expression:
+    def condition(self, node: exp.Expr) -> Expression:
         """A node that must be a truth value."""
         bound = self.bind(node)
         if bound.type == types.NULL:
@@ -158,12 +158,12 @@ class ExpressionBinder:
             )
         return bound
 
-    def number(self, bound: Expression, node: exp.Expression) -> Expression:
+    def number(self, bound: Expression, node: exp.Expr) -> Expression:
         if not types.is_numeric(bound.type):
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
         return bound
 
-    def coerce(self, bound: Expression, kind: pa.DataType, node: exp.Expression) -> Expression:
+    def coerce(self, bound: Expression, kind: pa.DataType, node: exp.Expr) -> Expression:
         """`bound` as `kind`; constants at once."""
         if bound.type == kind:
             return bound
@@ -180,7 +180,7 @@ class ExpressionBinder:
         return Call("cast", (bound,), kind)
 
     def alike(
-        self, bounds: list[Expression], node: exp.Expression
+        self, bounds: list[Expression], node: exp.Expr
     ) -> tuple[list[Expression], pa.DataType]:
         """Expressions brought to their common type."""
         kind = bounds[0].type
@@ -193,14 +193,12 @@ class ExpressionBinder:
             kind = wider
         return [self.coerce(bound, kind, node) for bound in bounds], kind
 
-    def compare(
-        self, name: str, left: Expression, right: Expression, node: exp.Expression
-    ) -> Expression:
+    def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
         (left, right), _ = self.alike([left, right], node)
         return Call(name, (left, right), types.BOOLEAN)
 
     def arithmetic(
-        self, name: str, left: Expression, right: Expression, node: exp.Expression
+        self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
@@ -219,7 +217,7 @@ class ExpressionBinder:
         return Call(name, (left, right), kind)
 
     def _time_arithmetic(
-        self, name: str, left: Expression, right: Expression, node: exp.Expression
+        self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
         if name == "+" and left.type == types.INTERVAL:
             left, right = right, left
@@ -244,7 +242,7 @@ class ExpressionBinder:
         self,
         branches: list[tuple[Expression, Expression]],
         otherwise: Expression | None,
-        node: exp.Expression,
+        node: exp.Expr,
     ) -> Expression:
         """CASE from conditions and values, values brought to one type."""
         values = [value for _, value in branches]
@@ -306,7 +304,7 @@ def _as_decimal(bound: Expression) -> Expression:
     return Call("cast", (bound,), types.as_decimal(bound.type))
 
 
-def bind_literal(context: Context, node: exp.Expression) -> Literal:
+def bind_literal(context: Context, node: exp.Expr) -> Literal:
     """A constant with Spark's type for it."""
     if isinstance(node, exp.Null):
         return Literal(None, types.NULL)

@@ -34,7 +34,7 @@ class Rewriter:
     def none(cls) -> Rewriter:
         return cls(False)
 
-    def apply(self, bound: Expression, node: exp.Expression) -> Expression:
+    def apply(self, bound: Expression, node: exp.Expr) -> Expression:
         """`bound` over the groups; an error when it names a column that is not grouped."""
         if not self.active:
             return bound
@@ -44,7 +44,7 @@ class Rewriter:
                 raise self._ungrouped(part.name, node)
         return changed
 
-    def _ungrouped(self, identity: str, node: exp.Expression) -> ViewError:
+    def _ungrouped(self, identity: str, node: exp.Expr) -> ViewError:
         name = self.names.get(identity, identity)
         places = [
             column for column in node.find_all(exp.Column) if column.name.lower() == name.lower()
@@ -110,7 +110,7 @@ def bind_group(
 
 def _sets(
     query: QueryBinder,
-    clause: exp.Expression,
+    clause: exp.Expr,
     binder: ExpressionBinder,
     items: list[tuple[str, Expression]],
     aliases: Mapping[str, Expression],
@@ -118,13 +118,13 @@ def _sets(
     """The distinct key expressions, and the grouping sets over them (None: just one)."""
     keys: list[Expression] = []
 
-    def number(node: exp.Expression) -> int:
+    def number(node: exp.Expr) -> int:
         bound = _key(query, node, binder, items, aliases)
         if bound not in keys:
             keys.append(bound)
         return keys.index(bound)
 
-    def numbers(node: exp.Expression) -> set[int]:
+    def numbers(node: exp.Expr) -> set[int]:
         if isinstance(node, exp.Tuple):
             return {number(part) for part in node.expressions}
         return {number(node.this if isinstance(node, exp.Paren) else node)}
@@ -170,7 +170,7 @@ def _sets(
 
 def _key(
     query: QueryBinder,
-    node: exp.Expression,
+    node: exp.Expr,
     binder: ExpressionBinder,
     items: list[tuple[str, Expression]],
     aliases: Mapping[str, Expression],

@@ -207,10 +207,15 @@ class Lowering:
     def _scan(self, plan: Scan) -> Flow:
         table = plan.table
         self.tables[table.topic] = table
-        kinds = {"table": Keyed, "bag": KeylessTable, "stream": Facts, "history": Keyed}
-        operator: Operator = kinds[table.kind](table.schema, table.topic)
-        spread: tuple[str, ...] | None = None
-        identity = self.add(operator, [Edge(f"table:{table.topic}")], table.schema, spread)
+        operator: Operator
+        match table.kind:
+            case "bag":
+                operator = KeylessTable(table.schema, table.topic)
+            case "stream":
+                operator = Facts(table.schema, table.topic)
+            case _:
+                operator = Keyed(table.schema, table.topic)
+        identity = self.add(operator, [Edge(f"table:{table.topic}")], table.schema, None)
         return Flow(
             identity,
             {f.id: Column(name, f.type) for f, name in zip(plan.fields, plan.columns, strict=True)},

@@ -15,7 +15,7 @@ from tailrace.pipelines.errors import SqlSyntaxError, ViewError
 class AnsiSpark(Spark):
     """Spark 4: CAST fails on what does not fit; only TRY_CAST gives NULL."""
 
-    class Parser(Spark.Parser):
+    class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         STRICT_CAST = True
 
 
@@ -53,7 +53,7 @@ def point(sql: str, line: int, column: int, width: int = 1) -> str:
     return f"{prefix}{shown}\n{' ' * len(prefix)}{mark}"
 
 
-def place(sql: str, node: exp.Expression) -> str:
+def place(sql: str, node: exp.Expr) -> str:
     """Where a node stands in the text; empty when the parser did not keep it."""
     spans = [n.meta for n in node.walk() if "start" in n.meta]
     if not spans:

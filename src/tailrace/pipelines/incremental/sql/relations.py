@@ -46,7 +46,7 @@ def bind_from(
 
 
 def _relation(
-    binder: QueryBinder, node: exp.Expression, common: Common, scope: Scope, outer: Scope | None
+    binder: QueryBinder, node: exp.Expr, common: Common, scope: Scope, outer: Scope | None
 ) -> Plan:
     """One entry of FROM; its names are added to `scope`."""
     alias = node.alias

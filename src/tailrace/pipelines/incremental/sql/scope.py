@@ -40,18 +40,16 @@ class Context:
     def fresh(self, name: str) -> str:
         return f"{name}#{next(self._numbers)}"
 
-    def name_error(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+    def name_error(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(SqlNameError, message, node, hint)
 
-    def type_error(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+    def type_error(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(SqlTypeError, message, node, hint)
 
-    def not_incremental(self, message: str, node: exp.Expression, hint: str = "") -> ViewError:
+    def not_incremental(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(NotIncrementalError, message, node, hint)
 
-    def _error(
-        self, kind: type[ViewError], message: str, node: exp.Expression, hint: str
-    ) -> ViewError:
+    def _error(self, kind: type[ViewError], message: str, node: exp.Expr, hint: str) -> ViewError:
         return kind(f"view {self.view!r}: {message}", detail=place(self.sql, node), hint=hint)
 
 

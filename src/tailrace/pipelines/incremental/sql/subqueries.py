@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 TRUE = Literal(True, types.BOOLEAN)
 
 
-def refuse(context: Context) -> Callable[[exp.Expression, ExpressionBinder], Expression]:
+def refuse(context: Context) -> Callable[[exp.Expr, ExpressionBinder], Expression]:
     """For clauses in which a subquery has no place."""
 
-    def bind(node: exp.Expression, binder: ExpressionBinder) -> Expression:
+    def bind(node: exp.Expr, binder: ExpressionBinder) -> Expression:
         raise context.not_incremental("a subquery is not kept incrementally here", node)
 
     return bind
@@ -70,7 +70,7 @@ class Work:
     deferred: bool = False
     waiting: list[tuple[str, Plan, Expression | None]] = field(default_factory=list)
 
-    def bind(self, node: exp.Expression, binder: ExpressionBinder) -> Expression:
+    def bind(self, node: exp.Expr, binder: ExpressionBinder) -> Expression:
         """A subquery inside an expression: a column of a join."""
         match node:
             case exp.Subquery():
@@ -111,7 +111,7 @@ class Work:
         self.waiting.clear()
 
 
-def bind_top_level(work: Work, node: exp.Expression, binder: ExpressionBinder) -> bool:
+def bind_top_level(work: Work, node: exp.Expr, binder: ExpressionBinder) -> bool:
     """A conjunct of WHERE that is EXISTS or IN, negated or not: a semi or anti join."""
     negated = False
     inner = node
@@ -132,7 +132,7 @@ def bind_top_level(work: Work, node: exp.Expression, binder: ExpressionBinder) -
 
 
 def _bind_correlated(
-    work: Work, node: exp.Expression, binder: ExpressionBinder
+    work: Work, node: exp.Expr, binder: ExpressionBinder
 ) -> tuple[Plan, list[Expression]]:
     """The subquery's plan without its correlated predicates, and those."""
     inner = node.this if isinstance(node, exp.Subquery) else node
@@ -150,7 +150,7 @@ def _equalities(work: Work, node: exp.In, plan: Plan, binder: ExpressionBinder) 
     ]
 
 
-def pull(context: Context, plan: Plan, node: exp.Expression) -> tuple[Plan, list[Expression]]:
+def pull(context: Context, plan: Plan, node: exp.Expr) -> tuple[Plan, list[Expression]]:
     """Take the conjuncts that name columns of the query around out of `plan`.
 
     The plan that remains has, added behind its own fields, every column the conjuncts need.
@@ -213,7 +213,7 @@ def _needed(parts: list[Expression], plan: Plan) -> set[str]:
 
 
 def _pull_group(
-    context: Context, plan: Group, below: Plan, parts: list[Expression], node: exp.Expression
+    context: Context, plan: Group, below: Plan, parts: list[Expression], node: exp.Expr
 ) -> tuple[Plan, list[Expression]]:
     """Group by the inner side of each correlated equality as well."""
     own = ids(below)
@@ -230,7 +230,7 @@ def _pull_group(
 
 
 def _pull_top(
-    context: Context, plan: Top, below: Plan, parts: list[Expression], node: exp.Expression
+    context: Context, plan: Top, below: Plan, parts: list[Expression], node: exp.Expr
 ) -> tuple[Plan, list[Expression]]:
     """The first rows of each value of the correlated columns."""
     own = ids(below)
@@ -239,7 +239,7 @@ def _pull_top(
 
 
 def _correlated_equality(
-    context: Context, part: Expression, own: set[str], node: exp.Expression
+    context: Context, part: Expression, own: set[str], node: exp.Expr
 ) -> tuple[Expression, Expression, str]:
     if isinstance(part, Call) and part.function in ("=", "<=>"):
         left, right = part.arguments
@@ -319,10 +319,10 @@ def _value_when_empty(plan: Plan) -> Expression | None:
 
 def _mark(
     work: Work,
-    query: exp.Expression,
+    query: exp.Expr,
     tested: exp.In | None,
     binder: ExpressionBinder,
-    node: exp.Expression,
+    node: exp.Expr,
 ) -> Expression:
     """Whether a row of the subquery matches: a marker that is NULL when none does."""
     context = work.query.context

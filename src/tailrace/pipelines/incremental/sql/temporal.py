@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def is_clock(node: exp.Expression) -> bool:
+def is_clock(node: exp.Expr) -> bool:
     return isinstance(node, exp.CurrentTimestamp) or (
         isinstance(node, exp.Anonymous) and node.name.lower() == "now"
     )
 
 
-def bind_clock_filter(binder: ExpressionBinder, node: exp.Expression, plan: Plan) -> Plan | None:
+def bind_clock_filter(binder: ExpressionBinder, node: exp.Expr, plan: Plan) -> Plan | None:
     """`x > now() - interval …` and its like: rows come and leave by themselves.
 
     None when the clock does not stand in the node. The clock must stand alone on one side,
@@ -58,7 +58,7 @@ def bind_clock_filter(binder: ExpressionBinder, node: exp.Expression, plan: Plan
     return Temporal(plan, bound, None, low_inclusive=operator == "<=")
 
 
-def _offset(binder: ExpressionBinder, node: exp.Expression) -> int:
+def _offset(binder: ExpressionBinder, node: exp.Expr) -> int:
     """The microseconds added to now() in `now() ± interval …`."""
     from tailrace.pipelines.incremental.sql.expressions import interval_delta, interval_parts
 
@@ -82,7 +82,7 @@ def bind_as_of(
     left: Plan,
     right: Plan,
     condition: Expression | None,
-    version: exp.Expression,
+    version: exp.Expr,
     scope: Scope,
     mode: str,
 ) -> Plan:
