@@ -2,53 +2,11 @@ from __future__ import annotations
 
 import random
 
-import orjson
-
-from tailrace.client.admin import Admin
+from servers.ticks import Driver
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.client.ticks import last_row
-from tailrace.client.writer import TransactionalWriter
-from tailrace.records.tick import TICKS_TOPIC, TickRow, ViewInfo
 from tailrace.views.follower import Follower
 from tailrace.views.reader import Views
-
-INFO = ViewInfo("totals", "totals", 1, ("country",), (("country", "STRING"), ("n", "BIGINT")))
-
-
-class Driver:
-    """Writes ticks as the tick driver does: one log transaction each."""
-
-    def __init__(self, address):
-        with Admin(address) as admin:
-            admin.ensure_topic("totals", 2, {"cleanup.policy": "compact"})
-            admin.ensure_topic(TICKS_TOPIC, 1, {"cleanup.policy": "compact"})
-        self.writer = TransactionalWriter(address, "tailrace.shop.ticks")
-        self.writer.init()
-        self.tick = 0
-        self.ends = {0: 0, 1: 0}
-        self.rows = {}
-
-    def write(self, changes, *, commit=True):
-        for country, n in changes.items():
-            value = None if n is None else orjson.dumps({"row": {"country": country, "n": n}})
-            self.writer.send("totals", None, orjson.dumps({"country": country}), value)
-        ends = dict(self.ends)
-        for (topic, partition), following in self.writer.flush().items():
-            if topic == "totals":
-                ends[partition] = following
-        row = TickRow("shop", "shop", self.tick + 1, {"totals": ends}, {"totals": INFO})
-        self.writer.send(TICKS_TOPIC, 0, b"shop", row.encode())
-        self.writer.flush()
-        if not commit:
-            self.writer.abort()
-            return
-        self.writer.commit()
-        self.tick += 1
-        self.ends = ends
-        for country, n in changes.items():
-            self.rows.pop(country, None)
-            if n is not None:
-                self.rows[country] = n
 
 
 def test_a_follower_on_a_broker_applies_committed_ticks_only(tailrace_broker, tmp_path):
@@ -66,7 +24,7 @@ def test_a_follower_on_a_broker_applies_committed_ticks_only(tailrace_broker, tm
                 follower.step(1)
             rows = {row["country"]: row["n"] for row in views.rows("totals").rows}
             assert rows == driver.rows
-    driver.writer.close()
+    driver.close()
     reader.close()
 
 
@@ -90,5 +48,5 @@ def test_ranges_end_at_their_end_though_markers_stand_between(tailrace_broker):
     row = last_row(reader, "shop")
     assert row is not None
     assert row.tick == 13
-    driver.writer.close()
+    driver.close()
     reader.close()

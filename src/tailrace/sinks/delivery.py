@@ -7,9 +7,10 @@ topic. Whatever happens, the target's own position decides where to go on.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.errors import ClientError
-from tailrace.client.ranges import KafkaRanges, Range, RangeReader
+from tailrace.client.ranges import Chunk, KafkaRanges, Range, RangeReader
 from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
@@ -129,15 +130,57 @@ class Delivery:
             self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)
         return read
 
-    def replay(self, timeout: float = 5.0) -> None:
-        """Fill the copy again from the start of its topic: beside the one in use where the
-        target can have two, else over it."""
+    def goal(self, timeout: float) -> Goal:
+        """Where the log is now; `SinkError` if it has nothing for this copy yet."""
         goal = self._goal(timeout) or self._goal_reached
         if goal is None:
             raise SinkError(
                 f"there is nothing to fill sink {self.copy.name!r} from",
                 hint="the view has no tick yet; see `tailrace status`",
             )
+        return goal
+
+    def retry(self, rows: Iterable[object], timeout: float = 5.0) -> int:
+        """Write refused rows again, with the values the log has for their keys now; how
+        many the target takes this time."""
+        goal = self.goal(timeout)
+        self.sink.open(goal.shape)
+        self._shape = goal.shape
+        self.position = self.sink.position()
+        keys = {
+            orjson.dumps({name: row.get(name) for name in goal.shape.key})
+            for row in rows
+            if isinstance(row, dict)
+        }
+        if self.position is None or not keys or not goal.shape.key:
+            return 0
+        bounds = self._reader.bounds(self.position.topic)
+        newest: dict[bytes, tuple[int, int, bytes | None]] = {}
+        for chunk in self._reader.read(
+            [
+                Range(self.position.topic, partition, bounds.get(partition, (0, 0))[0], end)
+                for partition, end in self.position.offsets.items()
+            ]
+        ):
+            for offset, key, value in zip(chunk.offsets, chunk.keys, chunk.values, strict=True):
+                if key is not None and normal_key(key) in keys:
+                    newest[key] = (chunk.partition, offset, value)
+        done = 0
+        for key, (partition, offset, value) in newest.items():
+            collector = self._collector(goal.shape)
+            collector.add(Chunk("", partition, [offset], [key], [value]), offset + 1)
+            batch, bad = collector.make(self.position)
+            if bad:
+                continue
+            with contextlib.suppress(RowsRefusedError):
+                self.sink.apply(batch)
+                done += 1
+        return done
+
+    def replay(self, timeout: float = 5.0) -> None:
+        """Fill the copy again from the start of its topic: beside the one in use where the
+        target can have two, else over it."""
+        goal = self.goal(timeout)
         self.sink.open(goal.shape)
         self._shape = goal.shape
         if isinstance(self.sink, Replaceable):
@@ -436,7 +479,7 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
                 _report(part, delivery, "failed", error)
                 log.error("sink is parked", extra={"sink": copy.name, "error": str(error)})
                 part.stopping.wait(settings.parked_pause.total_seconds())
-        part.report("stopped")
+        _report(part, delivery, "stopped", None)
     finally:
         delivery.close()
         reader.close()

@@ -1,0 +1,299 @@
+"""`tailrace sink …`: the copies a project keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.clock import SYSTEM
+
+if TYPE_CHECKING:
+    from tailrace.client.ranges import KafkaRanges
+    from tailrace.project.load import Project
+    from tailrace.sinks.base import Sink
+    from tailrace.sinks.delivery import Delivery
+    from tailrace.sinks.registry import Copy
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A copy of a project with what is needed to look at it."""
+
+    project: Project
+    copy: Copy
+    sink: Sink
+    reader: KafkaRanges
+    delivery: Delivery
+
+
+def _load(address: str | None) -> Project:
+    from tailrace.project.load import load
+
+    return load(address or ".")
+
+
+def _find(project: Project, name: str) -> Copy:
+    from tailrace.sinks.errors import UnknownSinkError
+
+    copy = project.sinks.get(name)
+    if copy is None:
+        raise UnknownSinkError(
+            f"no sink {name!r}",
+            detail=f"Declared are: {', '.join(project.sinks) or 'none'}.",
+            hint="see `tailrace sink list`",
+        )
+    return copy
+
+
+def _bootstrap(project: Project) -> str:
+    """The log's address: the running broker's own word first, then the settings."""
+    from tailrace.telemetry.part import read_reports
+
+    for report in read_reports(project.settings.state_directory):
+        if report.get("kind") == "broker" and report.get("address"):
+            return str(report["address"])
+    return project.settings.bootstrap
+
+
+@contextmanager
+def _opened(address: str | None, name: str) -> Iterator[Opened]:
+    from tailrace.client.ranges import KafkaRanges
+    from tailrace.sinks.dead_letters import TopicDeadLetters
+    from tailrace.sinks.delivery import Delivery
+    from tailrace.sinks.registry import Surroundings, make_sink
+
+    project = _load(address)
+    copy = _find(project, name)
+    bootstrap = _bootstrap(project)
+    reader = KafkaRanges(bootstrap)
+    sink = make_sink(copy, Surroundings(project.settings.state_directory, bootstrap))
+    delivery = Delivery(
+        copy,
+        sink,
+        reader,
+        project.name,
+        TopicDeadLetters(bootstrap, name),
+        memory=project.settings.state_directory / "sinks" / f"{name}.columns",
+    )
+    try:
+        yield Opened(project, copy, sink, reader, delivery)
+    finally:
+        delivery.close()
+        reader.close()
+
+
+def _reports(project: Project) -> dict[str, dict[str, Any]]:
+    from tailrace.telemetry.part import read_reports
+
+    return {
+        report["name"]: report
+        for report in read_reports(project.settings.state_directory)
+        if report.get("kind") == "sink"
+    }
+
+
+@click.group()
+def sink() -> None:
+    """Copies: status, replay, verify, dead letters."""
+
+
+@sink.command("list")
+@log_option
+@json_option
+def list_sinks(address: str | None, as_json: bool) -> None:
+    """Every copy: what of, where to, how it is."""
+    project = _load(address)
+    reports = _reports(project)
+    rows = [
+        {
+            "name": copy.name,
+            "of": copy.subject,
+            "to": copy.declaration.place,
+            "state": reports.get(copy.name, {}).get("state", "not started"),
+            "freshness_ms": reports.get(copy.name, {}).get("freshness_ms"),
+        }
+        for copy in project.sinks.values()
+    ]
+    print_rows(
+        rows,
+        ["name", "of", "to", "state", "freshness_ms"],
+        as_json=as_json,
+        empty="this project declares no sinks",
+    )
+
+
+@sink.command()
+@click.argument("name")
+@log_option
+@json_option
+def status(name: str, address: str | None, as_json: bool) -> None:
+    """How sink NAME is: position, freshness, dead letters, last error."""
+    project = _load(address)
+    copy = _find(project, name)
+    report = _reports(project).get(name, {})
+    facts = {
+        "name": name,
+        "of": copy.subject,
+        "to": copy.declaration.place,
+        **{k: v for k, v in report.items() if k not in ("name", "kind", "project")},
+    }
+    if as_json:
+        print_json(facts)
+        return
+    width = max(len(key) for key in facts)
+    for key, value in facts.items():
+        if key == "error" and isinstance(value, dict):
+            value = "\n".join(f"{' ' * width}  {v}" for v in value.values() if v).lstrip()
+        click.echo(f"{key.ljust(width)}  {'–' if value is None else value}")
+
+
+@sink.command()
+@click.argument("name")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
+@log_option
+@click.pass_context
+def replay(context: click.Context, name: str, timeout: float, address: str | None) -> None:
+    """Fill the copy NAME again from the log, beside the one in use where the target can
+    have two, and switch when it is complete."""
+    import os
+
+    from tailrace.sinks.delivery import request_path
+
+    project = _load(address)
+    _find(project, name)
+    report = _reports(project).get(name, {})
+    if _runs(report, os.getpid()):
+        path = request_path(project.settings.state_directory, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        until = SYSTEM.monotonic() + timeout
+        while SYSTEM.monotonic() < until:
+            now = _reports(project).get(name, {})
+            if now.get("replayed_at") and now["replayed_at"] != report.get("replayed_at"):
+                click.echo(f"{name} is filled again")
+                return
+            SYSTEM.sleep(0.1)
+        click.echo(f"{name} was asked but has not finished; see `tailrace sink status {name}`")
+        context.exit(1)
+    with _opened(address, name) as opened:
+        opened.delivery.replay()
+    click.echo(f"{name} is filled again")
+
+
+def _runs(report: dict[str, Any], own: int) -> bool:
+    """Whether the process that wrote a report is alive."""
+    import os
+
+    pid = report.get("pid")
+    if not pid or pid == own or report.get("state") in ("stopped", None):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except OSError:
+        return False
+    return True
+
+
+@sink.command()
+@click.argument("name")
+@click.option("--repair", is_flag=True, help="Write the rows that differ as the log has them.")
+@click.option("--watch", is_flag=True, help="Go on for ever, at a tenth of the time at most.")
+@click.option("--list", "most", default=20, show_default=True, help="Differences to print.")
+@log_option
+@json_option
+@click.pass_context
+def verify(
+    context: click.Context,
+    name: str,
+    repair: bool,
+    watch: bool,
+    most: int,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Compare the copy NAME with its source at one position, by checksums."""
+    from tailrace.sinks.verify import Verifier
+
+    with _opened(address, name) as opened:
+        while True:
+            started = SYSTEM.monotonic()
+            goal = opened.delivery.goal(5.0)
+            verifier = Verifier(
+                name,
+                opened.sink,
+                opened.reader,
+                goal.shape,
+                wrapped=opened.copy.source == "view",
+            )
+            found = verifier.compare()
+            _print_verification(found, most, as_json)
+            repaired = verifier.repair(found) if repair else 0
+            if repaired:
+                click.echo(f"repaired {repaired} rows", err=as_json)
+            if not watch:
+                break
+            SYSTEM.sleep(max(1.0, 9 * (SYSTEM.monotonic() - started)))
+    if not found.in_step and not repaired:
+        context.exit(1)
+
+
+def _print_verification(found: Any, most: int, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "sink": found.sink,
+                "in_step": found.in_step,
+                "rows": found.rows,
+                "position": found.position,
+                "ranges": list(found.ranges),
+                "skipped": found.skipped,
+                "differences": [
+                    {"key": d.key, "expected": d.expected, "found": d.found}
+                    for d in found.differences[:most]
+                ],
+            }
+        )
+        return
+    if found.in_step:
+        click.echo(f"{found.sink}: {found.rows} rows, in step at {found.position}")
+        return
+    count = len(found.differences)
+    click.echo(f"{found.sink}: {count} of {found.rows} rows differ, in {len(found.ranges)} ranges")
+    for difference in found.differences[:most]:
+        click.echo(f"  {difference.key}")
+        click.echo(f"    log   {difference.expected}")
+        click.echo(f"    copy  {difference.found}")
+    if count > most:
+        click.echo(f"  … and {count - most} more")
+
+
+@sink.command("dead-letters")
+@click.argument("name")
+@click.option("--retry", is_flag=True, help="Write these rows again, as the log has them now.")
+@log_option
+@json_option
+def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> None:
+    """Rows that the target of sink NAME refused, and why."""
+    from tailrace.sinks.dead_letters import read_letters
+
+    with _opened(address, name) as opened:
+        letters = read_letters(opened.reader, name)
+        if retry:
+            done = opened.delivery.retry([letter.row for letter in letters])
+            click.echo(f"{done} rows written, {len(letters) - done} not", err=as_json)
+            return
+    rows = [
+        {
+            "record": letter.address,
+            "row": letter.row,
+            "reason": letter.error.get("detail") or letter.error.get("error"),
+            "at_ms": letter.at_ms,
+        }
+        for letter in letters
+    ]
+    print_rows(rows, ["record", "reason", "row"], as_json=as_json, empty="no dead letters")
