@@ -202,7 +202,7 @@ class Router:
             )
             connection.close()
         except Exception:
-            log.exception("request failed", extra={"api_key": key, "version": version})
+            log.exception("request failed", extra={"request": key, "version": version})
             connection.close()
 
     def _dispatch_decoded(

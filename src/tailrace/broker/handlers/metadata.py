@@ -60,6 +60,9 @@ class Metadata:
         else:
             create = body.allow_auto_topic_creation if request.version >= 4 else True
             topics = [self._wanted(one, body, create) for one in wanted]
+            if request.version < 12:
+                for topic in topics:
+                    topic.name = topic.name or ""  # null is allowed from version 12 on
         host, port = broker.advertised
         request.answer(
             MetadataResponse(

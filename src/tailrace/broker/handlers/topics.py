@@ -43,6 +43,10 @@ if TYPE_CHECKING:
     from tailrace.log.partition import Partition
     from tailrace.log.store import Topic
 
+# As Kafka's controller: one request may not ask for more.
+PARTITIONS_PER_REQUEST = 10_000
+
+TOO_MANY = f"more than {PARTITIONS_PER_REQUEST} partitions in one request"
 ONE_COPY = "the embedded broker keeps one copy; an Apache Kafka cluster keeps more"
 
 
@@ -83,6 +87,8 @@ class Topics:
         partitions = len(wanted.assignments) or wanted.num_partitions
         if partitions == -1:
             partitions = broker.settings.integer("num.partitions")
+        if partitions > PARTITIONS_PER_REQUEST:
+            return _refused(wanted.name, int(ErrorCode.POLICY_VIOLATION), TOO_MANY)
         overrides = {one.name: one.value for one in wanted.configs if one.value is not None}
         try:
             topic = broker.create_topic(
@@ -133,6 +139,9 @@ class Topics:
         if wanted.count <= present:
             answer.error_code = int(ErrorCode.INVALID_PARTITIONS)
             answer.error_message = f"the topic has {present} partitions; the number can only grow"
+            return answer
+        if wanted.count - present > PARTITIONS_PER_REQUEST:
+            answer.error_code, answer.error_message = int(ErrorCode.POLICY_VIOLATION), TOO_MANY
             return answer
         if wanted.assignments is not None and any(
             one.broker_ids != [broker.node_id] for one in wanted.assignments
