@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from tailrace.client.admin import Admin
-from tailrace.client.cluster import Cluster, TopicInformation
+from tailrace.client.cluster import Cluster, TopicInformation, parse_addresses
 from tailrace.client.connection import Opener, open_socket
 from tailrace.client.consumer import Consumer, RebalanceListener
 from tailrace.client.errors import ClientClosedError
@@ -44,8 +44,9 @@ IN_PROCESS = "in-process:0"
 class Log(ABC):
     """A log. Safe from several threads; what it makes is not, unless it says so."""
 
-    def __init__(self, clock: Clock = SYSTEM) -> None:
+    def __init__(self, timeout: float = 60.0, clock: Clock = SYSTEM) -> None:
         self._clock = clock
+        self._timeout = timeout
         self._admin_lock = threading.Lock()
         self._admin: Admin | None = None
         self._closed = False
@@ -266,7 +267,9 @@ class _Administering:
         log = self._log
         log._admin_lock.acquire()
         if log._admin is None:
-            log._admin = Admin(log._bootstrap(), opener=log._opener(), clock=log._clock)
+            log._admin = Admin(
+                log._bootstrap(), timeout=log._timeout, opener=log._opener(), clock=log._clock
+            )
         return log._admin
 
     def __exit__(self, *_: object) -> None:
@@ -277,9 +280,13 @@ class RemoteLog(Log):
     """A log behind Kafka's protocol; consumers and plain producers are librdkafka's."""
 
     def __init__(
-        self, address: str, settings: Mapping[str, object] | None = None, clock: Clock = SYSTEM
+        self,
+        address: str,
+        settings: Mapping[str, object] | None = None,
+        timeout: float = 60.0,
+        clock: Clock = SYSTEM,
     ) -> None:
-        super().__init__(clock)
+        super().__init__(timeout, clock)
         self.address = address
         self._settings = dict(settings or {})
 
@@ -315,7 +322,7 @@ class LocalLog(Log):
     ) -> None:
         from tailrace.broker.embedded import BrokerThread
 
-        super().__init__(clock)
+        super().__init__(clock=clock)
         self.directory = Path(directory)
         self._broker: BrokerThread = BrokerThread(
             self.directory, host=None, settings=settings, clock=clock
@@ -359,16 +366,16 @@ class LocalLog(Log):
         return WireOutlet(self._cluster(), self._cluster(), settings, self._clock)
 
 
-def connect(address: str, **settings: object) -> RemoteLog:
+def connect(address: str, *, timeout: float = 60.0, **settings: object) -> RemoteLog:
     """A log behind Kafka's protocol, at `HOST:PORT[,HOST:PORT…]`.
 
-    Nothing is asked of it yet. `settings` go to librdkafka as they are, with underscores
-    for dots: `security_protocol="sasl_ssl"`.
+    Nothing is asked of it yet; `timeout` is how many seconds a call about topics keeps
+    trying. `settings` go to librdkafka as they are, with underscores for dots:
+    `security_protocol="sasl_ssl"`.
     """
-    from tailrace.client.cluster import parse_addresses
-
     parse_addresses(address)
-    return RemoteLog(address, {name.replace("_", "."): value for name, value in settings.items()})
+    names = {name.replace("_", "."): value for name, value in settings.items()}
+    return RemoteLog(address, names, timeout)
 
 
 def open(directory: str | Path, **settings: object) -> LocalLog:
