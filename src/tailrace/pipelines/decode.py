@@ -15,9 +15,18 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.pipelines.incremental.graph import DELETED, KEY, SHARD, WEIGHT, TableInput
+from tailrace.pipelines.incremental.graph import (
+    DELETED,
+    KEY,
+    SHARD,
+    VERSIONED_AT,
+    WEIGHT,
+    TableInput,
+)
 from tailrace.pipelines.reader import Records
 from tailrace.records.rows import read_objects
+
+_SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,8 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
             return _decode_bag(table, records, shards)
         case "stream":
             return _decode_stream(table, records, shards, envelope)
+        case "history":
+            return _decode_history(table, records, shards)
         case _:
             return _decode_table(table, records, shards)
 
@@ -57,19 +68,63 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
 def _decode_table(table: TableInput, records: Records, shards: int) -> Decoded:
     kind = pa.struct(list(table.schema))
     parsed, where, dead = _parse(records, pa.schema([("after", kind)]))
-    keyless = [i for i, key in enumerate(records.keys) if key is None]
-    if keyless:
-        dead += [_dead(records, i, "a record of a keyed table has no key") for i in keyless]
-        lost = set(keyless)
-        where = [(i, row) for i, row in where if i not in lost]
+    where, dead = _keyed_only(records, where, dead)
     after = parsed["after"].combine_chunks().take(pa.array([r for _, r in where], pa.int64()))
-    columns = after.flatten()
     key = pa.array([records.keys[i] for i, _ in where], pa.binary())
     rows = pa.table(
-        [*columns, key, pc.is_null(after), _shard(records, shards, len(where))],
+        [*after.flatten(), key, pc.is_null(after), _shard(records, shards, len(where))],
         schema=_with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32())),
     )
     return Decoded(rows, dead)
+
+
+def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded:
+    kind = pa.struct(list(table.schema))
+    about = pa.struct([("ts_ms", pa.int64())])
+    schema = pa.schema([("op", pa.string()), ("after", kind), ("source", about)])
+    parsed, where, dead = _parse(records, schema)
+    where, dead = _keyed_only(records, where, dead)
+    # The tombstone behind a delete only helps compaction; the delete has the time.
+    where = [(index, row) for index, row in where if row is not None]
+    rows = parsed.take(pa.array([row for _, row in where], pa.int64()))
+    after = rows["after"].combine_chunks()
+    stamps = rows["source"].combine_chunks().field("ts_ms").to_pylist()
+    versioned = [
+        # A row of the first copy is the oldest version there is: valid since ever.
+        _SINCE_EVER if op == "r" else (records.timestamps[index] if ms is None else ms) * 1000
+        for op, ms, (index, _) in zip(rows["op"].to_pylist(), stamps, where, strict=True)
+    ]
+    made = pa.table(
+        [
+            *after.flatten(),
+            pa.array([records.keys[index] for index, _ in where], pa.binary()),
+            pa.array(versioned, pa.timestamp("us", tz="UTC")),
+            pc.is_null(after),
+            _shard(records, shards, len(where)),
+        ],
+        schema=_with(
+            table.schema,
+            (KEY, pa.binary()),
+            (VERSIONED_AT, pa.timestamp("us", tz="UTC")),
+            (DELETED, pa.bool_()),
+            (SHARD, pa.int32()),
+        ),
+    )
+    return Decoded(made, dead)
+
+
+def _keyed_only(
+    records: Records, where: list[tuple[int, int | None]], dead: list[DeadRecord]
+) -> tuple[list[tuple[int, int | None]], list[DeadRecord]]:
+    """Without records that have no key, which a keyed table cannot take."""
+    keyless = {i for i, key in enumerate(records.keys) if key is None}
+    if not keyless:
+        return where, dead
+    dead = [
+        *dead,
+        *(_dead(records, i, "a record of a keyed table has no key") for i in sorted(keyless)),
+    ]
+    return [(i, row) for i, row in where if i not in keyless], dead
 
 
 def _decode_bag(table: TableInput, records: Records, shards: int) -> Decoded:

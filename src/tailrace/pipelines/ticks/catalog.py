@@ -73,7 +73,7 @@ def _table(document: dict[str, object]) -> TableInput:
         topic=topic,
         schema=schema,
         key=tuple(str(name) for name in key),
-        kind="table" if key else "bag",
+        kind="bag" if not key else "history" if document.get("history") else "table",
     )
 
 
