@@ -74,6 +74,32 @@ def refund(cursor: psycopg.Cursor, dice: random.Random) -> None:
     )
 
 
+def search(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    """Most searches lead nowhere; that is worth knowing too."""
+    cursor.execute(
+        "INSERT INTO searches (customer_id, term) VALUES (%s, %s)",
+        (dice.randint(1, 200), dice.choice(THINGS)),
+    )
+
+
+def click(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    cursor.execute(
+        "INSERT INTO clicks (search_id, product_id)"
+        " SELECT id, %s FROM searches ORDER BY id DESC OFFSET %s LIMIT 1",
+        (dice.randint(1, len(KINDS) * len(THINGS)), dice.randint(0, 20)),
+    )
+
+
+def try_stolen_card(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    """A thief tries a card with small amounts, then takes a large one."""
+    for amount in (1, 1, 1, 900):
+        cursor.execute(
+            "INSERT INTO payments (order_id, card_id, amount)"
+            " SELECT id, 666, %s FROM orders ORDER BY id DESC LIMIT 1",
+            (amount,),
+        )
+
+
 def move_house(cursor: psycopg.Cursor, dice: random.Random) -> None:
     country = dice.choice(list(COUNTRIES))
     cursor.execute(
@@ -83,7 +109,10 @@ def move_house(cursor: psycopg.Cursor, dice: random.Random) -> None:
     )
 
 
-ACTS = [(order, 50), (pay, 40), (refund, 3), (move_house, 4), (join, 3)]
+ACTS = [
+    (order, 40), (pay, 33), (search, 20), (click, 8), (refund, 3), (move_house, 4), (join, 3),
+    (try_stolen_card, 0.3),
+]  # fmt: skip
 
 
 def live(dsn: str, changes_a_second: float) -> None:

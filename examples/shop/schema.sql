@@ -22,6 +22,18 @@ CREATE TABLE orders (
     status      text NOT NULL,
     placed_at   timestamptz NOT NULL DEFAULT now()
 );
+CREATE TABLE searches (
+    id          bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    customer_id bigint NOT NULL,
+    term        text NOT NULL,
+    searched_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE TABLE clicks (
+    id         bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    search_id  bigint NOT NULL,
+    product_id bigint NOT NULL,
+    clicked_at timestamptz NOT NULL DEFAULT now()
+);
 CREATE TABLE payments (
     id       bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     order_id bigint NOT NULL,

@@ -56,7 +56,7 @@ def test_a_scaffold_loads_draws_and_passes_its_own_tests(tmp_path: Path) -> None
 def test_the_shop_example_loads(checkout: Path) -> None:
     shop = load.load(checkout / "examples" / "shop")
     topology = graph.build(shop)
-    assert {"open_orders", "revenue"} <= {node.name for node in topology.nodes}
+    assert {"open_orders", "revenue_per_minute"} <= {node.name for node in topology.nodes}
 
 
 def test_init_never_writes_over_a_file(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from tailrace import sinks, sources
 shop = sources.Postgres(
     "shop",
     dsn=tr.env("SHOP_DSN"),
-    tables=["customers", "products", "orders", "payments"],
+    tables=["customers", "products", "orders", "payments", "searches", "clicks"],
 )
 
 # Joined, filtered and grouped; a row leaves when its last open order is paid.
@@ -22,26 +22,52 @@ open_orders = tr.view(
     to=sinks.SQLite("copies.db", table="open_orders"),
 )
 
-# What each country bought, refunds taken out again.
-revenue = tr.view(
-    "revenue",
+# By the minute and the customer's country; a refund takes money out again, and a customer
+# who moves house takes their payments along.
+revenue_per_minute = tr.view(
+    "revenue_per_minute",
     """
-    SELECT c.country, sum(p.amount) AS revenue, count(*) AS payments
+    SELECT date_trunc('minute', p.paid_at) AS minute, c.country,
+           sum(p.amount) AS revenue, count(*) AS payments
     FROM shop.payments p
     JOIN shop.orders o ON o.id = p.order_id
     JOIN shop.customers c ON c.id = o.customer_id
-    GROUP BY c.country
+    GROUP BY date_trunc('minute', p.paid_at), c.country
     """,
-    key="country",
+    key=["minute", "country"],
 )
 
-# Every product with what it sold; products never ordered are there too.
-sales = tr.view(
-    "sales",
+# Top-k: ten rows, whatever the shop sells.
+best_sellers = tr.view(
+    "best_sellers",
     """
-    SELECT p.id, p.name, p.stock, count(o.id) AS orders, sum(o.quantity) AS sold
-    FROM shop.products p LEFT JOIN shop.orders o ON o.product_id = p.id
-    GROUP BY p.id, p.name, p.stock
+    SELECT p.id, p.name, sum(o.quantity) AS sold
+    FROM shop.orders o JOIN shop.products p ON p.id = o.product_id
+    GROUP BY p.id, p.name
+    ORDER BY sold DESC, p.id LIMIT 10
     """,
     key="id",
+)
+
+# Searches without a click count too.
+click_through = tr.view(
+    "click_through",
+    """
+    SELECT s.term, count(DISTINCT s.id) AS searches, count(c.id) AS clicks
+    FROM shop.searches s LEFT JOIN shop.clicks c ON c.search_id = s.id
+    GROUP BY s.term
+    """,
+    key="term",
+)
+
+# Cards that were tried with small amounts: a thief's habit.
+suspects = tr.view(
+    "suspects",
+    """
+    SELECT card_id, count(*) AS small, max(amount) AS largest
+    FROM shop.payments
+    GROUP BY card_id
+    HAVING count_if(amount < 2) >= 3 AND max(amount) > 500
+    """,
+    key="card_id",
 )
