@@ -72,9 +72,7 @@ def init(
     return patiently(ask)  # type: ignore[return-value]
 
 
-def add(
-    talk: Talk, name: str, who: tuple[int, int], *topics: str, version: int = 3
-) -> list[int]:
+def add(talk: Talk, name: str, who: tuple[int, int], *topics: str, version: int = 3) -> list[int]:
     def ask() -> tuple[int, list[int]]:
         answer = talk.ask(
             ApiKey.ADD_PARTITIONS_TO_TXN,
@@ -134,7 +132,8 @@ def commit_offset(
                 member_id=member,
                 topics=[
                     txn_offset_commit.TxnOffsetCommitRequestTopic(
-                        topic, [txn_offset_commit.TxnOffsetCommitRequestPartition(0, offset, -1, "")]
+                        topic,
+                        [txn_offset_commit.TxnOffsetCommitRequestPartition(0, offset, -1, "")],
                     )
                 ],
             ),
@@ -155,7 +154,9 @@ def end(
     return patiently(ask)  # type: ignore[return-value]
 
 
-def produce(talk: Talk, topic: str, name: str, who: tuple[int, int], sequence: int, version: int) -> int:
+def produce(
+    talk: Talk, topic: str, name: str, who: tuple[int, int], sequence: int, version: int
+) -> int:
     def ask() -> int:
         return talk.produce(
             topic,
@@ -253,7 +254,10 @@ def script_of_the_older_flow(address: str) -> Heard:
         note("closed", stable(talk, topic))
         note("committed, after", talk.committed(group, topic, stable=True))
         add(talk, name, who, topic, other)
-        note("produce 2", [produce(talk, one, name, who, n, 10) for one, n in ((topic, 1), (other, 0))])
+        note(
+            "produce 2",
+            [produce(talk, one, name, who, n, 10) for one, n in ((topic, 1), (other, 0))],
+        )
         note("both", state(talk, name)[3])
         note("abort", end(talk, name, who, False)[0])
         note("aborted", state(talk, name))
@@ -321,7 +325,10 @@ def script_of_the_newer_flow(address: str) -> Heard:
         note("zombie produces", produce(talk, topic, name, (pid, epoch), 1, 12))
         note("zombie commits", end(talk, name, (pid, epoch), True, 5)[0])
         note("zombie aborts", end(talk, name, (pid, epoch), False, 5)[0])
-        note("zombie adds offsets", commit_offset(talk, name, (pid, epoch), group, topic, 9, version=5))
+        note(
+            "zombie adds offsets",
+            commit_offset(talk, name, (pid, epoch), group, topic, 9, version=5),
+        )
         produce(talk, topic, name, (pid, newest), 0, 12)
         listed = talk.ask(
             ApiKey.LIST_TRANSACTIONS,
