@@ -145,20 +145,11 @@ def _line(sign: str, tick: int, row: Any, as_json: bool) -> None:
 @json_option
 def explain(name: str, address: str | None, as_json: bool) -> None:
     """How view NAME is kept up to date, and why not otherwise."""
+    from tailrace.project.explain import explain_view
     from tailrace.project.load import load
 
     project = load(address or ".")
-    declared = project.views.get(name)
-    if declared is None:
-        raise UsageError(
-            f"no view {name!r} is declared", hint=f"there are: {', '.join(project.views) or 'none'}"
-        )
-    try:
-        from tailrace.pipelines.incremental.explain import explain as told
-    except ImportError:
-        text = declared.sql.strip()
-    else:
-        text = str(told(declared, project))  # type: ignore[call-arg, arg-type, unused-ignore]
+    text = explain_view(project, project.settings.bootstrap, name)
     if as_json:
         print_json({"name": name, "text": text})
     else:

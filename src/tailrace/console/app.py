@@ -295,12 +295,13 @@ def _add_views(app: FastAPI, served: Served) -> None:
     @app.get("/api/views/{name}/explain")
     async def explain(name: str) -> Response:
         """How the view is kept up to date."""
-        from tailrace.pipelines.declare import View
+        from tailrace.project.explain import explain_view
 
-        view: View | None = served.project.views.get(name)
+        view = served.project.views.get(name)
         if view is None:
             raise UnknownNameError(f"there is no view {name!r}")
-        return Json({"text": view.sql.strip()})
+        text = await run_in_threadpool(explain_view, served.project, served.bootstrap, name)
+        return Json({"text": text, "sql": view.sql.strip()})
 
     @app.get("/api/views/{name}/{key}")
     async def single(
