@@ -32,11 +32,11 @@ def log_option(command: Command) -> Command:
 def bootstrap_address(address: str | None) -> str:
     """HOST:PORT for what `--log` said: an address as it is, a directory by its project's file."""
     from tailrace import config
+    from tailrace.node.health import log_address
 
     if address and ":" in address and not address.startswith((".", "/")):
         return address
-    settings = config.load(address or ".")
-    return settings.log.bootstrap or settings.log.listen
+    return log_address(config.load(address or "."))
 
 
 def print_json(document: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, print_rows
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
     from tailrace.project.load import load
 
     project = load(address or ".")
-    text = explain_view(project, project.settings.bootstrap, name)
+    text = explain_view(project, bootstrap_address(address), name)
     if as_json:
         print_json({"name": name, "text": text})
     else:

@@ -32,6 +32,14 @@ def status_of(settings: Settings, clock: Clock = SYSTEM) -> dict[str, Any]:
     }
 
 
+def log_address(settings: Settings) -> str:
+    """Where the project's log answers now: a broker that picked its port has told it."""
+    for report in read_reports(settings.state_directory):
+        if report["kind"] == "broker" and report.get("address") and _alive(report.get("pid")):
+            return str(report["address"])
+    return settings.bootstrap
+
+
 def _alive(pid: object) -> bool:
     if not isinstance(pid, int):
         return False
