@@ -25,7 +25,7 @@ from tailrace.testing.source_contract import (
 )
 from tailrace.testing.source_log import MemorySourceLog, SharedLog
 
-SMALL = CaptureSettings(chunk_rows=100, idle_cut_seconds=0.1, confirm_delay=0.0)
+SMALL = CaptureSettings(chunk_rows=100, idle_cut_seconds=0.1, confirm_delay=0.0, look_seconds=0.2)
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Running:
             if self.error is not None:
                 raise self.error
             assert self._thread.is_alive(), "capture ended"
-            assert time.monotonic() < deadline, "waited too long"
+            assert time.monotonic() < deadline, f"waited too long: {self.written.notes()[-3:]}"
             time.sleep(0.01)
 
     def reach(self, position: str) -> None:

@@ -35,26 +35,35 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
 
     def change() -> None:
         with contextlib.suppress(psycopg.OperationalError):
-            writer.execute("UPDATE orders SET customer = 'new' WHERE id = 7")
+            writer.execute("UPDATE orders SET customer = customer || '.' WHERE id = 7")
 
     thread = threading.Thread(target=change, daemon=True)
+    thread.start()
+    thread.join()
     try:
         with capture(settings, tables=["orders", "aardvark"]) as running:
             running.until(lambda: bool(running.written.notes("CUT")))
             blocker.execute("BEGIN; LOCK TABLE aardvark IN ACCESS EXCLUSIVE MODE")
             never_answers(database, "nobody")
-            thread.start()
-            running.until(lambda: bool(running.written.events("public.orders")))
-            assert [e["op"] for e in running.written.events("public.orders")] == ["u"]
+            updates = 0
+            while not waits_for_standby(database, writer):
+                # Postgres takes the new setting up in its own time.
+                if not thread.is_alive():
+                    thread = threading.Thread(target=change, daemon=True)
+                    thread.start()
+                    updates += 1
+            running.until(lambda: len(running.written.events("public.orders")) == updates)
+            assert {e["op"] for e in running.written.events("public.orders")} == {"u"}
             blocker.execute("ROLLBACK")
             # The copy reads the old row, since nobody can see the new one yet:
-            running.until(lambda: len(running.written.events("public.orders")) == 50, 90)
-            assert database.rows("SELECT customer FROM orders WHERE id = 7") == [("old",)]
+            running.until(lambda: len(running.written.events("public.orders")) == updates + 49, 90)
+            (visible,) = database.rows("SELECT length(customer) FROM orders WHERE id = 7")[0]
+            assert visible == len("old.") + updates - 1
             never_answers(database, "")
             thread.join(20)
             running.copied()
         rows = {r["id"]: r["customer"] for r in running.written.table("public.orders")}
-        assert rows[7] == "new"
+        assert rows[7] == "old." + "." * updates
         assert len(rows) == 50
         running.written.check()
     finally:
@@ -86,6 +95,13 @@ def test_a_table_can_be_copied_again_while_it_streams(
 
 def copies(shared: Any) -> list[dict[str, Any]]:
     return [orjson.loads(value) for value in shared.values("__tailrace_sources")]
+
+
+def waits_for_standby(database: Any, writer: Any) -> bool:
+    found = database.rows(
+        f"SELECT wait_event FROM pg_stat_activity WHERE pid = {writer.info.backend_pid}"
+    )
+    return bool(found == [("SyncRep",)])
 
 
 def never_answers(database: Any, standby: str) -> None:

@@ -16,7 +16,7 @@ written in the log transaction that holds the copied rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -149,13 +149,15 @@ class Journal:
     def register(self, shape: TableSchema, position: int) -> TableSchema:
         """The version of a table with this shape: the one there is, or a new one."""
         known = self.schemas.get(shape.name)
-        if known is not None and known.same_shape(shape):
-            self.ensure_table(known)
-            return known
+        kept = for_table(self._source.history, shape.schema, shape.table)
+        history = None if kept is None else str(kept)
         number = 1 if known is None else known.version + 1
-        made = TableSchema(
-            shape.source, shape.schema, shape.table, shape.columns, shape.key, number
-        )
+        if known is not None and known.same_shape(shape):
+            if known.history == history:
+                self.ensure_table(known)
+                return known
+            number = known.version
+        made = replace(shape, version=number, history=history)
         self.ensure_table(made)
         key, value = made.record(self.position_text(position))
         self.add(self._source.schemas_topic, [key], [value])

@@ -32,7 +32,16 @@ class BrokerSourceLog:
         self._writer.init()
 
     def ensure_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> int:
-        self._admin.ensure_topic(name, partitions, config)
+        if not self._admin.ensure_topic(name, partitions, config):
+            # The declaration may have changed since: `history=`, for instance.
+            held = self._admin.topic_config(name)
+            changed: dict[str, str | None] = {
+                key: value
+                for key, value in config.items()
+                if key not in held or held[key].value != value
+            }
+            if changed:
+                self._admin.alter_topic_config(name, changed)
         found = self._admin.describe_topic(name)
         return partitions if found is None else len(found.leaders)
 

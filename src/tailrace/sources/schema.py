@@ -28,6 +28,8 @@ class TableSchema:
     columns: tuple[Column, ...]
     key: tuple[str, ...]
     version: int = 1
+    # How long every change is kept ("forever", "90 days"); None: the last of each key.
+    history: str | None = None
 
     @property
     def name(self) -> str:
@@ -55,6 +57,7 @@ class TableSchema:
                     for c in self.columns
                 ],
                 "key": list(self.key),
+                "history": self.history,
             }
         )
         return key, value
@@ -71,4 +74,5 @@ def read_record(value: bytes) -> TableSchema:
         tuple(Column(c["name"], c["type"], c["spark"], c["nullable"]) for c in document["columns"]),
         tuple(document["key"]),
         document["version"],
+        document.get("history"),
     )

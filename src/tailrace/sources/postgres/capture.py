@@ -18,10 +18,10 @@ from tailrace.config import resolve
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
-from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.declare import Postgres, for_table, patterns
 from tailrace.sources.errors import ServerUnreachableError, SlotMissingError
 from tailrace.sources.journal import Journal
-from tailrace.sources.postgres import catalog
+from tailrace.sources.postgres import catalog, ddl
 from tailrace.sources.postgres.copy import MARK_PREFIX, Chunk, ChunkReader
 from tailrace.sources.postgres.pgoutput import (
     Message,
@@ -65,6 +65,7 @@ class CaptureSettings:
     copies: int = 2
     idle_cut_seconds: float = 1.0
     confirm_delay: float = 1.5
+    look_seconds: float = 2.0
 
 
 class PostgresCapture:
@@ -103,6 +104,9 @@ class PostgresCapture:
         self._store = RowStore(part.directory / "sources" / f"{source.name}.rows")
         self._rows = RowWriter(self._journal, self._store)
         self._part_rows = 0
+        self._patterns = any("*" in pattern for pattern in patterns(source))
+        self._looked_at = 0.0
+        self._table_marks: object = None
 
     # --- start -----------------------------------------------------------------------------
 
@@ -119,6 +123,8 @@ class PostgresCapture:
         catalog.check_server(connection, source)
         tables = catalog.wanted_tables(connection, source)
         catalog.ensure_publication(connection, source, tables)
+        if source.ddl_trigger:
+            ddl.install(connection)
         self._resume = self._journal.open()
         position = self._open_slot()
         self._position = position
@@ -184,10 +190,9 @@ class PostgresCapture:
         """Take a table in: its first schema version and, if asked, its first copy."""
         self._catalog[table.relation.id] = table
         shape = shape_of(self.source, table.relation, table, self._types)
-        if table.name not in self._journal.schemas:
-            self._journal.register(shape, position)
-        else:
-            self._journal.ensure_table(self._journal.schemas[table.name])
+        # A shape that differs from the last version is not news yet: rows written before the
+        # change may still be on their way, and the stream says where it happened.
+        self._journal.register(self._journal.schemas.get(table.name, shape), position)
         if table.name not in self._journal.copies:
             state = "copying" if self.source.snapshot else "skipped"
             if self._is_outbox(table.relation):
@@ -278,6 +283,8 @@ class PostgresCapture:
                     f'the copy of "{reader.table}" stopped', detail=str(reader.error)
                 ) from reader.error
         self._start_copies()
+        if self._patterns and now - self._looked_at >= self.settings.look_seconds:
+            self._look_for_tables()
         idle = self._transaction is None and self._group_since is None
         if (
             idle
@@ -354,6 +361,48 @@ class PostgresCapture:
             self._message(read_message(data))
         elif kind == 0x54:  # T
             self._truncate(read_truncate(data).relations, lsn)
+
+    def _ddl(self, message: Message, transaction: Transaction) -> None:
+        """What our event trigger tells: the shape of a table from here on."""
+        command, table = ddl.read(message.content)
+        if not catalog.matches(self.source, table.relation.schema, table.relation.table):
+            return
+        transaction.notes.append(
+            {
+                "status": "DDL",
+                "command": command,
+                "table": table.name,
+                "id": transaction.id,
+                "ts_ms": transaction.committed_ms,
+            }
+        )
+        if table.name in self._journal.copies:  # else found with the other new tables
+            self._catalog[table.relation.id] = table
+            self._relation(table.relation)
+
+    def _look_for_tables(self) -> None:
+        """Take in tables that were created since and match the declaration's patterns."""
+        self._looked_at = self._clock.monotonic()
+        marks = self._connection.execute(
+            "SELECT count(*), max(oid::int8) FROM pg_class WHERE relkind IN ('r', 'p')"
+        ).fetchone()
+        if marks == self._table_marks:
+            return
+        self._table_marks = marks
+        found = [
+            table
+            for table in catalog.read_tables(self._connection)
+            if table.name not in self._journal.copies
+            and catalog.matches(self.source, table.relation.schema, table.relation.table)
+        ]
+        if found:
+            catalog.ensure_publication(self._connection, self.source, found)
+            self._types = catalog.read_types(self._connection)
+            for table in found:
+                log.info("new table", extra={"table": table.name})
+                self._adopt(table, self._position)
+            if self._transaction is None:
+                self._cut(self._position)
 
     def _relation(self, relation: Relation) -> None:
         """A table as its next rows have it: a known version, or a new one."""
@@ -499,6 +548,9 @@ class PostgresCapture:
                 self._position = max(self._position, message.lsn + 1)
         elif message.prefix == "tailrace.heartbeat":
             return
+        elif message.prefix == ddl.PREFIX:
+            if transaction is not None:
+                self._ddl(message, transaction)
         elif message.prefix == "tailrace.snapshot":
             if transaction is not None:
                 transaction.requests.append(_annotation(message.content))
