@@ -299,7 +299,7 @@ class Partition:
             or base_offset + header[6] - segment.base_offset > _MOST_RELATIVE
             or (
                 segment.first_timestamp >= 0
-                and timestamp - segment.first_timestamp > config.segment_ms
+                and timestamp - segment.first_timestamp > config.roll_ms
             )
         ) and segment.size:
             segment = self.roll(now)
@@ -462,6 +462,15 @@ class Partition:
         self._move_start(max(self.log_start_offset, self.bases[0]))
         for segment in gone:
             segment.delete()
+
+    def replace_segments(self, segments: list[Segment], aborted: list[AbortedEntry]) -> None:
+        """Take cleaned segments in the place of old ones."""
+        self.segments = segments
+        self.bases = [segment.base_offset for segment in segments]
+        self._unsynced = [segment for segment in self._unsynced if segment in segments]
+        self.aborted = AbortedTransactions()
+        for entry in aborted:
+            self.aborted.add(entry)
 
     def _move_start(self, offset: int) -> None:
         self.log_start_offset = offset

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tailrace.log import swap
 from tailrace.log.checkpoints import LeaderEpochs
 from tailrace.log.damage import Damage, read_damage, write_damage
 from tailrace.log.errors import CorruptSegmentError
@@ -116,6 +117,8 @@ def open_partition(
 ) -> None:
     """Fill `partition` from its directory."""
     directory = partition.directory
+    if clean is None:
+        swap.complete(directory, partition.shelf.files)
     listing = list_directory(directory)
     for name in listing.leftovers:
         partition.shelf.files.remove(directory / name)

@@ -284,6 +284,8 @@ class TopicConfig:
     segment_index_bytes: int
     segment_jitter_ms: int
     segment_ms: int
+    roll_ms: int
+    """Age at which a segment is closed: segment.ms, or sooner so that it can be compacted."""
     values: Mapping[str, str] = field(compare=False)
     """Every topic setting as text, under Kafka's name, in force right now."""
 
@@ -367,6 +369,9 @@ class LogSettings:
             segment_index_bytes=number("segment.index.bytes"),
             segment_jitter_ms=number("segment.jitter.ms"),
             segment_ms=number("segment.ms"),
+            roll_ms=min(number("segment.ms"), number("max.compaction.lag.ms"))
+            if "compact" in policy
+            else number("segment.ms"),
             values=values,
         )
 

@@ -19,9 +19,11 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.log.checkpoints import Offsets, write_offsets
+from tailrace.log.compaction import Compaction
 from tailrace.log.directories import (
     CLEANED,
     LOG_STARTS,
@@ -47,6 +49,9 @@ from tailrace.log.retention import apply_retention
 from tailrace.log.segment import Shelf
 from tailrace.log.settings import LONG_MAX, LogSettings, TopicConfig, check_topic_config
 from tailrace.log.sync import SyncTicket
+
+if TYPE_CHECKING:
+    from tailrace.log.cleaner import CleaningResult
 
 log = logging.getLogger(__name__)
 
@@ -96,6 +101,7 @@ class Store:
     Without it `tick` syncs by itself."""
     on_moved: Callable[[Partition], None] | None = None
     """Called when a partition's offsets move outside an append."""
+    compaction: Compaction = field(default_factory=Compaction)
     closed: bool = False
     _due: _Due = field(default_factory=_Due)
 
@@ -167,6 +173,7 @@ class Store:
         if self.closed:
             return
         self.closed = True
+        self.compaction.stop()
         clean: dict[str, dict[tuple[str, int], CleanState]] = {}
         places = {str(directory.path): directory for directory in self.directories}
         whole = set(places)
@@ -192,6 +199,7 @@ class Store:
     def abandon(self) -> None:
         """Let go of everything as it is, as a crash would."""
         self.closed = True
+        self.compaction.stop()
         for partition in self.partitions():
             partition.close()
         self.shelf.open_files.close()
@@ -336,9 +344,20 @@ class Store:
             for partition in self.partitions():
                 if partition.producers.by_id:
                     partition.producers.expire(limit)
+        self.compaction.tick(self._compacted(), self.settings, now)
         if now >= due.checkpoint:
             due.checkpoint = now + self.settings.number("log.flush.offset.checkpoint.interval.ms")
             self.checkpoint()
+
+    def compact(self, topic: str, index: int) -> CleaningResult:
+        """Compact a partition now, in this process; raises `UnknownTopicError` (3)."""
+        partition = self.partition(topic, index)
+        return self.compaction.clean_here(partition, self.settings, self.clock.wall_ms())
+
+    def _compacted(self) -> Iterator[Partition]:
+        for topic in self.topics.values():
+            if topic.config.compact:
+                yield from topic.partitions
 
     def checkpoint(self) -> None:
         """Begin to move recovery points to the ends, and note those reached before."""
@@ -351,15 +370,18 @@ class Store:
                 self._sync(partition, checkpoint=True)
 
     def _flush(self, now: int) -> None:
-        for partition in self.partitions():
-            unsynced = partition.end_offset - partition.synced_offset
-            if not unsynced or partition.failure is not None:
+        for topic in self.topics.values():
+            config = topic.config
+            if config.flush_messages == LONG_MAX and config.flush_ms == LONG_MAX:
                 continue
-            config = partition.config
-            if 1 < config.flush_messages <= unsynced or (
-                config.flush_ms != LONG_MAX and now - partition.last_sync_ms >= config.flush_ms
-            ):
-                self._sync(partition)
+            for partition in topic.partitions:
+                unsynced = partition.end_offset - partition.synced_offset
+                if not unsynced or partition.failure is not None:
+                    continue
+                if 1 < config.flush_messages <= unsynced or (
+                    config.flush_ms != LONG_MAX and now - partition.last_sync_ms >= config.flush_ms
+                ):
+                    self._sync(partition)
 
     def _retain(self, now: int) -> None:
         for partition in self.partitions():
@@ -367,7 +389,7 @@ class Store:
                 continue
             active = partition.active
             try:
-                if active.size and now - active.created_ms > partition.config.segment_ms > 0:
+                if active.size and now - active.created_ms > partition.config.roll_ms:
                     partition.roll(now)
                 apply_retention(partition, now)
             except StorageError as error:

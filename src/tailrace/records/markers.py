@@ -51,7 +51,10 @@ def encode_marker(
 
 
 def decode_marker(batch: Buffer, position: int = 0) -> Marker | None:
-    """What the control batch at `position` says; None for a control type we do not know."""
+    """What the control batch at `position` says.
+
+    None for a control type we do not know, and for a batch the cleaner has emptied.
+    """
     for record in decode_raw(batch, position):
         if record.key is None or len(record.key) < 4:
             raise InvalidRecordError("a control record has no type")
@@ -62,4 +65,4 @@ def decode_marker(batch: Buffer, position: int = 0) -> Marker | None:
         if record.value is not None and len(record.value) >= 6:
             epoch = _VALUE.unpack_from(record.value)[1]
         return Marker(kind == COMMIT, epoch)
-    raise InvalidRecordError("a control batch holds no record")
+    return None

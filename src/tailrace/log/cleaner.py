@@ -1,0 +1,528 @@
+"""Compaction of one partition: what the child process does.
+
+Reads sealed segments, writes finished ones beside them as `<name>.cleaned`, and touches
+nothing else. Two passes: the first notes the last offset of every key in the dirty part
+(as far as the map's budget reaches), the second copies every segment up to there, leaving
+out what a later record, a passed delete horizon or an abort has made void. Offsets stay.
+The rules about tombstones, markers and producers' last batches are Kafka's.
+
+    python -m tailrace.log.cleaner < job.json > result.json
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import orjson
+
+from tailrace.log.files import FILES, WRITE
+from tailrace.log.index import OffsetIndex, TimeIndex, write_out
+from tailrace.log.key_map import KeyMap
+from tailrace.records.checksum import crc32c
+from tailrace.records.compression import compress
+from tailrace.records.decode import decode_raw, read_varint, records_block
+from tailrace.records.encode import assemble, encode_raw
+from tailrace.records.errors import InvalidRecordError
+from tailrace.records.header import (
+    CRC_START,
+    DELETE_HORIZON,
+    HEADER,
+    HEADER_BYTES,
+    LOG_APPEND_TIME,
+    BatchHeader,
+)
+
+ENDINGS = ("log", "index", "timeindex", "txnindex")
+_WRITE_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class CleaningJob:
+    """What the loop asks for."""
+
+    directory: str
+    segments: list[list[int]]
+    """[base offset, size] of the sealed segments that may be cleaned, in order."""
+    first_dirty: int
+    """Where the last cleaning stopped."""
+    end: int
+    """Base offset of the first segment that must stay as it is."""
+    now_ms: int
+    delete_retention_ms: int
+    segment_bytes: int
+    index_interval_bytes: int
+    map_bytes: int
+    bytes_per_second: float
+    aborted: list[list[int]]
+    """[producer id, first offset, marker's offset] of aborted transactions."""
+    producers: dict[str, list[int]]
+    """Producer id → [offset of its last data batch's end or −1, epoch]: those batches stay."""
+
+
+@dataclass(slots=True)
+class CleanedGroup:
+    """One new segment and the old ones it stands for."""
+
+    old: list[int]
+    base: int
+    size: int
+
+
+@dataclass(slots=True)
+class CleaningResult:
+    """What the child found and left."""
+
+    cleaned_to: int
+    groups: list[CleanedGroup] = field(default_factory=list)
+    keys: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    records_read: int = 0
+    records_kept: int = 0
+    damage: list[str | int] = field(default_factory=list)
+    """[path, position, what is wrong] of a broken batch that stopped the cleaning."""
+
+    @classmethod
+    def from_json(cls, data: bytes) -> CleaningResult:
+        value = orjson.loads(data)
+        value["groups"] = [CleanedGroup(**each) for each in value["groups"]]
+        return cls(**value)
+
+
+class _Damaged(Exception):
+    def __init__(self, path: str, position: int, why: str) -> None:
+        super().__init__(why)
+        self.where: list[str | int] = [path, position, why]
+
+
+class Cleaner:
+    """One run over one partition."""
+
+    def __init__(self, job: CleaningJob) -> None:
+        self.job = job
+        self.result = CleaningResult(job.first_dirty)
+        self.keys = KeyMap(job.map_bytes)
+        self._started = time.monotonic()
+        self._moved = 0
+
+    def run(self) -> CleaningResult:
+        """Clean; on damage or a full disk nothing is left behind."""
+        try:
+            self._note_keys()
+            self._copy()
+        except _Damaged as damaged:
+            self._discard()
+            self.result.groups = []
+            self.result.damage = damaged.where
+        except BaseException:
+            self._discard()
+            raise
+        return self.result
+
+    # ── first pass ───────────────────────────────────────────────────────────────────
+
+    def _note_keys(self) -> None:
+        """Fill the map from the dirty part; `cleaned_to` is how far it reaches.
+
+        Records from there on are not in the map, and all stay.
+        """
+        aborts = _Aborts(self.job.aborted)
+        for base, size in self._segments_from(self.job.first_dirty):
+            for header, batch in self._batches(base, size):
+                if header.last_offset < self.job.first_dirty:
+                    continue
+                if header.control:
+                    aborts.end(header)
+                elif not aborts.discards(header):
+                    full_at = self._note_batch(header, batch)
+                    if full_at is not None:
+                        self.result.cleaned_to = full_at
+                        self.result.keys = self.keys.count
+                        return
+        self.result.cleaned_to = self.job.end
+        self.result.keys = self.keys.count
+
+    def _note_batch(self, header: BatchHeader, batch: memoryview) -> int | None:
+        """Note a batch's keys; the offset at which the map was full, or None."""
+        put, first_dirty = self.keys.put, self.job.first_dirty
+        for offset, _, key, _, _, _ in walk(batch, header):
+            if key is not None and offset >= first_dirty and not put(key, offset):
+                return offset
+        return None
+
+    # ── second pass ──────────────────────────────────────────────────────────────────
+
+    def _copy(self) -> None:
+        aborts = _Aborts(self.job.aborted)
+        for group in self._groups():
+            self._copy_group(group, aborts)
+
+    def _groups(self) -> Iterator[list[list[int]]]:
+        """Neighbouring segments that fit into one new segment, up to `cleaned_to`."""
+        group: list[list[int]] = []
+        total = 0
+        for base, size in self.job.segments:
+            if base >= self.result.cleaned_to:
+                break
+            if group and (total + size > self.job.segment_bytes or base - group[0][0] > 2**31 - 2):
+                yield group
+                group, total = [], 0
+            group.append([base, size])
+            total += size
+        if group:
+            yield group
+
+    def _copy_group(self, group: list[list[int]], aborts: _Aborts) -> None:
+        base = group[0][0]
+        out = _Output(self.job, base)
+        try:
+            for old_base, size in group:
+                for header, batch in self._batches(old_base, size):
+                    kept = self._filtered(header, batch, aborts)
+                    if kept is not None:
+                        out.write(kept)
+                        self._throttle(len(kept))
+            out.finish()
+        finally:
+            out.close()
+        self.result.bytes_written += out.size
+        self.result.groups.append(CleanedGroup([each[0] for each in group], base, out.size))
+
+    def _filtered(self, header: BatchHeader, batch: memoryview, aborts: _Aborts) -> bytes | bytearray | memoryview | None:  # fmt: skip
+        """What stays of a batch: all of it, less of it, its empty header, or nothing."""
+        horizon = header.delete_horizon
+        now = self.job.now_ms
+        if header.record_count == 0:
+            return batch if self._is_last_of_producer(header) else None
+        if header.control:
+            discardable = aborts.end(header)
+            if discardable and self._is_last_of_producer(header):
+                return _empty(header)
+            if discardable and horizon is not None and horizon <= now:
+                return None
+            if discardable and horizon is None:
+                return self._with_horizon(header, batch, None)
+            self.result.records_kept += 1
+            return batch
+        if aborts.discards(header):
+            return _empty(header) if self._is_last_of_producer(header) else None
+        kept: list[tuple[int, int]] = []
+        tombstones = False
+        largest = 0
+        keys, noted_before = self.keys, self.result.cleaned_to
+        total = 0
+        for offset, delta, key, has_value, start, end in walk(batch, header):
+            total += 1
+            if offset < noted_before:
+                if key is None or keys.get(key) > offset:
+                    continue
+                if not has_value:
+                    if horizon is not None and horizon <= now:
+                        continue
+                    tombstones = True
+            if not kept or delta > largest:
+                largest = delta
+            kept.append((start, end))
+        self.result.records_read += total
+        self.result.records_kept += len(kept)
+        if not kept:
+            return _empty(header) if self._is_last_of_producer(header) else None
+        if tombstones and horizon is None:
+            return self._with_horizon(header, batch, {start for start, _ in kept})
+        if len(kept) == total:
+            return batch
+        block = records_block(batch, header)
+        return _rebuilt(
+            header,
+            b"".join([block[start:end] for start, end in kept]),
+            len(kept),
+            header.base_timestamp,
+            header.max_timestamp
+            if header.attributes & LOG_APPEND_TIME
+            else header.base_timestamp + largest,
+            header.attributes,
+        )
+
+    def _with_horizon(
+        self, header: BatchHeader, batch: memoryview, starts: set[int] | None
+    ) -> bytearray:
+        """The kept records with the time after which tombstones or the marker may go."""
+        horizon = self.job.now_ms + self.job.delete_retention_ms
+        parts: list[bytes] = []
+        largest = -1
+        walked = walk(batch, header)
+        for record, place in zip(decode_raw(batch), walked, strict=True):
+            if starts is not None and place[4] not in starts:
+                continue
+            timestamp = header.base_timestamp + place[1]
+            largest = max(largest, timestamp)
+            parts.append(
+                encode_raw(
+                    record.offset - header.base_offset,
+                    timestamp - horizon,
+                    record.key,
+                    record.value,
+                    record.raw_headers,
+                )
+            )
+        if header.attributes & LOG_APPEND_TIME:
+            largest = header.max_timestamp
+        return _rebuilt(
+            header,
+            b"".join(parts),
+            len(parts),
+            horizon,
+            largest,
+            header.attributes | DELETE_HORIZON,
+        )
+
+    def _is_last_of_producer(self, header: BatchHeader) -> bool:
+        """Whether recovery needs this batch to know where its producer stopped."""
+        if header.producer_id < 0:
+            return False
+        known = self.job.producers.get(str(header.producer_id))
+        if known is None:
+            return False
+        last_offset, epoch = known
+        if last_offset >= 0:
+            return header.last_offset == last_offset
+        return header.control and header.producer_epoch == epoch
+
+    # ── files ────────────────────────────────────────────────────────────────────────
+
+    def _segments_from(self, offset: int) -> Iterator[tuple[int, int]]:
+        bases = [base for base, _ in self.job.segments]
+        for place, (base, size) in enumerate(self.job.segments):
+            following = bases[place + 1] if place + 1 < len(bases) else self.job.end
+            if following > offset:
+                yield base, size
+
+    def _batches(self, base: int, size: int) -> Iterator[tuple[BatchHeader, memoryview]]:
+        """Every batch of a segment, its checksum verified."""
+        if not size:
+            return
+        path = f"{self.job.directory}/{base:020d}.log"
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            mapped = mmap.mmap(descriptor, size, prot=mmap.PROT_READ)
+        finally:
+            os.close(descriptor)
+        whole = memoryview(mapped)
+        position = 0
+        try:
+            while position < size:
+                if size - position < HEADER_BYTES:
+                    raise _Damaged(path, position, "the segment ends inside a batch")
+                header = BatchHeader._make(HEADER.unpack_from(whole, position))
+                end = position + header.length + 12
+                if end > size or header.length < HEADER_BYTES - 12 or header.magic != 2:
+                    raise _Damaged(path, position, f"a batch claims {header.length} bytes")
+                batch = whole[position:end]
+                if crc32c(batch[CRC_START:]) != header.crc:
+                    raise _Damaged(path, position, "a batch does not match its checksum")
+                yield header, batch
+                self._throttle(len(batch))
+                batch.release()
+                position = end
+        finally:
+            self.result.bytes_read += position
+            whole.release()
+            try:
+                mapped.close()
+            except BufferError:
+                pass  # a batch is still looked at; the map goes with it
+
+    def _throttle(self, moved: int) -> None:
+        limit = self.job.bytes_per_second
+        if limit > 1e15:
+            return
+        self._moved += moved
+        ahead = self._moved / limit - (time.monotonic() - self._started)
+        if ahead > 0.01:
+            time.sleep(ahead)
+
+    def _discard(self) -> None:
+        for path in Path(self.job.directory).glob("*.cleaned"):
+            path.unlink(missing_ok=True)
+
+
+class _Aborts:
+    """Which batches belong to aborted transactions, told while walking forward."""
+
+    def __init__(self, aborted: list[list[int]]) -> None:
+        self._waiting = sorted(aborted, key=lambda each: each[1], reverse=True)
+        self._aborting: dict[int, int] = {}
+        """Producer id → offset of the marker that aborts it."""
+        self._seen: set[int] = set()
+        """Producers whose transaction has had a batch on this walk."""
+
+    def discards(self, header: BatchHeader) -> bool:
+        """Whether a data batch was aborted."""
+        if not header.transactional:
+            return False
+        self._begin(header)
+        self._seen.add(header.producer_id)
+        return self._aborting.get(header.producer_id, -1) > header.last_offset
+
+    def end(self, header: BatchHeader) -> bool:
+        """Pass a marker; whether it says nothing about any batch seen on this walk."""
+        self._begin(header)
+        self._aborting.pop(header.producer_id, None)
+        seen = header.producer_id in self._seen
+        self._seen.discard(header.producer_id)
+        return not seen
+
+    def _begin(self, header: BatchHeader) -> None:
+        while self._waiting and self._waiting[-1][1] <= header.last_offset:
+            producer_id, _, marker = self._waiting.pop()
+            if marker >= header.base_offset:
+                self._aborting[producer_id] = marker
+
+
+class _Output:
+    """A new segment being written, with its indexes."""
+
+    def __init__(self, job: CleaningJob, base: int) -> None:
+        self._stem = f"{job.directory}/{base:020d}"
+        self._interval = job.index_interval_bytes
+        self._base = base
+        self._descriptor = FILES.open(f"{self._stem}.log.cleaned", WRITE | os.O_TRUNC)
+        self._waiting: list[bytes | bytearray | memoryview] = []
+        self._waiting_bytes = 0
+        self._written = 0
+        self.size = 0
+        self._index, self._times = OffsetIndex(), TimeIndex()
+        self._since, self._largest, self._largest_at = 0, -1, 0
+
+    def write(self, batch: bytes | bytearray | memoryview) -> None:
+        header = BatchHeader._make(HEADER.unpack_from(batch))
+        relative = header.last_offset - self._base
+        if header.record_count and header.max_timestamp > self._largest:
+            self._largest, self._largest_at = header.max_timestamp, relative
+        if self._since > self._interval:
+            self._index.add(relative, self.size)
+            if self._largest >= 0:
+                self._times.add(self._largest, self._largest_at)
+            self._since = 0
+        self._since += len(batch)
+        self.size += len(batch)
+        # The memory behind a view goes away with its batch.
+        self._waiting.append(bytes(batch))
+        self._waiting_bytes += len(batch)
+        if self._waiting_bytes >= _WRITE_BYTES:
+            self._flush()
+
+    def finish(self) -> None:
+        """Have the segment and its indexes on disk."""
+        self._flush()
+        FILES.sync_data(self._descriptor)
+        if self.size and self._largest >= 0:
+            self._times.add(self._largest, self._largest_at)
+        write_out(self._index, f"{self._stem}.index.cleaned", FILES, sync=True)
+        write_out(self._times, f"{self._stem}.timeindex.cleaned", FILES, sync=True)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _flush(self) -> None:
+        data = memoryview(b"".join(self._waiting))
+        position = 0
+        while position < len(data):
+            position += os.pwrite(self._descriptor, data[position:], self._written + position)
+        self._written += len(data)
+        self._waiting, self._waiting_bytes = [], 0
+
+
+def walk(
+    batch: memoryview, header: BatchHeader
+) -> Iterator[tuple[int, int, bytes | None, bool, int, int]]:
+    """(offset, timestamp delta, key, has a value, start, end in the plain block) of records."""
+    data = records_block(batch, header)
+    base = header.base_offset
+    position = 0
+    try:
+        for _ in range(header.record_count):
+            start = position
+            length = data[position]
+            if length < 128:
+                position += 1
+                length >>= 1
+            else:
+                length, position = read_varint(data, position)
+            end = position + length
+            position += 1
+            delta = data[position]
+            if delta < 128:
+                position += 1
+                delta = (delta >> 1) ^ -(delta & 1)
+            else:
+                delta, position = read_varint(data, position)
+            offset = data[position]
+            if offset < 128:
+                position += 1
+                offset >>= 1
+            else:
+                offset, position = read_varint(data, position)
+            length = data[position]
+            if length < 128:
+                position += 1
+                length = (length >> 1) ^ -(length & 1)
+            else:
+                length, position = read_varint(data, position)
+            if length >= 0:
+                key: bytes | None = data[position : position + length]
+                position += length
+            else:
+                key = None
+            yield base + offset, delta, key, not data[position] & 1, start, end
+            position = end
+    except IndexError:
+        raise InvalidRecordError("a record is cut") from None
+
+
+def _empty(header: BatchHeader) -> bytearray:
+    """A batch without records, which keeps a producer's last sequence known."""
+    return _rebuilt(header, b"", 0, header.base_timestamp, header.max_timestamp, header.attributes)
+
+
+def _rebuilt(
+    header: BatchHeader,
+    block: bytes,
+    count: int,
+    base_timestamp: int,
+    max_timestamp: int,
+    attributes: int,
+) -> bytearray:
+    """A batch with the offsets, producer and codec of the old one and other records."""
+    if count and header.codec:
+        block = compress(header.codec, block)
+    return assemble(
+        block,
+        count=count,
+        last_offset_delta=header.last_offset_delta,
+        attributes=attributes,
+        base_timestamp=base_timestamp,
+        max_timestamp=max_timestamp,
+        base_offset=header.base_offset,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        partition_leader_epoch=header.leader_epoch,
+    )
+
+
+def main() -> None:
+    os.nice(19)
+    job = CleaningJob(**orjson.loads(sys.stdin.buffer.read()))
+    result = Cleaner(job).run()
+    sys.stdout.buffer.write(orjson.dumps(asdict(result)))
+
+
+if __name__ == "__main__":
+    main()

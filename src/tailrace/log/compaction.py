@@ -1,0 +1,289 @@
+"""The loop's side of compaction: whom to clean, a child that does it, the swap.
+
+One child at a time, of lowest priority. The loop only writes its job, looks now and then
+whether it has ended, and swaps the files it left.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import orjson
+
+from tailrace.log import swap
+from tailrace.log.partition import Partition
+from tailrace.log.segment import Segment
+from tailrace.log.settings import LogSettings
+from tailrace.log.transactions import encode_entries
+
+if TYPE_CHECKING:
+    # The loop needs neither until there is something to clean: start-up stays short.
+    import subprocess
+
+    from tailrace.log.cleaner import CleaningJob, CleaningResult
+
+log = logging.getLogger(__name__)
+
+
+class Compaction:
+    """The cleaner of one store."""
+
+    def __init__(self) -> None:
+        self._child: subprocess.Popen[bytes] | None = None
+        self._output = -1
+        self._partition: Partition | None = None
+        self._next_look_ms = 0
+        self._broken: set[tuple[str, int]] = set()
+        self.runs = 0
+        self.last_run_ms = 0
+        self.last_result: CleaningResult | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._child is not None
+
+    def tick(self, partitions: Iterable[Partition], settings: LogSettings, now_ms: int) -> None:
+        """Collect a child that has ended, start the next when one is due."""
+        if self._child is not None:
+            if self._child.poll() is None:
+                return
+            self._collect(now_ms)
+        if now_ms < self._next_look_ms and self._next_look_ms - now_ms < 86_400_000:
+            return
+        if not settings.get("log.cleaner.enable"):
+            return
+        chosen = choose(partitions, now_ms, self._broken)
+        if chosen is None:
+            self._next_look_ms = now_ms + settings.number("log.cleaner.backoff.ms")
+            return
+        self._start(chosen, make_job(chosen, settings, now_ms))
+
+    def stop(self) -> None:
+        """End a running child; what it wrote is removed."""
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            self._forget_child()
+
+    def clean_here(
+        self, partition: Partition, settings: LogSettings, now_ms: int
+    ) -> CleaningResult:
+        """Clean `partition` in this process, at once."""
+        from tailrace.log.cleaner import Cleaner
+
+        result = Cleaner(make_job(partition, settings, now_ms)).run()
+        self._use(partition, result, now_ms)
+        return result
+
+    def _start(self, partition: Partition, job: CleaningJob) -> None:
+        import subprocess
+
+        wish = os.memfd_create("cleaning-job")
+        self._output = os.memfd_create("cleaning-result")
+        try:
+            os.write(wish, orjson.dumps(asdict(job)))
+            os.lseek(wish, 0, os.SEEK_SET)
+            self._child = subprocess.Popen(
+                [sys.executable, "-m", "tailrace.log.cleaner"],
+                stdin=wish,
+                stdout=self._output,
+                stderr=subprocess.DEVNULL,
+            )
+            self._partition = partition
+        except OSError as error:
+            log.warning("cleaner not started", extra={"error": str(error)})
+            self._take_output()
+            self._next_look_ms = job.now_ms + 15_000
+        finally:
+            os.close(wish)
+
+    def _take_output(self) -> bytes:
+        data = os.pread(self._output, os.fstat(self._output).st_size, 0)
+        os.close(self._output)
+        self._output = -1
+        return data
+
+    def _collect(self, now_ms: int) -> None:
+        from tailrace.log.cleaner import CleaningResult
+
+        assert self._child is not None
+        partition, status = self._partition, self._child.returncode
+        data = self._take_output()
+        self._child = self._partition = None
+        if partition is None or partition.failure is not None:
+            return
+        if status != 0:
+            log.warning(
+                "cleaner failed",
+                extra={"topic": partition.topic, "partition": partition.index, "status": status},
+            )
+            swap.remove_leftovers(partition.directory)
+            self._next_look_ms = now_ms + 15_000
+            return
+        try:
+            self._use(partition, CleaningResult.from_json(data), now_ms)
+        except OSError as error:
+            log.warning("cleaned segments not swapped", extra={"error": str(error)})
+            self._next_look_ms = now_ms + 15_000
+
+    def _use(self, partition: Partition, result: CleaningResult, now_ms: int) -> None:
+        self.runs += 1
+        self.last_run_ms = now_ms
+        self.last_result = result
+        if result.damage:
+            self._broken.add((partition.topic, partition.index))
+            path, position, why = result.damage
+            log.error(
+                "a damaged batch stops compaction",
+                extra={"path": path, "position": position, "error": why},
+            )
+            return
+        swap_segments(partition, result)
+        log.info(
+            "partition compacted",
+            extra={
+                "topic": partition.topic,
+                "partition": partition.index,
+                "cleaned_to": result.cleaned_to,
+                "bytes_read": result.bytes_read,
+                "bytes_written": result.bytes_written,
+            },
+        )
+
+    def _forget_child(self) -> None:
+        self._take_output()
+        if self._partition is not None and os.path.isdir(self._partition.directory):
+            swap.remove_leftovers(self._partition.directory)
+        self._child = self._partition = None
+
+
+def cleanable_end(partition: Partition, now_ms: int) -> int:
+    """Base offset of the first segment the cleaner must leave alone: the active one, one
+    with an open transaction, or one younger than `min.compaction.lag.ms`."""
+    limit = min(partition.active.base_offset, partition.last_stable_offset)
+    lag = partition.config.min_compaction_lag_ms
+    for place, segment in enumerate(partition.segments[:-1]):
+        following = partition.bases[place + 1]
+        if following > limit:
+            return segment.base_offset
+        if lag and following > partition.cleaned_to and segment.max_timestamp > now_ms - lag:
+            return segment.base_offset
+    return partition.active.base_offset
+
+
+def dirtiness(partition: Partition, now_ms: int) -> tuple[float, bool]:
+    """(share of cleanable bytes that are dirty, whether `max.compaction.lag.ms` has passed)."""
+    end = cleanable_end(partition, now_ms)
+    start = max(partition.cleaned_to, partition.log_start_offset)
+    clean = dirty = 0
+    overdue = False
+    for place, segment in enumerate(partition.segments[:-1]):
+        if segment.base_offset >= end:
+            break
+        if partition.bases[place + 1] <= start:
+            clean += segment.size
+        else:
+            dirty += segment.size
+            limit = now_ms - partition.config.max_compaction_lag_ms
+            overdue = overdue or (segment.size > 0 and segment.max_timestamp < limit)
+    return (dirty / (clean + dirty) if dirty else 0.0), overdue and dirty > 0
+
+
+def choose(
+    partitions: Iterable[Partition], now_ms: int, broken: set[tuple[str, int]]
+) -> Partition | None:
+    """The partition most in need of cleaning, or None."""
+    best: tuple[bool, float] = (False, 0.0)
+    chosen: Partition | None = None
+    for partition in partitions:
+        config = partition.config
+        if not config.compact or partition.failure is not None or len(partition.segments) < 2:
+            continue
+        if partition.damaged or (partition.topic, partition.index) in broken:
+            continue
+        share, overdue = dirtiness(partition, now_ms)
+        if share <= 0 or (share < config.min_cleanable_dirty_ratio and not overdue):
+            continue
+        if (overdue, share) > best:
+            best, chosen = (overdue, share), partition
+    return chosen
+
+
+def make_job(partition: Partition, settings: LogSettings, now_ms: int) -> CleaningJob:
+    """What a child needs to know to clean `partition`."""
+    from tailrace.log.cleaner import CleaningJob
+
+    end = cleanable_end(partition, now_ms)
+    config = partition.config
+    producers: dict[str, list[int]] = {}
+    for producer_id, producer in partition.producers.by_id.items():
+        last = producer.batches[-1].last_offset if producer.batches else -1
+        producers[str(producer_id)] = [last, producer.epoch]
+    limit = settings.get("log.cleaner.io.max.bytes.per.second")
+    return CleaningJob(
+        str(partition.directory),
+        [[each.base_offset, each.size] for each in partition.segments if each.base_offset < end],
+        max(partition.cleaned_to, partition.log_start_offset),
+        end,
+        now_ms,
+        config.delete_retention_ms,
+        config.segment_bytes,
+        config.index_interval_bytes,
+        settings.number("log.cleaner.dedupe.buffer.size"),
+        float(limit) if isinstance(limit, int | float) else 0.0,
+        [
+            [entry.producer_id, entry.first_offset, entry.last_offset]
+            for entry in partition.aborted.entries
+        ],
+        producers,
+    )
+
+
+def swap_segments(partition: Partition, result: CleaningResult) -> None:
+    """Put the child's segments in place; readers that hold old ones go on undisturbed.
+
+    A group of which a segment has gone meanwhile (retention, DeleteRecords) is dropped.
+    """
+    files = partition.shelf.files
+    directory = partition.directory
+    present = set(partition.bases[:-1])
+    groups = [group for group in result.groups if all(base in present for base in group.old)]
+    if len(groups) == len(result.groups):
+        partition.cleaned_to = max(partition.cleaned_to, result.cleaned_to)
+        kept = [
+            entry for entry in partition.aborted.entries if entry.last_offset >= result.cleaned_to
+        ]
+    else:
+        kept = list(partition.aborted.entries)
+    for group in groups:
+        covered = _following(partition.bases, group.old[-1])
+        entries = [each for each in kept if group.base <= each.last_offset < covered]
+        files.write_whole(
+            f"{directory}/{group.base:020d}.txnindex.cleaned", encode_entries(entries)
+        )
+    swap.decide(directory, [(group.base, group.old) for group in groups], files)
+    swap.complete(directory, files)
+    swap.remove_leftovers(directory, files)
+    replaced = {base: group for group in groups for base in group.old}
+    segments: list[Segment] = []
+    for segment in partition.segments:
+        group_of = replaced.get(segment.base_offset)
+        if group_of is None:
+            segments.append(segment)
+            continue
+        partition.shelf.forget(segment)
+        segment.release_descriptor()
+        if segment.base_offset == group_of.base:
+            segments.append(
+                Segment(str(directory), group_of.base, group_of.size, partition.shelf, sealed=True)
+            )
+    partition.replace_segments(segments, kept)
+
+
+def _following(bases: list[int], base: int) -> int:
+    return bases[bases.index(base) + 1]
