@@ -1,12 +1,15 @@
 """The shop: what is captured, what is kept true, where copies go."""
 
 import tailrace as tr
+from pyspark.sql import DataFrame
 from tailrace import sinks, sources
 
 shop = sources.Postgres(
     "shop",
     dsn=tr.env("SHOP_DSN"),
     tables=["customers", "products", "orders", "payments", "searches", "clicks"],
+    # Streams read facts, not rows: payments keep every change for 90 days.
+    history={"payments": "90 days"},
 )
 
 # Joined, filtered and grouped; a row leaves when its last open order is paid.
@@ -71,3 +74,9 @@ suspects = tr.view(
     """,
     key="card_id",
 )
+
+
+@tr.stream(shop.table("payments").inserts(), key="card_id", trigger="2 seconds")
+def alerts(payments: DataFrame) -> DataFrame:
+    """Large payments, as they happen, in plain PySpark."""
+    return payments.where("amount > 500").select("card_id", "amount", "paid_at")
