@@ -159,40 +159,42 @@ class Cleaner:
     # ── second pass ──────────────────────────────────────────────────────────────────
 
     def _copy(self) -> None:
+        """Copy every segment before `cleaned_to`; what stays of neighbours is put together."""
         aborts = _Aborts(self.job.aborted)
-        for group in self._groups():
-            self._copy_group(group, aborts)
-
-    def _groups(self) -> Iterator[list[list[int]]]:
-        """Neighbouring segments that fit into one new segment, up to `cleaned_to`."""
-        group: list[list[int]] = []
-        total = 0
-        for base, size in self.job.segments:
-            if base >= self.result.cleaned_to:
-                break
-            if group and (total + size > self.job.segment_bytes or base - group[0][0] > 2**31 - 2):
-                yield group
-                group, total = [], 0
-            group.append([base, size])
-            total += size
-        if group:
-            yield group
-
-    def _copy_group(self, group: list[list[int]], aborts: _Aborts) -> None:
-        base = group[0][0]
-        out = _Output(self.job, base)
+        out: _Output | None = None
+        group = CleanedGroup([], 0, 0)
         try:
-            for old_base, size in group:
-                for header, batch in self._batches(old_base, size):
+            for base, size in self.job.segments:
+                if base >= self.result.cleaned_to:
+                    break
+                if out is not None and (
+                    out.size + size > self.job.segment_bytes or base - group.base > 2**31 - 2
+                ):
+                    self._finish(out, group)
+                    out = None
+                if out is None:
+                    out, group = _Output(self.job, base), CleanedGroup([], base, 0)
+                group.old.append(base)
+                for header, batch in self._batches(base, size):
                     kept = self._filtered(header, batch, aborts)
                     if kept is not None:
                         out.write(kept)
                         self._throttle(len(kept))
+            if out is not None:
+                self._finish(out, group)
+                out = None
+        finally:
+            if out is not None:
+                out.close()
+
+    def _finish(self, out: _Output, group: CleanedGroup) -> None:
+        try:
             out.finish()
         finally:
             out.close()
+        group.size = out.size
         self.result.bytes_written += out.size
-        self.result.groups.append(CleanedGroup([each[0] for each in group], base, out.size))
+        self.result.groups.append(group)
 
     def _filtered(self, header: BatchHeader, batch: memoryview, aborts: _Aborts) -> bytes | bytearray | memoryview | None:  # fmt: skip
         """What stays of a batch: all of it, less of it, its empty header, or nothing."""
