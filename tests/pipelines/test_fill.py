@@ -170,3 +170,27 @@ def test_a_removed_view_leaves_no_state_behind(project: Project) -> None:
                 for shard in last.state:
                     assert set(attempt.shard(shard).operators()) <= set(last.operators)
         assert project.rows("paid") == expected(feed, "paid")
+
+
+def test_a_rebuilt_view_is_shown_up_to_date_until_its_new_generation_takes_over(
+    project: Project,
+) -> None:
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(9, 25)][-1]
+        with project.running(paid=PAID, per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+        with project.running(limit=4, paid=PAID, per_country=PER_COUNTRY) as ticks:
+            assert not ticks.rebuild("nonsense")
+            assert ticks.rebuild(f"{project.name}_per_country")
+            position = [feed.transaction(*c) for c in traffic(10, 3)][-1]
+            while ticks.main.last.positions[project.name] != position:
+                ticks.step(0.5)
+            assert ticks.waiting
+            assert project.rows("per_country") == expected(feed, "per_country")
+            project.catch_up(ticks, position)
+            assert ticks.main.last.views[f"{project.name}_per_country"].generation == 2
+            assert project.rows("per_country") == expected(feed, "per_country")
+            position = [feed.transaction(*c) for c in traffic(11, 5)][-1]
+            project.catch_up(ticks, position)
+            assert project.rows("per_country") == expected(feed, "per_country")
+            assert project.rows("paid") == expected(feed, "paid")

@@ -171,7 +171,8 @@ class LogReader:
             self._consumer.unassign()
 
     def last_value(self, topic: str, partition: int, key: bytes) -> bytes | None:
-        """The newest committed value under `key`, searched from the end backwards."""
+        """The newest committed value under `key`, searched from the end backwards; None if
+        there is none, or if it was deleted."""
         bounds = self.bounds(topic).get(partition)
         if bounds is None:
             return None
@@ -179,13 +180,13 @@ class LogReader:
         length, until = 64, end
         while until > first:
             start = max(first, end - length)
-            found: bytes | None = None
+            found: list[bytes | None] = []
             for records in self.read([Range(topic, partition, start, until)]):
                 for name, value in zip(records.keys, records.values, strict=True):
                     if name == key:
-                        found = value
-            if found is not None:
-                return found
+                        found = [value]
+            if found:
+                return found[0]
             until, length = start, length * 8
         return None
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
-from tailrace.pipelines import session
+from tailrace.pipelines import requests, session
 from tailrace.pipelines.declare import Stream, Topic, View
 from tailrace.pipelines.errors import SqlNameError, UnknownTableError
 from tailrace.pipelines.incremental.compile import compile_views
@@ -65,6 +65,8 @@ def run(
                 while not part.stopping.wait(_WAIT_SECONDS):
                     running.look_after()
                     part.report("running", streams=running.progress())
+                    if not carry_out(part, running, None):
+                        break
     part.report("stopped")
 
 
@@ -74,6 +76,7 @@ class RunningStreams:
     def __init__(
         self, streams: Sequence[Stream], part: Part, spark: SparkSession, settings: config.Settings
     ) -> None:
+        self._all = tuple(streams)
         self._waiting = list(streams)
         self._part = part
         self._spark = spark
@@ -89,6 +92,19 @@ class RunningStreams:
                 problem = running.failure()
                 if problem is not None:
                     raise problem
+
+    def reset(self, name: str) -> bool:
+        """Stop a stream, forget how far it came and start it again; False for no such one."""
+        stream = next((s for s in self._all if s.name == name), None)
+        if stream is None:
+            return False
+        running = self._running.pop(name, None)
+        if running is not None:
+            _stop_between_batches(running.query, self._part)
+        self._builder(Catalog({}, {})).reset(stream)
+        if stream not in self._waiting:
+            self._waiting.append(stream)
+        return True
 
     def progress(self) -> dict[str, dict[str, object]]:
         """The last batch of every query, for status and metrics."""
@@ -112,13 +128,7 @@ class RunningStreams:
         part = self._part
         with LogReader(part.bootstrap, clock=part.clock) as reader:
             catalog = read_catalog(reader)
-        builder = Streams(
-            self._spark,
-            catalog,
-            StreamSettings(
-                part.bootstrap, part.directory.resolve() / "streams", topics=self._settings.topics
-            ),
-        )
+        builder = self._builder(catalog)
         for stream in list(self._waiting):
             try:
                 self._running[stream.name] = builder.start(stream)
@@ -126,6 +136,30 @@ class RunningStreams:
                 part.report(error=problem.as_dict())
                 continue  # its source has not described the table yet
             self._waiting.remove(stream)
+
+    def _builder(self, catalog: Catalog) -> Streams:
+        part = self._part
+        directory = part.directory.resolve() / "streams"
+        settings = StreamSettings(part.bootstrap, directory, topics=self._settings.topics)
+        return Streams(self._spark, catalog, settings)
+
+
+def carry_out(part: Part, running: RunningStreams, project: ProjectTicks | None) -> bool:
+    """Carry out what an operator has asked for; False if the process shall start anew."""
+    for request in requests.waiting(part.directory):
+        match request.action:
+            case "restart":
+                request.done()
+                return False
+            case "reset" if running.reset(request.name):
+                request.done()
+            case "reset" | "rebuild" if project is not None:
+                if request.name in project.rebuilt or not project.rebuild(request.name):
+                    request.done()
+                    project.rebuilt.discard(request.name)
+            case _:
+                request.done()
+    return True
 
 
 def _stop_between_batches(query: StreamingQuery, part: Part) -> None:
@@ -188,11 +222,15 @@ def _tick(
     with contextlib.closing(project):
         project.start()
         part.report("running", tick=project.main.last.number)
-        reported_at = part.clock.monotonic()
+        reported_at = asked_at = part.clock.monotonic()
         while not part.stopping.is_set():
             tick = project.step(_WAIT_SECONDS)
             main = project.main
             running.look_after()
+            if part.clock.monotonic() - asked_at > _REPORT_SECONDS:
+                asked_at = part.clock.monotonic()
+                if not carry_out(part, running, project):
+                    part.stopping.set()
             if tick is not None:
                 part.report(
                     "running",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,7 +31,12 @@ from tailrace.pipelines.errors import (
 )
 from tailrace.pipelines.incremental.types import ddl
 from tailrace.pipelines.ticks.catalog import Catalog
-from tailrace.pipelines.writer import MARKERS_CONFIG, MARKERS_TOPIC, BatchWriter
+from tailrace.pipelines.writer import (
+    MARKERS_CONFIG,
+    MARKERS_TOPIC,
+    BatchWriter,
+    forget_markers,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -119,6 +125,14 @@ class Streams:
         sink.begin(str(query.id))
         log.info("stream started", extra={"stream": stream.name})
         return RunningStream(stream, query, sink)
+
+    def reset(self, stream: Stream) -> None:
+        """Forget how far a stopped stream has come; it begins anew at its next start.
+
+        What it has written stays in its topic.
+        """
+        shutil.rmtree(self._settings.directory / stream.name, ignore_errors=True)
+        forget_markers(self._settings.bootstrap, stream.name)
 
     def build(self, stream: Stream, *, streaming: bool, **range: str) -> DataFrame:
         """The stream's DataFrame, unbounded or over a range (`start=`, `end=`)."""

@@ -26,7 +26,7 @@ from pyspark import TaskContext
 
 from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines.errors import StreamChangedError
-from tailrace.pipelines.reader import kept_reader
+from tailrace.pipelines.reader import kept_reader, read_all
 from tailrace.records.rows import python_rows
 
 if TYPE_CHECKING:
@@ -131,6 +131,22 @@ def read_marker(bootstrap: str, stream: str, slot: int) -> Marker | None:
     """The last committed marker of a slot."""
     value = kept_reader(bootstrap).last_value(MARKERS_TOPIC, 0, f"{stream}/{slot}".encode())
     return None if value is None else Marker(**orjson.loads(value))
+
+
+def forget_markers(bootstrap: str, stream: str) -> None:
+    """Delete the markers of all slots of a stream, so that another checkpoint may write."""
+    prefix = f"{stream}/".encode()
+    keys = {
+        key
+        for records in read_all(kept_reader(bootstrap), MARKERS_TOPIC)
+        for key in records.keys
+        if key is not None and key.startswith(prefix)
+    }
+    with TransactionalWriter(bootstrap, f"tailrace.{stream}.reset") as writer:
+        writer.init()
+        for key in sorted(keys):
+            writer.send(MARKERS_TOPIC, 0, key, None)
+        writer.commit()
 
 
 def encode_rows(rows: pa.RecordBatch, key: list[str]) -> list[tuple[bytes | None, bytes]]:

@@ -163,6 +163,15 @@ class ShardAttempt:
         with self._transaction.cursor() as cursor:
             return [name.decode() for name in cursor.iternext(values=False) if name[:1] != b"!"]
 
+    def size(self, operator: str) -> tuple[int, int]:
+        """Rows of `operator` at this version, and the bytes their pages take."""
+        database = self._database(operator)
+        if database is None:
+            return 0, 0
+        stat = self._transaction.stat(database)
+        pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+        return stat["entries"], pages * stat["psize"]
+
     def finish(
         self,
         tick: int,

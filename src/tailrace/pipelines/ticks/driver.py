@@ -94,8 +94,11 @@ class TickDriver:
         self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
-    def start(self) -> Tick:
-        """Fence older drivers, then read the last row; the tick to go on from."""
+    def start(self, known: Mapping[str, ViewInfo] | None = None) -> Tick:
+        """Fence older drivers, then read the last row; the tick to go on from.
+
+        `known` are earlier generations of views that begin now.
+        """
         settings = self.settings
         with Admin(settings.bootstrap) as admin:
             admin.ensure_topic(TICKS_TOPIC, 1, TICKS_CONFIG)
@@ -112,7 +115,7 @@ class TickDriver:
             for view in self.graph.views.values():
                 info = row.views.get(view.name)
                 if info is None or row.nodes.get(view.name) != view.node:
-                    info = self._new_changelog(admin, view, info)
+                    info = self._new_changelog(admin, view, info or (known or {}).get(view.name))
                     bounds = self._reader.bounds(info.topic)
                     ends[info.topic] = {partition: end for partition, (_, end) in bounds.items()}
                 self._infos[view.name] = info
@@ -138,14 +141,14 @@ class TickDriver:
         """One tick after which the views of `fill` are this driver's own.
 
         `graph` holds the views of both. Both have read to one cut, so the state of
-        operators that only the fill has is simply added.
+        operators that only the fill has is simply added; for a view that this driver has
+        already (a rebuild) the fill's state replaces its own.
         """
         running = {node.id for node in self.graph.nodes}
+        rebuilt = fill.graph.views.keys() & self.graph.views.keys()
+        wanted = {node.id for node in fill.graph.nodes if rebuilt or node.id not in running}
         adoption = Adoption(
-            fill.settings.state,
-            fill.settings.cache,
-            fill.last.state,
-            tuple(sorted(node.id for node in fill.graph.nodes if node.id not in running)),
+            fill.settings.state, fill.settings.cache, fill.last.state, tuple(sorted(wanted))
         )
         self.graph = graph
         self._infos |= fill._infos

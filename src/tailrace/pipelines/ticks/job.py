@@ -128,7 +128,10 @@ def adopt(adoption: Adoption, attempt: Attempt, shards: int) -> None:
     with Attempt.begin(files, cache, adoption.versions) as filled:
         for shard in range(shards):
             for operator in adoption.operators:
-                attempt.of(shard, operator).put_many(filled.of(shard, operator).scan())
+                ours = attempt.of(shard, operator)
+                # A rebuild replaces what there was.
+                ours.put_many([(key, None) for key, _ in ours.scan()])
+                ours.put_many(filled.of(shard, operator).scan())
 
 
 def guarded(work: Work) -> Iterator[pa.RecordBatch]:

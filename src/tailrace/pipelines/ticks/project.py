@@ -65,6 +65,7 @@ class ProjectTicks:
         self._fill: TickDriver | None = None
         self._fill_directory = Path(settings.state)
         self.waiting: list[str] = []
+        self.rebuilt: set[str] = set()  # views filled since the start
         self.main = self._driver(graph, self._settings)
 
     def start(self) -> Tick:
@@ -96,11 +97,20 @@ class ProjectTicks:
             if filled is not None and not self._reached(fill):
                 return tick
         if self._reached(fill):
-            names = [*self.main.graph.views, *fill.graph.views]
+            names = dict.fromkeys([*self.main.graph.views, *fill.graph.views])
             tick = self.main.take_over(subgraph(self._graph, names), fill)
             log.info("view filled", extra={"view": self.waiting[0], "ticks": fill.last.number})
             self._end_fill()
         return tick
+
+    def rebuild(self, name: str) -> bool:
+        """Fill a view again from its inputs, beside its present generation, which is kept
+        up to date and shown until the new one takes its place. False for no such view."""
+        if name not in self._graph.views:
+            return False
+        if name not in self.waiting:
+            self.waiting.append(name)
+        return True
 
     @property
     def filling(self) -> dict[str, int]:
@@ -130,7 +140,7 @@ class ProjectTicks:
             cache=str(self._fill_directory / "cache"),
         )
         self._fill = self._driver(graph, settings)
-        self._fill.start()
+        self._fill.start(self.main.last.views)
         if self._fill.last.nodes and self._fill.last.nodes.get(name) != graph.views[name].node:
             # The last fill of this view was of other SQL: begin from nothing.
             self._fill.begin_anew()
@@ -158,4 +168,4 @@ class ProjectTicks:
         self._fill.close()
         self._fill = None
         shutil.rmtree(self._fill_directory, ignore_errors=True)
-        self.waiting.pop(0)
+        self.rebuilt.add(self.waiting.pop(0))

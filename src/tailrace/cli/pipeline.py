@@ -1,0 +1,227 @@
+"""`tailrace pipeline …`: views and streams as they run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+import orjson
+
+from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.errors import UsageError
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.ticks.row import Tick
+    from tailrace.project.load import Project
+
+
+def _load(address: str | None) -> Project:
+    from tailrace.project.load import load
+
+    return load(address or ".")
+
+
+def _report(project: Project) -> dict[str, Any]:
+    """The last words of the process that runs the pipelines; empty if it never ran."""
+    from tailrace.telemetry.part import read_reports
+
+    reports = read_reports(project.settings.state_directory)
+    return next((report for report in reports if report.get("kind") == "pipelines"), {})
+
+
+def _bootstrap(project: Project) -> str:
+    from tailrace.telemetry.part import read_reports
+
+    for report in read_reports(project.settings.state_directory):
+        if report.get("kind") == "broker" and report.get("address"):
+            return str(report["address"])
+    return project.settings.bootstrap
+
+
+def _last(project: Project) -> Tick | None:
+    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.ticks.driver import last_row
+
+    with LogReader(_bootstrap(project)) as reader:
+        return last_row(reader, project.name)
+
+
+def _known(project: Project, name: str) -> None:
+    if name not in project.views and name not in project.streams:
+        names = ", ".join([*project.views, *project.streams])
+        raise UsageError(f"no pipeline {name!r} is declared", hint=f"there are: {names or 'none'}")
+
+
+def _rows(project: Project) -> Iterator[dict[str, object]]:
+    report = _report(project)
+    state = report.get("state", "stopped")
+    for name, view in project.views.items():
+        filling = name in (report.get("filling") or {})
+        yield {
+            "name": name,
+            "kind": "view",
+            "state": "filling" if filling else state,
+            "at": f"tick {report.get('tick')}" if report.get("tick") is not None else None,
+            "lag": report.get("lag"),
+            "dead": report.get("dead"),
+            "declared": str(view.declared_at) if view.declared_at else None,
+        }
+    for name, stream in project.streams.items():
+        progress = (report.get("streams") or {}).get(name)
+        yield {
+            "name": name,
+            "kind": "stream",
+            "state": state if progress else "starting" if state == "running" else state,
+            "at": f"batch {progress['batch']}" if progress else None,
+            "lag": None,
+            "dead": None,
+            "declared": str(stream.declared_at) if stream.declared_at else None,
+        }
+
+
+@click.group()
+def pipeline() -> None:
+    """Pipelines: status, state, dead letters."""
+
+
+@pipeline.command("list")
+@log_option
+@json_option
+def list_pipelines(address: str | None, as_json: bool) -> None:
+    """Every view and stream of the project."""
+    columns = ["name", "kind", "state", "at", "lag", "dead", "declared"]
+    print_rows(_rows(_load(address)), columns, as_json=as_json, empty="no views or streams")
+
+
+@pipeline.command()
+@click.argument("name")
+@log_option
+@json_option
+def status(name: str, address: str | None, as_json: bool) -> None:
+    """How NAME is: where it stands, how fast, its last error."""
+    project = _load(address)
+    _known(project, name)
+    report = _report(project)
+    found = next(row for row in _rows(project) if row["name"] == name)
+    found |= {
+        "freshness_ms": report.get("freshness_ms"),
+        "error": report.get("error"),
+        "pid": report.get("pid"),
+    }
+    if name in project.streams:
+        found["progress"] = (report.get("streams") or {}).get(name)
+    else:
+        found["tick_ms"] = report.get("tick_ms")
+    if as_json:
+        print_json(found)
+        return
+    for key, value in found.items():
+        if value is not None:
+            click.echo(f"{key:<14}{value}")
+
+
+def _ask(address: str | None, action: str, name: str) -> None:
+    from tailrace.pipelines.requests import ask
+
+    project = _load(address)
+    _known(project, name)
+    ask(project.settings.state_directory, action, name)
+    click.echo("asked; it begins within a second (see `tailrace pipeline list`)")
+
+
+@pipeline.command()
+@click.argument("name")
+@log_option
+def restart(name: str, address: str | None) -> None:
+    """Start the process that runs NAME again; it goes on from what it last committed."""
+    _ask(address, "restart", name)
+
+
+@pipeline.command()
+@click.argument("name")
+@log_option
+def reset(name: str, address: str | None) -> None:
+    """Begin NAME anew: a view is filled again beside itself, a stream forgets its checkpoint."""
+    _ask(address, "reset", name)
+
+
+@pipeline.command()
+@click.argument("name")
+@click.option("--key", default=None, help="Only entries in which this text occurs.")
+@click.option("--limit", default=20, show_default=True, help="Most entries shown with --key.")
+@log_option
+@json_option
+def state(name: str, key: str | None, limit: int, address: str | None, as_json: bool) -> None:
+    """What the operators of view NAME keep: rows and bytes, or the entries of a key."""
+    import tempfile
+    from pathlib import Path
+
+    from tailrace.pipelines.incremental.compile import compile_views
+    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.state.files import open_files
+    from tailrace.pipelines.state.inspect import entries, sizes
+    from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+    from tailrace.pipelines.ticks.project import subgraph
+
+    project = _load(address)
+    if name not in project.views:
+        raise UsageError(f"no view {name!r} is declared", hint="streams keep Spark's own state")
+    tick = _last(project)
+    if tick is None:
+        raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
+    with LogReader(_bootstrap(project)) as reader:
+        tables = read_catalog(reader).tables
+    declared = [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    graph = compile_views(project.views.values(), [*tables.values(), *declared])
+    nodes = subgraph(graph, [name]).nodes
+    files = open_files(project.settings.state_directory / "state")
+    with tempfile.TemporaryDirectory() as scratch:
+        if key is None:
+            found = sizes(files, Path(scratch), tick.state)
+            rows = [
+                {
+                    "operator": node.id,
+                    "what": node.operator.describe(),
+                    "rows": found[node.id].rows if node.id in found else 0,
+                    "bytes": found[node.id].bytes if node.id in found else 0,
+                }
+                for node in nodes
+            ]
+            print_rows(rows, ["operator", "rows", "bytes", "what"], as_json=as_json)
+            return
+        kinds = {node.id: node.operator.kind for node in nodes}
+        matching = (
+            {"operator": kinds[operator], "shard": shard, "key": repr(entry), "value": repr(value)}
+            for operator, shard, entry, value in entries(
+                files, Path(scratch), tick.state, [node.id for node in nodes]
+            )
+            if key in repr(entry) or key in repr(value)
+        )
+        shown = [row for row, _ in zip(matching, range(limit), strict=False)]
+    print_rows(shown, ["operator", "shard", "key", "value"], as_json=as_json, empty="no such entry")
+
+
+@pipeline.command("dead-letters")
+@click.argument("name")
+@click.option("--retry", is_flag=True, help="Write them to their topics again.")
+@log_option
+@json_option
+def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> None:
+    """Records that NAME could not read; views share the letters of their project."""
+    from tailrace.pipelines.dead import letters, retry_letters
+
+    project = _load(address)
+    _known(project, name)
+    topic = f"{project.name if name in project.views else name}.dead"
+    bootstrap = _bootstrap(project)
+    if retry and name in project.views:
+        raise UsageError(
+            "a table's old record must not be written again behind newer ones",
+            hint=f"correct the cause, then `tailrace pipeline reset {name}` reads everything again",
+        )
+    if retry:
+        click.echo(f"{retry_letters(bootstrap, topic)} records written to their topics again")
+        return
+    rows = [orjson.loads(orjson.dumps(letter)) for letter in letters(bootstrap, topic)]
+    print_rows(rows, ["position", "reason"], as_json=as_json, empty="no dead letters")

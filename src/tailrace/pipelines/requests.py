@@ -1,0 +1,56 @@
+"""Wishes of an operator to the running pipelines: small files, taken up within a second.
+
+    <directory>/requests/<number>.json      {"action": "restart" | "reset" | "rebuild", "name"}
+
+A file appears whole (by rename) and is removed once it has been carried out, so a wish
+survives a crash of either side.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from tailrace.clock import SYSTEM, Clock
+
+ACTIONS = ("restart", "reset", "rebuild")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One wish; `path` is its file."""
+
+    action: str
+    name: str
+    path: Path
+
+    def done(self) -> None:
+        """It has been carried out, or makes no sense."""
+        self.path.unlink(missing_ok=True)
+
+
+def ask(directory: Path, action: str, name: str, *, clock: Clock = SYSTEM) -> None:
+    """Leave a wish for the project whose files are in `directory`."""
+    if action not in ACTIONS:
+        raise ValueError(f"unknown action {action!r}")
+    folder = directory / "requests"
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{clock.wall_ms()}-{os.getpid()}.json"
+    draft = path.with_suffix(".tmp")
+    draft.write_bytes(orjson.dumps({"action": action, "name": name}))
+    draft.replace(path)
+
+
+def waiting(directory: Path) -> list[Request]:
+    """Wishes not carried out yet, oldest first."""
+    found: list[Request] = []
+    for path in sorted((directory / "requests").glob("*.json")):
+        try:
+            document = orjson.loads(path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            continue
+        found.append(Request(str(document["action"]), str(document["name"]), path))
+    return found

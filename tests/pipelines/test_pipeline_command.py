@@ -1,0 +1,138 @@
+"""`tailrace pipeline …` on a project that has ticked."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from pipelines.shop import CUSTOMERS, ORDERS, traffic
+from pipelines.test_ticks import in_process
+from tailrace.cli.pipeline import pipeline
+from tailrace.client.writer import TransactionalWriter
+from tailrace.errors import UsageError
+from tailrace.pipelines import requests
+from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.ticks.catalog import read_catalog
+from tailrace.pipelines.ticks.driver import TickSettings
+from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.project.load import load
+from tailrace.telemetry.part import Part
+from tailrace.testing.feed import ChangeFeed
+
+DECLARED = """
+import tailrace as tr
+paid = tr.view("{s}_paid", "SELECT id, amount FROM {s}.orders WHERE status = 'paid'", key="id")
+
+@tr.stream(tr.topic("{s}_clicks", schema="user STRING"), name="{s}_users")
+def users(frame):
+    return frame
+"""
+
+
+class Ticked:
+    """A project directory whose views have ticked once."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.name = f"shop{uuid.uuid4().hex[:6]}"
+        self.bootstrap = bootstrap
+        self.directory = directory
+        (directory / "pipelines").mkdir(parents=True)
+        (directory / "tailrace.toml").write_text(
+            f'[project]\nname = "{self.name}"\n[log]\nbootstrap = "{bootstrap}"\n'
+        )
+        (directory / "pipelines" / "shop.py").write_text(DECLARED.format(s=self.name))
+        state = directory / ".tailrace"
+        with (
+            ChangeFeed(bootstrap, self.name, [ORDERS, CUSTOMERS]) as feed,
+            LogReader(bootstrap) as reader,
+        ):
+            self.feed = feed
+            with TransactionalWriter(bootstrap, "bad") as bad:
+                bad.init()
+                bad.send(feed.topic("orders"), 0, b'{"id":9999}', b"{not json")
+                bad.commit()
+            position = [feed.transaction(*c) for c in traffic(3, 20)][-1]
+            project = load(directory)
+            ticks = ProjectTicks(
+                compile_views(project.views.values(), read_catalog(reader).tables.values()),
+                TickSettings(self.name, bootstrap, str(state / "state"), str(state / "cache")),
+                in_process,
+            )
+            ticks.start()
+            for _ in range(100):
+                if ticks.main.last.positions.get(self.name) == position:
+                    break
+                ticks.step(0.5)
+            part = Part(self.name, "pipelines", self.name, bootstrap, state)
+            part.report("running", tick=ticks.main.last.number, lag=0, dead=ticks.main.dead)
+            ticks.close()
+
+    def call(self, *arguments: str) -> Any:
+        result = CliRunner().invoke(
+            pipeline, [*arguments, "--log", str(self.directory)], catch_exceptions=False
+        )
+        assert result.exit_code == 0, result.output
+        return result.output
+
+
+@pytest.fixture
+def ticked(tailrace_broker: str, tmp_path: Path) -> Ticked:
+    return Ticked(tailrace_broker, tmp_path / "project")
+
+
+def test_the_command_shows_pipelines_state_and_dead_letters(ticked: Ticked) -> None:
+    listed = orjson.loads(ticked.call("list", "--json"))
+    assert [(row["name"], row["kind"]) for row in listed] == [
+        (f"{ticked.name}_paid", "view"),
+        (f"{ticked.name}_users", "stream"),
+    ]
+    status = orjson.loads(ticked.call("status", f"{ticked.name}_paid", "--json"))
+    assert status["state"] == "running"
+    assert status["dead"] == 1
+    state = orjson.loads(ticked.call("state", f"{ticked.name}_paid", "--json"))
+    orders = len(ticked.feed.rows["orders"])
+    paid = sum(row["status"] == "paid" for row in ticked.feed.rows["orders"].values())
+    assert sorted(row["rows"] for row in state) == sorted([orders, paid])
+    some = next(iter(ticked.feed.rows["orders"].values()))
+    entries = orjson.loads(ticked.call("state", f"{ticked.name}_paid", "--key", f'"id":{some["id"]}}}', "--json"))  # fmt: skip
+    assert entries
+    (letter,) = orjson.loads(ticked.call("dead-letters", f"{ticked.name}_paid", "--json"))
+    assert letter["position"].startswith(f"log:{ticked.feed.topic('orders')}/0:")
+    with pytest.raises(UsageError, match="behind newer ones"):
+        ticked.call("dead-letters", f"{ticked.name}_paid", "--retry")
+    with pytest.raises(UsageError, match="no pipeline"):
+        ticked.call("status", "nonsense")
+
+
+def test_restart_and_reset_leave_wishes_that_are_taken_once(ticked: Ticked) -> None:
+    directory = ticked.directory / ".tailrace"
+    ticked.call("restart", f"{ticked.name}_paid")
+    ticked.call("reset", f"{ticked.name}_users")
+    first, second = requests.waiting(directory)
+    assert (first.action, second.action) == ("restart", "reset")
+    first.done()
+    assert [r.action for r in requests.waiting(directory)] == ["reset"]
+
+
+def test_dead_letters_of_a_stream_are_written_to_their_topic_again(tailrace_broker: str) -> None:
+    from tailrace.pipelines.dead import letters, retry_letters
+    from tailrace.pipelines.decode import DeadRecord, dead_key, dead_letter
+
+    record = DeadRecord("clicks", 0, 7, "bad", b"k", b"v")
+    with TransactionalWriter(tailrace_broker, "w") as writer:
+        writer.init()
+        writer.send("clicks", 0, b"x", b"y")
+        writer.send("users.dead", 0, dead_key(record), dead_letter(record))
+        writer.commit()
+    assert [letter["reason"] for letter in letters(tailrace_broker, "users.dead")] == ["bad"]
+    assert retry_letters(tailrace_broker, "users.dead") == 1
+    assert letters(tailrace_broker, "users.dead") == []
+    with LogReader(tailrace_broker) as reader:
+        values = [v for records in read_all(reader, "clicks") for v in records.values]
+    assert values == [b"y", b"v"]
