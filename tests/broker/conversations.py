@@ -252,8 +252,7 @@ def talking(address: str, count: int = 1) -> Iterator[list[Talk]]:
     heard: list[tuple[str, object]] = []
     talks: list[Talk] = []
     try:
-        for _ in range(count):
-            talks.append(Talk(address, heard))
+        talks.extend(Talk(address, heard) for _ in range(count))
         yield talks
     finally:
         for talk in talks:
