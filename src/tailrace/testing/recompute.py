@@ -1,0 +1,76 @@
+"""The judge of views: the same query over the same tables, computed again by DuckDB.
+
+It shares no code with the operators. Spark's SQL is translated by sqlglot; results are
+compared as multisets of rows, numbers up to the last digits of a double.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+
+from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.sql.parse import AnsiSpark
+
+Row = dict[str, Any]
+
+
+class Recompute:
+    """Tables in DuckDB, under the names that views use for them."""
+
+    def __init__(self, tables: Iterable[TableInput]) -> None:
+        self._tables = {table.topic: table for table in tables}
+        self._database = duckdb.connect()
+        self._database.execute("SET TimeZone = 'UTC'")
+
+    def __enter__(self) -> Recompute:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._database.close()
+
+    def rows(self, sql: str, contents: Mapping[str, Iterable[Row]]) -> list[tuple[Any, ...]]:
+        """The result of Spark's `sql` over tables with these rows."""
+        for topic, table in self._tables.items():
+            parts = topic.split(".")
+            given = pa.Table.from_pylist(list(contents.get(topic, ())), schema=table.schema)
+            self._database.register("given", given)
+            name = f'"{parts[0]}"."{parts[-1]}"' if len(parts) > 1 else f'"{parts[0]}"'
+            if len(parts) > 1:
+                self._database.execute(f'CREATE SCHEMA IF NOT EXISTS "{parts[0]}"')
+            self._database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
+            self._database.unregister("given")
+        translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb")[0]
+        return self._database.execute(translated).fetchall()
+
+
+def as_bag(rows: Iterable[Iterable[Any]]) -> Counter[tuple[Any, ...]]:
+    """Rows as a multiset whose values compare across engines."""
+    return Counter(tuple(comparable(value) for value in row) for row in rows)
+
+
+def comparable(value: Any) -> Any:
+    """A value such that equal numbers of any type are equal, doubles to 9 digits."""
+    match value:
+        case bool() | None:
+            return value
+        case int():
+            return Decimal(value)
+        case float():
+            if not math.isfinite(value):
+                return str(value)
+            return Decimal(f"{value:.9g}") + 0
+        case Decimal():
+            return Decimal(f"{value:.9g}") + 0
+        case list() | tuple():
+            return tuple(comparable(part) for part in value)
+        case dict():
+            return tuple((name, comparable(part)) for name, part in value.items())
+    return value
