@@ -1,0 +1,48 @@
+"""`tailrace search NAME "words"`: ask the embedded full-text copies."""
+
+from __future__ import annotations
+
+import click
+
+from tailrace.cli.output import json_option, log_option, print_json, print_rows
+
+
+@click.command()
+@click.argument("name")
+@click.argument("words")
+@click.option("--limit", default=10, show_default=True, help="How many rows at most.")
+@log_option
+@json_option
+def search(name: str, words: str, limit: int, address: str | None, as_json: bool) -> None:
+    """Rows of the full-text copy NAME (a sink or the view it copies) that match WORDS.
+
+    `*` matches everything; `"red shoes"`, `title:red`, `price:[10 TO 20]`, AND, OR and NOT
+    are understood.
+    """
+    from tailrace.project.load import load
+    from tailrace.sinks.declare import Search
+    from tailrace.sinks.errors import UnknownSinkError
+    from tailrace.sinks.search import index_directory
+    from tailrace.sinks.search import search as find
+
+    project = load(address or ".")
+    indexes = {
+        copy.name: copy for copy in project.sinks.values() if isinstance(copy.declaration, Search)
+    }
+    chosen = indexes.get(name) or next((c for c in indexes.values() if c.subject == name), None)
+    if chosen is None:
+        raise UnknownSinkError(
+            f"no search index {name!r}",
+            detail=f"There are: {', '.join(indexes) or 'none'}.",
+            hint='declare one: to=sinks.Search(index="…")',
+        )
+    assert isinstance(chosen.declaration, Search)
+    directory = index_directory(chosen.declaration)
+    if not directory.is_absolute():
+        directory = project.directory / directory
+    found = find(directory, words, limit)
+    if as_json:
+        print_json(found)
+        return
+    rows = [{"score": item["score"], **item["row"]} for item in found]
+    print_rows(rows, list(rows[0]) if rows else [], as_json=False, empty="nothing matches")
