@@ -83,8 +83,22 @@ def test_watch_begins_with_the_rows(project, capsys, monkeypatch):
 
 
 def test_rebuild_leaves_a_request_for_the_follower(project, capsys):
-    assert run(capsys, "view", "rebuild", "totals")[0] == 0
+    assert run(capsys, "view", "rebuild", "totals", "--copy")[0] == 0
     assert (project / ".tailrace" / "views" / "rebuild").read_text() == "totals"
+
+
+def test_rebuild_leaves_a_request_for_the_pipelines(project, capsys):
+    from tailrace.pipelines.requests import waiting
+
+    assert run(capsys, "view", "rebuild", "totals")[0] == 0
+    assert [(r.action, r.name) for r in waiting(project / ".tailrace")] == [("rebuild", "totals")]
+
+
+def test_diff_says_no_when_views_differ(project, capsys):
+    assert run(capsys, "view", "diff", "totals", "totals")[0] == 0
+    status, _, err = run(capsys, "view", "diff", "totals")
+    assert status == 2
+    assert "nothing is being built" in err
 
 
 def test_views_can_be_opened_by_directory(project):

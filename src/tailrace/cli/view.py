@@ -157,19 +157,66 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
 
 
 @view.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, required=True)
+@click.option("--copy", is_flag=True, help="Only read the served copy again from the changelog.")
 @log_option
-def rebuild(names: tuple[str, ...], address: str | None) -> None:
-    """Read the served copies of views NAMES (default: all) again from their changelogs.
+def rebuild(names: tuple[str, ...], copy: bool, address: str | None) -> None:
+    """Compute views NAMES again from their inputs, beside the ones in use.
 
-    The copies are served as they were until the new ones are complete.
+    They are served as they were until the new ones are complete.
     """
     from tailrace import config
+    from tailrace.pipelines.requests import ask
 
-    directory: Path = config.load(address or ".").state_directory / "views"
+    directory: Path = config.load(address or ".").state_directory
     if not directory.is_dir():
-        raise UsageError("no views are kept here", hint="run the project once: `tailrace up`")
-    draft = directory / "rebuild.tmp"
-    draft.write_text(" ".join(names))
-    draft.replace(directory / "rebuild")
-    click.echo("asked; the follower begins within a second (see `tailrace status`)")
+        raise UsageError("this project has not run yet", hint="start it: `tailrace up`")
+    if copy:
+        (directory / "views").mkdir(exist_ok=True)
+        draft = directory / "views" / "rebuild.tmp"
+        draft.write_text(" ".join(names))
+        draft.replace(directory / "views" / "rebuild")
+    else:
+        for name in names:
+            ask(directory, "rebuild", name)
+    click.echo("asked; it begins within a second (see `tailrace status`)")
+
+
+@view.command()
+@click.argument("name")
+@click.argument("other", required=False)
+@click.option("--max", "most", default=20, show_default=True, help="Rows to print of each side.")
+@log_option
+@json_option
+@click.pass_context
+def diff(
+    context: click.Context,
+    name: str,
+    other: str | None,
+    most: int,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Compare view NAME with OTHER (default: the generation being built beside it)."""
+    with open_views(address) as views:
+        names = views.names
+        if other is None:
+            other = next((n for n in names if n.startswith(f"{name}@")), None)
+            if other is None:
+                raise UsageError(
+                    f"nothing is being built beside {name!r}",
+                    hint=f"name another view to compare with: {', '.join(names)}",
+                )
+        sides = {
+            left: views.sql(f'SELECT * FROM "{left}" EXCEPT ALL SELECT * FROM "{right}"')
+            for left, right in ((name, other), (other, name))
+        }
+    if as_json:
+        print_json({f"only in {side}": page.rows[:most] for side, page in sides.items()})
+    else:
+        for side, page in sides.items():
+            click.echo(f"{len(page.rows)} rows only in {side}")
+            for row in page.rows[:most]:
+                click.echo(f"  {row}")
+    if any(page.rows for page in sides.values()):
+        context.exit(1)
