@@ -21,7 +21,7 @@ from pathlib import Path
 
 import orjson
 
-from tailrace.log.files import FILES, WRITE
+from tailrace.log.files import FILES, WRITE, Files
 from tailrace.log.index import OffsetIndex, TimeIndex, write_out
 from tailrace.log.key_map import KeyMap
 from tailrace.records.checksum import crc32c
@@ -104,8 +104,9 @@ class _Damaged(Exception):
 class Cleaner:
     """One run over one partition."""
 
-    def __init__(self, job: CleaningJob) -> None:
+    def __init__(self, job: CleaningJob, files: Files = FILES) -> None:
         self.job = job
+        self._files = files
         self.result = CleaningResult(job.first_dirty)
         self.keys = KeyMap(job.map_bytes)
         self._started = time.monotonic()
@@ -173,7 +174,8 @@ class Cleaner:
                     self._finish(out, group)
                     out = None
                 if out is None:
-                    out, group = _Output(self.job, base), CleanedGroup([], base, 0)
+                    out = _Output(self.job, base, self._files)
+                    group = CleanedGroup([], base, 0)
                 group.old.append(base)
                 for header, batch in self._batches(base, size):
                     kept = self._filtered(header, batch, aborts)
@@ -390,11 +392,12 @@ class _Aborts:
 class _Output:
     """A new segment being written, with its indexes."""
 
-    def __init__(self, job: CleaningJob, base: int) -> None:
+    def __init__(self, job: CleaningJob, base: int, files: Files) -> None:
+        self._files = files
         self._stem = f"{job.directory}/{base:020d}"
         self._interval = job.index_interval_bytes
         self._base = base
-        self._descriptor = FILES.open(f"{self._stem}.log.cleaned", WRITE | os.O_TRUNC)
+        self._descriptor = self._files.open(f"{self._stem}.log.cleaned", WRITE | os.O_TRUNC)
         self._waiting: list[bytes | bytearray | memoryview] = []
         self._waiting_bytes = 0
         self._written = 0
@@ -423,11 +426,11 @@ class _Output:
     def finish(self) -> None:
         """Have the segment and its indexes on disk."""
         self._flush()
-        FILES.sync_data(self._descriptor)
+        self._files.sync_data(self._descriptor)
         if self.size and self._largest >= 0:
             self._times.add(self._largest, self._largest_at)
-        write_out(self._index, f"{self._stem}.index.cleaned", FILES, sync=True)
-        write_out(self._times, f"{self._stem}.timeindex.cleaned", FILES, sync=True)
+        write_out(self._index, f"{self._stem}.index.cleaned", self._files, sync=True)
+        write_out(self._times, f"{self._stem}.timeindex.cleaned", self._files, sync=True)
 
     def close(self) -> None:
         os.close(self._descriptor)

@@ -76,7 +76,8 @@ class Compaction:
         """Clean `partition` in this process, at once."""
         from tailrace.log.cleaner import Cleaner
 
-        result = Cleaner(make_job(partition, settings, now_ms)).run()
+        job = make_job(partition, settings, now_ms)
+        result = Cleaner(job, partition.shelf.files).run()
         self._use(partition, result, now_ms)
         return result
 

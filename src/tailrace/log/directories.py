@@ -3,7 +3,9 @@
 `meta.properties` names the cluster and the directory, so that a disk that comes back
 under another path is known again and a foreign one refused. `.lock` is held by the one
 process that has the directory open. `clean-stop` is written last by a clean stop and
-removed first by the next start: if it is there, no segment need be read.
+removed first by the next start: if it is there, no segment need be read. `boot-id` holds
+the kernel's boot id of the last start: if it is still the same after a crash, everything
+written is there, synced or not.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 LOG_STARTS = "log-start-offset-checkpoint"
 CLEANED = "cleaner-offset-checkpoint"
 CLEAN_STOP = "clean-stop"
+BOOT_ID = "boot-id"
 
 
 @dataclass(slots=True)
@@ -42,6 +45,8 @@ class DataDirectory:
     failure: StorageError | None = None
     clean: dict[tuple[str, int], CleanState] | None = None
     """What the clean stop before this start noted; None after a crash."""
+    same_boot: bool = False
+    """Whether the machine has run on since the last start: no write can be missing."""
     recovery_points: Offsets | None = None
     log_starts: Offsets | None = None
     cleaned: Offsets | None = None
@@ -81,6 +86,7 @@ def open_directory(path: Path, cluster_id: str | None, files: Files = FILES) -> 
             )
         directory = DataDirectory(path, properties["directory.id"], properties["cluster.id"], lock)
         directory.clean = _take_clean_stop(path, files)
+        directory.same_boot = _note_boot(path)
         directory.recovery_points = read_offsets(path / RECOVERY_POINTS)
         directory.log_starts = read_offsets(path / LOG_STARTS)
         directory.cleaned = read_offsets(path / CLEANED)
@@ -114,6 +120,23 @@ def _take_clean_stop(path: Path, files: Files) -> dict[tuple[str, int], CleanSta
         return {(topic, index): CleanState(**state) for topic, index, state in rows}
     except (ValueError, TypeError):
         return None
+
+
+def _note_boot(path: Path) -> bool:
+    """Note this boot of the machine; whether the last start was in it."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            now = file.read().strip()
+    except OSError:
+        return False
+    note = path / BOOT_ID
+    try:
+        before = note.read_text("ascii", errors="replace").strip()
+    except FileNotFoundError:
+        before = ""
+    if before != now:
+        note.write_text(now + "\n", "ascii")
+    return before == now
 
 
 def _lock(path: Path) -> int:

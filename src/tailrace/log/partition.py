@@ -30,7 +30,7 @@ from tailrace.log.errors import (
     PolicyViolationError,
     StorageError,
 )
-from tailrace.log.files import Descriptor
+from tailrace.log.files import WRITE, Descriptor
 from tailrace.log.lookup import (
     TimeOffset,
     check_keys,
@@ -437,7 +437,10 @@ class Partition:
         return new
 
     def write_snapshot(self) -> None:
-        """Write the producers' state as of the end, and keep only the last two snapshots."""
+        """Write the producers' state as of the end.
+
+        Snapshots older than the one recovery would begin with are removed.
+        """
         if not self.producers.by_id and not self.snapshots:
             return
         offset = self.end_offset
@@ -447,7 +450,7 @@ class Partition:
         if offset not in self.snapshots:
             self.snapshots.append(offset)
         self._new_names = True
-        while len(self.snapshots) > 2:
+        while len(self.snapshots) > 1 and self.snapshots[1] <= self.recovery_point:
             self._remove(f"{self.directory}/{self.snapshots.pop(0):020d}.snapshot")
 
     def drop_segments(self, count: int) -> None:
@@ -482,24 +485,35 @@ class Partition:
         self._moved()
 
     def _write_aborted(self, segment: Segment) -> None:
+        """Bring a segment's index of aborted transactions up to date.
+
+        In place: what was synced of it must not be at risk before the next sync.
+        """
         following = self.segments.index(segment) + 1
         end = self.bases[following] if following < len(self.bases) else LONG_MAX
         path = f"{segment.stem}.txnindex"
-        entries = self.aborted.slice(segment.base_offset, end)
+        entries = encode_entries(self.aborted.slice(segment.base_offset, end))
+        files = self.shelf.files
         try:
-            self.shelf.files.write_whole(path, encode_entries(entries), sync=False)
+            number = files.open(path, WRITE)
+            try:
+                files.pwrite(number, entries, 0)
+                files.truncate(number, len(entries))
+            finally:
+                files.close(number)
         except OSError as error:
-            # Recovery and the next abort write it again.
-            self.failure = self.failure or None
+            # The marker is written and counts; recovery writes this file again from it.
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise self._refused(error, segment) from error
         self._pending_paths.append(path)
+        self._new_names = True
 
     def _begin_epoch(self, offset: int) -> None:
         self.epochs.assign(self.leader_epoch, offset)
         path = self.directory / "leader-epoch-checkpoint"
         try:
-            self.epochs.write(path, self.shelf.files)
+            # Earlier epochs stand nowhere else: never replace them by a file still unsynced.
+            self.epochs.write(path, self.shelf.files, sync=len(self.epochs.epochs) > 1)
         except OSError as error:
             self.epochs.cut_end(offset)
             raise self._refused(error, self.active) from error

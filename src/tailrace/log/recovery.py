@@ -1,9 +1,12 @@
 """How a partition comes up from its files.
 
 After a clean stop everything is told by the stop's own note and no segment is read. After
-a crash the batches past the recovery point are checked one by one: a torn or garbled tail
-is cut off, a broken batch with whole ones behind it is kept out of service and told
-(`Damage`), indexes, producers' state and aborted transactions past the point are rebuilt.
+a crash the batches past the recovery point are checked one by one, and indexes, producers'
+state and aborted transactions past the point are rebuilt. A torn or garbled tail is cut
+off. A broken batch with whole ones behind it means one of two things. If the machine has
+run on, every write is there and the disk has gone bad: the batch is kept out of service and
+told (`Damage`). If the power was cut, writes that nobody was promised are missing: the log
+ends at the gap, and what lay behind it is kept aside in `*.cut` files.
 """
 
 from __future__ import annotations
@@ -113,9 +116,14 @@ def list_directory(directory: Path) -> Listing:
 
 
 def open_partition(
-    partition: Partition, clean: CleanState | None, recovery_point: int, log_start_offset: int
+    partition: Partition,
+    clean: CleanState | None,
+    recovery_point: int,
+    log_start_offset: int,
+    *,
+    same_boot: bool = False,
 ) -> None:
-    """Fill `partition` from its directory."""
+    """Fill `partition` from its directory; see the module's docstring for `same_boot`."""
     directory = partition.directory
     if clean is None:
         swap.complete(directory, partition.shelf.files)
@@ -152,7 +160,7 @@ def open_partition(
         return
     partition.log_start_offset = max(log_start_offset, bases[0])
     partition.epochs = LeaderEpochs.read(directory / "leader-epoch-checkpoint")
-    _recover(partition, recovery_point)
+    _recover(partition, recovery_point, same_boot or bool(known_damage))
 
 
 def _begin(partition: Partition, offset: int) -> None:
@@ -190,7 +198,7 @@ def _adopt_clean(partition: Partition, clean: CleanState) -> bool:
     return True
 
 
-def _recover(partition: Partition, recovery_point: int) -> None:
+def _recover(partition: Partition, recovery_point: int, same_boot: bool) -> None:
     first = max(0, bisect_right(partition.bases, recovery_point) - 1)
     end_offset = partition.bases[first]
     for place in range(first, len(partition.segments)):
@@ -199,13 +207,23 @@ def _recover(partition: Partition, recovery_point: int) -> None:
         start = 0
         if segment.base_offset < recovery_point:
             start = _trusted_position(segment, recovery_point)
+        size = segment.size
         end_offset = max(
-            _check_segment(partition, segment, start, end_offset, has_later), segment.base_offset
+            _check_segment(partition, segment, start, end_offset, has_later, same_boot),
+            segment.base_offset,
         )
+        if segment.size < size:
+            _end_with(partition, place)
+            break
+        following = partition.bases[place + 1] if place + 1 < len(partition.bases) else 0
+        if end_offset < following and not same_boot and not partition.config.compact:
+            # The end of this segment never reached the disk.
+            _end_with(partition, place)
+            break
     partition.end_offset = max(end_offset, partition.log_start_offset)
     if partition.damaged or read_damage(partition.directory):
         write_damage(partition.directory, partition.damaged, partition.shelf.files)
-    _replay(partition)
+    _replay(partition, recovery_point)
     partition.aborted.cut_start(partition.log_start_offset)
     partition.epochs.cut_end(partition.end_offset)
     partition.recovery_point = min(recovery_point, partition.end_offset)
@@ -223,7 +241,12 @@ def _trusted_position(segment: Segment, recovery_point: int) -> int:
 
 
 def _check_segment(
-    partition: Partition, segment: Segment, start: int, expected: int, has_later: bool
+    partition: Partition,
+    segment: Segment,
+    start: int,
+    expected: int,
+    has_later: bool,
+    same_boot: bool,
 ) -> int:
     """Check batches from `start` on, cut or mark what is broken; the next offset."""
     kept_index, kept_times, largest, largest_at = (
@@ -247,7 +270,9 @@ def _check_segment(
         header = reader.whole_batch(position, expected)
         if header is None:
             found = _next_whole(descriptor.number, position + 1, segment.size, expected)
-            if found is None and not has_later:
+            if not same_boot or (found is None and not has_later):
+                if found is not None:
+                    _keep_aside(partition, segment, position)
                 log.warning(
                     "torn tail cut off",
                     extra={
@@ -302,6 +327,35 @@ def _check_segment(
         segment.created_ms = partition.shelf.clock.wall_ms()
     segment.write_indexes()
     return expected
+
+
+def _keep_aside(partition: Partition, segment: Segment, position: int) -> None:
+    """Copy what is about to be cut off to a `.cut` file."""
+    path = f"{segment.stem}-{position}.cut"
+    tail = os.pread(segment.open_to_write().number, segment.size - position, position)
+    partition.shelf.files.write_whole(path, tail, sync=False)
+    log.error(
+        "unsynced records behind a gap are kept aside",
+        extra={"path": path, "bytes": len(tail)},
+    )
+
+
+def _end_with(partition: Partition, place: int) -> None:
+    """Make the segment at `place` the last one; later ones are kept aside."""
+    for later in partition.segments[place + 1 :]:
+        later.release_descriptor()
+        partition.shelf.forget(later)
+        if later.size:
+            partition.shelf.files.rename(later.path, f"{later.stem}.cut")
+            log.error(
+                "unsynced records behind a gap are kept aside", extra={"path": f"{later.stem}.cut"}
+            )
+        later.delete()
+    del partition.segments[place + 1 :]
+    del partition.bases[place + 1 :]
+    partition.active = partition.segments[-1]
+    partition.active.sealed = False
+    partition.aborted.cut_end(partition.active.base_offset + 2**31)
 
 
 def _largest_before(segment: Segment, end: int, expected: int) -> tuple[int, int, int]:
@@ -397,13 +451,17 @@ def _next_whole(
     return None
 
 
-def _replay(partition: Partition) -> None:
-    """Producers, open and aborted transactions and epochs, from the newest usable snapshot."""
+def _replay(partition: Partition, recovery_point: int) -> None:
+    """Producers, open and aborted transactions and epochs, from the newest sure snapshot.
+
+    Later snapshots may have outlived the index of aborted transactions that belongs to
+    them: neither was synced.
+    """
     # Deleted records still say what their producers did, as long as they are there.
     start = partition.bases[0]
     for offset in reversed(partition.snapshots):
         path = partition.directory / f"{offset:020d}.snapshot"
-        if offset > partition.end_offset:
+        if offset > recovery_point:
             partition.shelf.files.remove(path)
             continue
         producers = Producers.decode(path.read_bytes())
@@ -411,7 +469,7 @@ def _replay(partition: Partition) -> None:
             partition.producers = producers
             start = offset
             break
-    partition.snapshots = [each for each in partition.snapshots if each <= partition.end_offset]
+    partition.snapshots = [each for each in partition.snapshots if each <= recovery_point]
     partition.aborted.cut_end(start)
     for segment, position, header in _headers_from(partition, start):
         if header.leader_epoch > partition.epochs.latest:

@@ -509,6 +509,7 @@ class Store:
                 directory.clean.get(key) if directory.clean is not None else None,
                 (directory.recovery_points or {}).get(key, 0),
                 (directory.log_starts or {}).get(key, 0),
+                same_boot=directory.same_boot,
             )
             partition.cleaned_to = max(partition.cleaned_to, (directory.cleaned or {}).get(key, 0))
             if fresh:

@@ -1,0 +1,87 @@
+"""A disk whose power can be cut.
+
+`PowerFiles` does every system call for real and notes what a careful disk would still
+hold after a power cut: a file's bytes as of its last sync, a directory's names as of its
+own last sync. `cut` builds, in another directory, one of the states such a disk may be
+found in: what was synced is there, what was not may be there in part, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+from tailrace.log.files import Files
+
+
+class PowerFiles(Files):
+    """System calls that remember what is safe."""
+
+    __slots__ = ("_contents", "_names", "root")
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._contents: dict[int, bytes] = {}
+        """Inode → bytes as of its last sync."""
+        self._names: dict[str, dict[str, int]] = {}
+        """Directory → name → inode, as of its last sync."""
+
+    def sync_data(self, number: int) -> None:  # type: ignore[override]
+        status = os.fstat(number)
+        self._contents[status.st_ino] = os.pread(number, status.st_size, 0)
+
+    def sync_directory(self, path: str | Path) -> None:
+        self._names[str(path)] = _listing(str(path))
+
+    def cut(self, target: Path, chance: random.Random) -> None:
+        """Build in `target` what the disk may hold when the machine is up again."""
+        # The root itself was there before anything was written.
+        self._build(str(self.root), target, chance)
+        for path in target.rglob("boot-id"):
+            path.write_text("another boot\n")
+
+    def _build(self, source: str, target: Path, chance: random.Random) -> None:
+        target.mkdir()
+        now, safe = _listing(source), self._names.get(source, {})
+        names = dict(safe)
+        # Names made or removed since the last sync of the directory may have reached it.
+        for name in sorted({*now, *safe}):
+            if now.get(name) != safe.get(name) and chance.random() < 0.5:
+                if name in now:
+                    names[name] = now[name]
+                else:
+                    names.pop(name, None)
+        for name, inode in names.items():
+            path = f"{source}/{name}"
+            if now.get(name) == inode and os.path.isdir(path):
+                self._build(path, target / name, chance)
+                continue
+            current = _bytes(path) if now.get(name) == inode else None
+            (target / name).write_bytes(self._survivor(inode, current, chance))
+
+    def _survivor(self, inode: int, current: bytes | None, chance: random.Random) -> bytes:
+        """What may be left of a file."""
+        safe = self._contents.get(inode, b"")
+        if current is None or not current.startswith(safe):
+            # Written over since the sync: any mixture, but mostly one of the two.
+            return safe if current is None or chance.random() < 0.5 else current
+        more = chance.randrange(len(current) - len(safe) + 1)
+        kept = bytearray(current[: len(safe) + more])
+        if more > 40 and chance.random() < 0.3:
+            hole = chance.randrange(len(safe), len(kept) - 20)
+            kept[hole : hole + 20] = bytes(20)  # a block that never reached the disk
+        return bytes(kept)
+
+
+def _listing(path: str) -> dict[str, int]:
+    try:
+        with os.scandir(path) as entries:
+            return {entry.name: entry.inode() for entry in entries}
+    except FileNotFoundError:
+        return {}
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
