@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 
+from tailrace.broker import lazy
 from tailrace.broker.embedded import BrokerThread
 from tailrace.testing.wire_client import WireClient
 from tailrace.wire.apis import APIS, ApiKey
@@ -57,3 +58,10 @@ def test_a_request_that_is_not_offered_closes_the_connection(broker: BrokerThrea
         with WireClient(broker.address) as client:
             client.send_bytes(struct.pack(">ihhih", 14, key, version, 1, 4) + b"test")
             assert client.closed_by_peer()
+
+
+def test_the_table_of_lazy_requests_is_that_of_the_coordinators(broker: BrokerThread) -> None:
+    coordination = broker.broker.coordination
+    offered = {(route.api_key, route.minimum, route.maximum) for route in coordination.routes()}
+    assert set(lazy.OFFERED) == offered
+    assert broker.broker.features == lazy.FEATURES

@@ -16,12 +16,13 @@ import resource
 import socket
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
+from tailrace.broker import lazy
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
-from tailrace.broker.coordination import Coordination
 from tailrace.broker.handlers import (
     configs,
     fetch,
@@ -45,6 +46,9 @@ from tailrace.errors import TailraceError
 from tailrace.log.partition import Appended, Partition
 from tailrace.log.store import Store, Topic
 
+if TYPE_CHECKING:
+    from tailrace.broker.coordination import Coordination
+
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
@@ -65,7 +69,8 @@ class Broker:
         self.directories = [Path(directory) for directory in directories]
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
-        self.features: dict[str, int] = {}
+        self.features: dict[str, int] = dict(lazy.FEATURES)
+        self._coordination: Coordination | None = None
         self._load_dynamic()
         self.store = Store.open(self.directories, settings=self.settings.log(), clock=clock)
         try:
@@ -93,8 +98,9 @@ class Broker:
         self.store.sync_later = self.syncer.submit
         for module in (versions, metadata, topics, configs, offsets, producers):
             self.router.add(module.routes(self))
-        self.coordination = Coordination(self)
-        self.router.add(self.coordination.routes())
+        self.router.add(lazy.routes(lambda: self.coordination))
+        if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
+            _ = self.coordination
         self.listener = Listener(
             self.loop,
             self.clock,
@@ -190,6 +196,16 @@ class Broker:
         host, port = self.address
         return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), port
 
+    @property
+    def coordination(self) -> Coordination:
+        """Groups and transactions; loaded on first use."""
+        if self._coordination is None:
+            from tailrace.broker.coordination import Coordination
+
+            self._coordination = Coordination(self)
+            self.router.add(self._coordination.routes())
+        return self._coordination
+
     # topics
 
     def partition_by_name(self, topic: str | bytes, index: int) -> Partition | None:
@@ -254,7 +270,8 @@ class Broker:
         self._by_id.pop(topic.id.bytes, None)
         for partition in partitions:
             self.fetch.moved(partition)
-        self.coordination.groups.forget_topic(name)
+        if self._coordination is not None:
+            self._coordination.groups.forget_topic(name)
         self.metrics.forget(name)
         log.info("topic deleted", extra={"topic": name})
 
@@ -351,7 +368,9 @@ class Broker:
 
     def group_lags(self) -> Iterable[tuple[str, str, int, int]]:
         """Group, topic, partition and lag, as far as groups have committed."""
-        for group in self.coordination.groups.groups():
+        if self._coordination is None:
+            return
+        for group in self._coordination.groups.groups():
             for (topic, index), committed in group.offsets.items():
                 partition = self.partition_by_name(topic, index)
                 if partition is not None:

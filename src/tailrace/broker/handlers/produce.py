@@ -134,7 +134,10 @@ class Produce:
         try:
             if len(records) > _PRODUCER_AT + 10:
                 (attributes,) = _ATTRIBUTES.unpack_from(records, _ATTRIBUTES_AT)
-                if attributes & _TRANSACTIONAL and self.gate is not None:
+                if attributes & _TRANSACTIONAL:
+                    if self.gate is None:
+                        _ = broker.coordination  # loading it sets the gate
+                    assert self.gate is not None
                     producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
                     code = self.gate.check_produce(
                         transactional_id,

@@ -1,0 +1,55 @@
+"""Coordinators that are loaded when somebody needs them.
+
+Half of a broker's start is importing what groups and transactions stand on. A broker
+whose log has no groups and no transactions yet offers their requests from the table
+below and loads the code with the first of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tailrace.broker.router import Request, Route
+from tailrace.wire.apis import ApiKey
+
+if TYPE_CHECKING:
+    from tailrace.broker.coordination import Coordination
+
+INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
+FEATURES = {"transaction.version": 2}
+
+OFFERED: tuple[tuple[ApiKey, int, int], ...] = (
+    (ApiKey.OFFSET_COMMIT, 2, 10),
+    (ApiKey.OFFSET_FETCH, 1, 10),
+    (ApiKey.FIND_COORDINATOR, 0, 6),
+    (ApiKey.JOIN_GROUP, 0, 9),
+    (ApiKey.HEARTBEAT, 0, 4),
+    (ApiKey.LEAVE_GROUP, 0, 5),
+    (ApiKey.SYNC_GROUP, 0, 5),
+    (ApiKey.DESCRIBE_GROUPS, 0, 6),
+    (ApiKey.LIST_GROUPS, 0, 5),
+    (ApiKey.DELETE_GROUPS, 0, 2),
+    (ApiKey.OFFSET_DELETE, 0, 0),
+    (ApiKey.INIT_PRODUCER_ID, 0, 6),
+    (ApiKey.ADD_PARTITIONS_TO_TXN, 0, 3),
+    (ApiKey.ADD_OFFSETS_TO_TXN, 0, 4),
+    (ApiKey.END_TXN, 0, 5),
+    (ApiKey.WRITE_TXN_MARKERS, 1, 2),
+    (ApiKey.TXN_OFFSET_COMMIT, 0, 5),
+    (ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
+    (ApiKey.LIST_TRANSACTIONS, 0, 2),
+)
+
+
+def routes(load: Callable[[], Coordination]) -> Iterable[Route]:
+    """Routes that load the coordinators and hand the request on to them."""
+
+    def first(request: Request[Any]) -> None:
+        for route in load().routes():
+            if route.api_key == request.api_key:
+                route.handler(request)
+                return
+
+    for key, minimum, maximum in OFFERED:
+        yield Route(key, minimum, maximum, first)
