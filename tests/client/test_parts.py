@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tailrace.client.batches import Pending
 from tailrace.client.committed import visible_records
+from tailrace.client.delivery import DeliveryFuture
+from tailrace.client.errors import RequestTimeoutError
 from tailrace.client.local_group import LocalGroups, Member
 from tailrace.client.pool import Progress
-from tailrace.client.record import Place
+from tailrace.client.record import Delivery, Place
 from tailrace.records.batch import (
     Record,
     check_batch,
@@ -211,3 +216,47 @@ class GroupsMachine(RuleBasedStateMachine):
 
 
 TestLocalGroups = GroupsMachine.TestCase
+
+
+class Counted:
+    """Counts what futures tell."""
+
+    def __init__(self) -> None:
+        self.counts = [0, 0]
+
+    def written(self, started: float | None) -> None:
+        self.counts[0] += 1
+
+    def failed(self) -> None:
+        self.counts[1] += 1
+
+
+def test_a_delivery_future_is_a_future_whoever_comes_first() -> None:
+    counted = Counted()
+    early = DeliveryFuture(counted)
+    called: list[object] = []
+    early.add_done_callback(called.append)
+    assert not early.cancel()
+    with pytest.raises(TimeoutError):
+        early.result(0)
+    timer = threading.Timer(0.05, early.resolve, (Delivery("t", 0, 1), None))
+    timer.start()
+    assert early.result(10) == (0, 1)
+    timer.join()
+    assert called == [early]
+    late = DeliveryFuture(counted)
+    late.resolve(None, RequestTimeoutError("too late"))
+    assert isinstance(late.exception(0), RequestTimeoutError)
+    with pytest.raises(RequestTimeoutError):
+        late.result(0)
+    assert wait([early, late], 0).done == {early, late}
+    assert counted.counts == [1, 1]
+
+
+def test_futures_and_waiters_never_miss_each_other() -> None:
+    for _ in range(300):
+        future = DeliveryFuture(Counted())
+        thread = threading.Thread(target=future.resolve, args=(Delivery("t", 0, 1), None))
+        thread.start()
+        assert future.result(10) == (0, 1)
+        thread.join()

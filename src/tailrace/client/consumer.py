@@ -93,6 +93,7 @@ class Consumer:
         self._committed: dict[Place, int] = {}
         self._committed_at = clock.monotonic()
         self._commits = 0
+        self._look_at = 0.0  # when the source must be asked again, records waiting or not
         self._wakeup = threading.Event()
         self._user: int | None = None
         self._depth = 0
@@ -117,24 +118,36 @@ class Consumer:
             self._wait(_seconds(timeout))
             batch = self._take(self.settings.max_poll_records)
             for record in batch:
-                self._handed_out[record.place] = record.offset + 1
+                self._handed_out[record[0], record[1]] = record[2] + 1
             return batch
 
     def records(self, timeout: Seconds | None = None) -> Iterator[LogRecord]:
         """One record after another; ends after `timeout` without one (None: never)."""
+        me = threading.get_ident()
         while True:
-            with self._using():
-                self._auto_commit()
-                self._wait(_seconds(timeout) if timeout is not None else None)
-                batch = self._take(1)
-            if not batch:
-                return
-            (record,) = batch
-            self._handed_out[record.place] = record.offset + 1
+            ready = self._ready
+            if (
+                ready
+                and not self._paused
+                and self._user in (None, me)
+                and not self._wakeup.is_set()
+                and self._clock.monotonic() < self._look_at
+            ):
+                record = ready.popleft()
+            else:
+                with self._using():
+                    self._auto_commit()
+                    self._wait(None if timeout is None else _seconds(timeout))
+                    batch = self._take(1)
+                if not batch:
+                    return
+                record = batch[0]
+            place = (record.topic, record.partition)
+            following = record.offset + 1
+            self._handed_out[place] = following
             yield record
-            self._finished[record.place] = max(
-                record.offset + 1, self._finished.get(record.place, 0)
-            )
+            if self._handed_out.get(place) == following:  # not sought away, not revoked
+                self._finished[place] = following
 
     def __iter__(self) -> Iterator[LogRecord]:
         return self.records()
@@ -340,10 +353,10 @@ class Consumer:
             if self._wakeup.is_set():
                 self._wakeup.clear()
                 raise WakeupError("the consumer was woken up")
-            if any(record.place not in self._paused for record in self._ready):
-                if first:
+            if self._can_hand_out():
+                if first and self._clock.monotonic() >= self._look_at:
                     self._receive(0)  # rebalances and call-backs must not wait for the buffer
-                if any(record.place not in self._paused for record in self._ready):
+                if self._can_hand_out():
                     return
             left = SLICE_SECONDS
             if until is not None:
@@ -353,11 +366,15 @@ class Consumer:
             first = False
             self._receive(max(left, 0))
 
+    def _can_hand_out(self) -> bool:
+        if not self._paused:
+            return bool(self._ready)
+        return any(record.place not in self._paused for record in self._ready)
+
     def _receive(self, timeout: float) -> None:
-        if timeout == 0 and len(self._ready) > 2 * self.settings.max_poll_records:
-            return
         records = self._source.fetch(timeout)  # may take partitions, and their records, away
         self._ready.extend(records)
+        self._look_at = self._clock.monotonic() + SLICE_SECONDS
 
     def _take(self, most: int) -> list[LogRecord]:
         if not self._paused:

@@ -6,6 +6,7 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -103,15 +104,6 @@ class KafkaOutlet:
         timestamp: int,
         done: Done,
     ) -> None:
-        def delivered(error: Any, message: Any) -> None:
-            if error is not None:
-                done(None, translate(error, f'writing to "{topic}"'))
-            else:
-                done(
-                    Delivery(topic, message.partition(), message.offset(), message.timestamp()[1]),
-                    None,
-                )
-
         until: float | None = None
         while True:
             try:
@@ -122,7 +114,7 @@ class KafkaOutlet:
                     partition=-1 if partition is None else partition,
                     timestamp=timestamp,
                     headers=list(headers) if headers else None,
-                    on_delivery=delivered,
+                    on_delivery=partial(_delivered, done),
                 )
                 return
             except BufferError:
@@ -154,3 +146,11 @@ class KafkaOutlet:
         latencies = [each["rtt"]["avg"] for each in brokers if each.get("rtt", {}).get("cnt")]
         if latencies:
             self._request_latency.set(sum(latencies) / len(latencies) / 1_000_000)
+
+
+def _delivered(done: Done, error: Any, message: Any) -> None:
+    if error is not None:
+        done(None, translate(error, f'writing to "{message.topic()}"'))
+    else:
+        partition, offset = message.partition(), message.offset()
+        done(Delivery(message.topic(), partition, offset, message.timestamp()[1]), None)

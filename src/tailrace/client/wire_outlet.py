@@ -30,7 +30,8 @@ from tailrace.wire.messages.init_producer_id import InitProducerIdRequest, InitP
 
 INIT_PRODUCER_ID = APIS[ApiKey.INIT_PRODUCER_ID]
 
-Waiting = tuple[Place, bytes | None, bytes | None, int, Headers, Done]
+# place, key, value, timestamp, headers, whom to tell, size
+Waiting = tuple[Place, bytes | None, bytes | None, int, Headers, Done, int]
 
 
 class WireOutlet:
@@ -43,6 +44,7 @@ class WireOutlet:
         self._lookup = Admin.over(lookup)
         self._looking_up = threading.Lock()
         self._settings = settings
+        self._memory = settings.buffer_memory
         self._clock = clock
         self._counts: dict[str, int] = {}
         self._sticky: dict[str, int] = {}
@@ -104,7 +106,7 @@ class WireOutlet:
                     f"the buffer stayed full for {self._settings.max_block_ms / 1000:g} s",
                     hint="send more slowly, or raise buffer_memory",
                 )
-            self._queue.append(((topic, partition), key, value, timestamp, headers, done))
+            self._queue.append(((topic, partition), key, value, timestamp, headers, done, size))
             self._queued_bytes += size
             self._unfinished += 1
             if len(self._queue) == 1:
@@ -150,15 +152,13 @@ class WireOutlet:
                 self._sticky.clear()
             self._write(taken)
             with self._changed:
-                self._queued_bytes -= sum(
-                    record_bytes(key, value, headers) for _, key, value, _, headers, _ in taken
-                )
+                self._queued_bytes -= sum(each[-1] for each in taken)
                 self._unfinished -= len(taken)
                 self._changed.notify_all()
 
     def _write(self, taken: list[Waiting]) -> None:
         pending: dict[Place, Pending] = {}
-        for place, key, value, timestamp, headers, done in taken:
+        for place, key, value, timestamp, headers, done, _ in taken:
             pending.setdefault(place, Pending()).add(key, value, timestamp, headers)
             self._fates.setdefault(place, deque()).append((done, timestamp))
         timeout = self._settings.delivery_timeout_ms / 1000
