@@ -17,13 +17,14 @@ from pipelines.test_ticks import in_process
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, Range
 from tailrace.pipelines.ticks.catalog import read_catalog
-from tailrace.pipelines.ticks.driver import TickSettings, last_row
+from tailrace.pipelines.ticks.driver import Runner, TickSettings, last_row
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.testing.feed import ChangeFeed
 
 
 class Project:
-    def __init__(self, bootstrap: str, directory: Path) -> None:
+    def __init__(self, bootstrap: str, directory: Path, run: Runner = in_process) -> None:
+        self.run = run
         self.bootstrap = bootstrap
         self.directory = directory
         self.name = f"shop{uuid.uuid4().hex[:8]}"
@@ -39,7 +40,7 @@ class Project:
                 self.name, self.bootstrap, str(self.directory / "state"),
                 str(self.directory / "cache"), shards=3, limit=limit,
             ),
-            in_process,
+            self.run,
         )  # fmt: skip
         try:
             ticks.start()

@@ -30,7 +30,7 @@ from tailrace.pipelines.ticks.catalog import (
     topic_table,
 )
 from tailrace.pipelines.ticks.driver import TickSettings
-from tailrace.pipelines.ticks.job import run_on_spark
+from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.telemetry.part import Part
@@ -213,7 +213,7 @@ def _tick(
             limit=settings.tick.limit,
             topics=settings.topics,
         ),
-        lambda work: run_on_spark(spark, work),
+        lambda work: run_tick_on_spark(spark, work),
         plain=compiled.plain,
         check=lambda: compiled.catalog.check(reader),
         clock=part.clock,

@@ -19,7 +19,7 @@ from tailrace.client.errors import ProducerFencedError
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.decode import dead_key, dead_letter
-from tailrace.pipelines.errors import ShardsChangedError, TickFencedError
+from tailrace.pipelines.errors import ShardsChangedError, TickFencedError, TickUnsteadyError
 from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
@@ -32,6 +32,7 @@ from tailrace.telemetry.metrics import counter, histogram
 
 log = logging.getLogger(__name__)
 
+STEADY_ATTEMPTS = 3
 SWEEP_EVERY_SECONDS = 600.0
 UNNAMED_FILES_LIVE_SECONDS = 3600.0
 TICKS_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
@@ -210,7 +211,7 @@ class TickDriver:
         if not plan.ranges and not wakes and not self._dropped and adoption is None:
             return Outcome()  # only positions moved: no view can change
         settings = self.settings
-        return self._run(
+        return self._steadily(
             Work(
                 settings.bootstrap,
                 self.graph,
@@ -225,6 +226,17 @@ class TickDriver:
                 adoption,
             )
         )
+
+    def _steadily(self, work: Work) -> Outcome:
+        """Run the job; an attempt whose tasks gave two answers is thrown away and repeated."""
+        for left in reversed(range(STEADY_ATTEMPTS)):
+            try:
+                return self._run(work)
+            except TickUnsteadyError as problem:
+                if not left:
+                    raise
+                log.warning("tick thrown away", extra={"reason": problem.detail})
+        raise AssertionError("unreachable")
 
     def _commit(self, plan: Plan, number: int, outcome: Outcome, filled: str) -> Tick:
         project = self.settings.project

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -107,7 +107,7 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
             for shard in range(work.shards):
                 attempt.shard(shard)
         if work.adoption is not None:
-            adopt(work.adoption, attempt, work.shards)
+            adopt(work.adoption, attempt, range(work.shards))
         results = run_tick(work.graph, inputs, attempt, work.context, shards=work.shards)
         digest = hashlib.blake2b(digest_size=10)
         answers: list[pa.RecordBatch] = []
@@ -122,11 +122,11 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
     yield _control(TaskOutcome(files, count, tuple(dead)))
 
 
-def adopt(adoption: Adoption, attempt: Attempt, shards: int) -> None:
+def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:
     """Copy the state of filled operators into this attempt."""
     files, cache = open_files(adoption.state), Path(adoption.cache)
     with Attempt.begin(files, cache, adoption.versions) as filled:
-        for shard in range(shards):
+        for shard in shards:
             for operator in adoption.operators:
                 ours = attempt.of(shard, operator)
                 # A rebuild replaces what there was.

@@ -1,0 +1,334 @@
+"""A large tick over Spark's exchanges: read → level 1 → … → level D → driver.
+
+A level is one exchange for all operators of all views at that depth; a task owns one
+shard, runs the operators of its level on it and writes one delta. Between levels rows
+travel as Arrow tables packed into single values, one per (operator input, shard): the
+expressions on an edge are evaluated where the rows come from, so the exchange moves a few
+large values instead of many small rows. One chain, no branches: Spark would run shared
+work twice.
+
+    level, shard    where a value is going; level END goes on to the driver
+    kind            edge, answer, done or error
+    name, number    the operator and input of an edge; a view; the level and shard of a task
+
+Every task tells every shard of the next level what it has done. If Spark runs a stage
+again and gets another answer, tasks behind it have heard two file names for one task: the
+driver notices and throws the tick away.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tailrace.errors import TailraceError
+from tailrace.pipelines.errors import TickUnsteadyError
+from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.evaluate import project
+from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
+from tailrace.pipelines.incremental.graph import SHARD, Node
+from tailrace.pipelines.incremental.shards import shards_of, split
+from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt
+from tailrace.pipelines.ticks.job import (
+    ANSWER,
+    Outcome,
+    TaskOutcome,
+    Work,
+    adopt,
+    read_inputs,
+    run_on_spark,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+END = 1 << 20
+VALUES = pa.schema(
+    [
+        ("level", pa.int32()),
+        ("shard", pa.int32()),
+        ("kind", pa.string()),
+        ("name", pa.string()),
+        ("number", pa.int32()),
+        ("value", pa.binary()),
+    ]
+)
+VALUES_DDL = "level INT, shard INT, kind STRING, name STRING, number INT, value BINARY"
+ONE_TASK_RECORDS = 20_000
+_ROWS_A_VALUE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One row of an exchange."""
+
+    level: int
+    shard: int
+    kind: str
+    name: str
+    number: int
+    value: bytes
+
+
+@dataclass(slots=True)
+class LevelTask:
+    """One shard at one level of one tick."""
+
+    work: Work
+    level: int
+    shard: int
+    out: list[Value] = field(default_factory=list)
+
+    def run(self, arrived: Sequence[Value]) -> Iterator[Value]:
+        """Do this level's part; what is for later levels passes through."""
+        passing = [value for value in arrived if value.level > self.level]
+        yield from passing
+        if any(value.kind == "error" for value in arrived):
+            yield from self._tell("done", pickle.dumps(TaskOutcome({}, 0, ())))
+            return
+        try:
+            outcome = self._operators([value for value in arrived if value.level == self.level])
+        except TailraceError as problem:
+            yield Value(END, self.shard, "error", "", 0, pickle.dumps(problem))
+            outcome, self.out = TaskOutcome({}, 0, ()), []
+        yield from self.out
+        yield from self._tell("done", pickle.dumps(outcome))
+
+    def _tell(self, kind: str, value: bytes) -> Iterator[Value]:
+        for shard in range(self.work.shards):
+            yield Value(END, shard, kind, str(self.level), self.shard, value)
+
+    def _operators(self, arrived: Sequence[Value]) -> TaskOutcome:
+        work = self.work
+        nodes = [node for node in work.graph.nodes if node.level == self.level]
+        inputs: dict[tuple[str, int], list[pa.Table]] = {}
+        for value in arrived:
+            inputs.setdefault((value.name, value.number), []).append(unpack(value.value))
+        count, dead, tables = 0, [], {}
+        if self.level == 0:
+            ranges = tuple(r for r in work.ranges if r.partition % work.shards == self.shard)
+            tables, count, dead = read_inputs(replace(work, ranges=ranges))
+        files = open_files(work.state)
+        with Attempt.begin(files, Path(work.cache), work.versions) as attempt:
+            first = self.level == 0
+            if first and work.dropped:
+                attempt.shard(self.shard)
+            if work.adoption is not None:
+                ours = {node.id for node in nodes}
+                wanted = tuple(name for name in work.adoption.operators if name in ours)
+                adopt(replace(work.adoption, operators=wanted), attempt, [self.shard])
+            results = self._run_nodes(nodes, inputs, tables, attempt)
+            digest = hashlib.blake2b(digest_size=10)
+            for node in work.graph.nodes:
+                if node.id in results:
+                    self._send(node, results[node.id])
+            for view in work.graph.views.values():
+                if view.node in results:
+                    keys, values = to_records(view, results[view.node])
+                    self._answer(view.name, keys, values)
+            for value in self.out:
+                digest.update(value.value)
+            names = attempt.shard(self.shard).finish(
+                work.context.number,
+                self.level,
+                output=digest.hexdigest(),
+                dropped=work.dropped if first else (),
+                snapshot_every=SNAPSHOT_EVERY if first else None,
+            )
+        return TaskOutcome({self.shard: names} if names else {}, count, tuple(dead))
+
+    def _run_nodes(
+        self,
+        nodes: Iterable[Node],
+        inputs: Mapping[tuple[str, int], list[pa.Table]],
+        tables: Mapping[str, pa.Table],
+        attempt: Attempt,
+    ) -> dict[str, pa.Table]:
+        work = self.work
+        schemas = {node.id: node.schema for node in work.graph.nodes}
+        results: dict[str, pa.Table] = {}
+        for node in nodes:
+            given: list[pa.Table | None] = []
+            for number, edge in enumerate(node.edges):
+                table: pa.Table | None = None
+                if edge.source.startswith(TABLE):
+                    table = tables.get(edge.source.removeprefix(TABLE))
+                    if table is not None and SHARD in table.column_names:
+                        table = table.drop_columns([SHARD])
+                elif (node.id, number) in inputs:
+                    table = pa.concat_tables(inputs[node.id, number])
+                elif edge.source in results:
+                    table = results[edge.source]
+                    if edge.projection is not None:
+                        table = project(table, edge.projection)
+                given.append(table if table is not None and table.num_rows else None)
+            wakes = node.operator.wakes and self.shard in woken(node, work.shards)
+            if not wakes and all(table is None for table in given):
+                continue
+            full = [
+                edge_schema(work.graph, schemas, edge).empty_table() if table is None else table
+                for table, edge in zip(given, node.edges, strict=True)
+            ]
+            state = attempt.of(self.shard, node.id)
+            result = node.operator.apply(state, full, work.context)
+            if result.num_rows:
+                results[node.id] = result
+        return results
+
+    def _send(self, source: Node, table: pa.Table) -> None:
+        """Send an operator's output over every edge that leads to a later level."""
+        for node in self.work.graph.nodes:
+            if node.level == self.level:
+                continue  # same shard, same task
+            for number, edge in enumerate(node.edges):
+                if edge.source != source.id:
+                    continue
+                rows = table if edge.projection is None else project(table, edge.projection)
+                if edge.route is None:
+                    parts = {self.shard: rows}
+                else:
+                    parts = split(rows, shards_of(rows, edge.route, self.work.shards))
+                for shard, part in parts.items():
+                    for first in range(0, part.num_rows, _ROWS_A_VALUE):
+                        packed = pack(part.slice(first, _ROWS_A_VALUE))
+                        value = Value(node.level, int(shard), "edge", node.id, number, packed)
+                        self.out.append(value)
+
+    def _answer(self, view: str, keys: list[bytes], values: list[bytes | None]) -> None:
+        table = pa.table(
+            [
+                pa.repeat(pa.scalar(view), len(keys)),
+                pa.array(keys, pa.binary()),
+                pa.array(values, pa.binary()),
+            ],
+            schema=ANSWER,
+        )
+        for first in range(0, len(keys), _ROWS_A_VALUE):
+            packed = pack(table.slice(first, _ROWS_A_VALUE))
+            self.out.append(Value(END, self.shard, "answer", view, 0, packed))
+
+
+def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
+    """A small tick on this machine as one task, any other as levels."""
+    records = sum(r.end - r.start for r in work.ranges)
+    local = spark.sparkContext.master.startswith("local")
+    if local and records <= ONE_TASK_RECORDS:
+        return run_on_spark(spark, work)
+    return run_levels(spark, work)
+
+
+def run_levels(spark: SparkSession, work: Work) -> Outcome:
+    """One tick as a chain of levels."""
+    depth = max((node.level for node in work.graph.nodes), default=0)
+    frame: DataFrame = spark.range(0, work.shards, 1, work.shards).mapInArrow(
+        _stage(work, 0), VALUES_DDL
+    )
+    for level in range(1, depth + 1):
+        frame = frame.repartitionById(work.shards, "shard").mapInArrow(
+            _stage(work, level), VALUES_DDL
+        )
+    return conclude(from_arrow(frame.toArrow()), work.shards, depth)
+
+
+Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def _stage(work: Work, level: int) -> Stage:
+    def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for shard in batch.column(0).to_pylist():
+                yield to_arrow(LevelTask(work, 0, shard).run([]))
+
+    def later(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        arrived = [value for batch in batches for value in from_arrow(batch)]
+        if arrived:  # every task before told every shard what it did
+            yield to_arrow(LevelTask(work, level, arrived[0].shard).run(arrived))
+
+    return first if level == 0 else later
+
+
+def run_levels_here(work: Work) -> Outcome:
+    """The same chain in this process, without Spark; for tests."""
+    depth = max((node.level for node in work.graph.nodes), default=0)
+    values: list[Value] = []
+    for level in range(depth + 1):
+        sent: list[Value] = []
+        for shard in range(work.shards):
+            arrived = [value for value in values if value.shard == shard]
+            batch = to_arrow(LevelTask(work, level, shard).run(arrived))
+            sent += from_arrow(batch)
+        values = sent
+    return conclude(values, work.shards, depth)
+
+
+def conclude(values: Iterable[Value], shards: int, depth: int) -> Outcome:
+    """The outcome of the chain, if every task has one story."""
+    outcome = Outcome()
+    stories: dict[tuple[str, int], list[bytes]] = {}
+    for value in values:
+        match value.kind:
+            case "error":
+                raise pickle.loads(value.value)
+            case "done":
+                stories.setdefault((value.name, value.number), []).append(value.value)
+            case _:
+                table = unpack(value.value)
+                keys, records = outcome.changes.setdefault(value.name, ([], []))
+                keys += table["key"].to_pylist()
+                records += table["value"].to_pylist()
+    for (level, shard), told in sorted(stories.items()):
+        if len(set(told)) != 1 or len(told) != shards:
+            raise TickUnsteadyError(
+                f"level {level} of shard {shard} gave more than one answer",
+                detail=f"{len(set(told))} answers reached {len(told)} of {shards} tasks behind it",
+                hint="the tick is tried again",
+            )
+        done: TaskOutcome = pickle.loads(told[0])
+        for number, names in done.files.items():
+            outcome.files[number] = (*outcome.files.get(number, ()), *names)
+        outcome.records += done.records
+        outcome.dead += done.dead
+    if len(stories) != shards * (depth + 1):
+        raise TickUnsteadyError(
+            "a tick's job came back incomplete",
+            detail=f"{len(stories)} of {shards * (depth + 1)} tasks told what they did",
+            hint="the tick is tried again",
+        )
+    return outcome
+
+
+def pack(table: pa.Table) -> bytes:
+    """A table as one value."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue())
+
+
+def unpack(value: bytes) -> pa.Table:
+    """The reverse of `pack`."""
+    with pa.ipc.open_stream(value) as reader:
+        return reader.read_all()
+
+
+def to_arrow(values: Iterable[Value]) -> pa.RecordBatch:
+    rows = list(values)
+    return pa.record_batch(
+        [
+            pa.array([getattr(row, name) for row in rows], kind)
+            for name, kind in zip(VALUES.names, VALUES.types, strict=True)
+        ],
+        schema=VALUES,
+    )
+
+
+def from_arrow(batch: pa.RecordBatch | pa.Table) -> list[Value]:
+    columns = [column.to_pylist() for column in batch.columns]
+    return [Value(*row) for row in zip(*columns, strict=True)]

@@ -1,0 +1,124 @@
+"""Levels and the one-task executor: the same views, the same state, from tick to tick."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipelines.shop import CUSTOMERS, ORDERS, graph, recompute, shown, traffic
+from pipelines.test_fill import OPEN, PAID, PER_COUNTRY, Project, expected
+from pipelines.test_ticks import Shop, in_process
+from tailrace.pipelines.errors import TickUnsteadyError
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.inspect import entries
+from tailrace.pipelines.ticks.driver import TickDriver
+from tailrace.pipelines.ticks.job import Outcome, Work
+from tailrace.pipelines.ticks.levels import (
+    LevelTask,
+    Value,
+    conclude,
+    run_levels,
+    run_levels_here,
+)
+from tailrace.testing.feed import ChangeFeed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def test_executors_may_alternate(log_address: str, tmp_path: Path) -> None:
+    shop = Shop(log_address, tmp_path)
+    chance = random.Random(1)
+
+    def either(work: Work) -> Outcome:
+        return chance.choice([in_process, run_levels_here])(work)  # type: ignore[no-any-return]
+
+    driver = TickDriver(shop.graph, shop.settings(), either)
+    try:
+        with shop.feed() as feed:
+            driver.start()
+            for changes in traffic(31, 25):
+                shop.catch_up(driver, feed.transaction(*changes))
+                assert shown(shop.bootstrap, shop.view) == recompute(feed)
+    finally:
+        driver.close()
+
+
+def test_both_executors_keep_the_same_state(log_address: str, tmp_path: Path) -> None:
+    kept = []
+    with ChangeFeed(log_address, "shopx", [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(32, 30)][-1]
+        for number, run in enumerate((in_process, run_levels_here)):
+            shop = Shop(log_address, tmp_path / str(number))
+            shop.graph = graph("shopx", shop.view)
+            driver = TickDriver(shop.graph, shop.settings(limit=9), run)
+            driver.start()
+            while driver.last.positions.get("shopx") != position:
+                driver.step(0.5)
+            driver.close()
+            nodes = [node.id for node in shop.graph.nodes]
+            found = entries(LocalFiles(tmp_path / str(number) / "state"), tmp_path / "look", driver.last.state, nodes)  # fmt: skip
+            kept.append(sorted(found, key=repr))
+            assert shown(log_address, shop.view) == recompute(feed)
+    assert kept[0] == kept[1]
+    assert kept[0]
+
+
+def test_fills_and_rebuilds_work_over_levels(log_address: str, tmp_path: Path) -> None:
+    project = Project(log_address, tmp_path, run_levels_here)
+    with ChangeFeed(log_address, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(33, 20)][-1]
+        with project.running(paid=PAID) as ticks:
+            project.catch_up(ticks, position)
+        with project.running(limit=10, paid=OPEN, per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+            ticks.rebuild(f"{project.name}_per_country")
+            position = [feed.transaction(*c) for c in traffic(34, 5)][-1]
+            project.catch_up(ticks, position)
+            assert project.rows("paid") == expected(feed, "paid", "open")
+            assert project.rows("per_country") == expected(feed, "per_country")
+
+
+def test_a_task_with_two_answers_throws_the_tick_away(log_address: str, tmp_path: Path) -> None:
+    shop = Shop(log_address, tmp_path)
+    work: list[Work] = []
+
+    def keep(given: Work) -> Outcome:
+        work.append(given)
+        return in_process(given)  # type: ignore[no-any-return]
+
+    driver = TickDriver(shop.graph, shop.settings(), keep)
+    try:
+        with shop.feed() as feed:
+            driver.start()
+            shop.catch_up(driver, [feed.transaction(*c) for c in traffic(35, 5)][-1])
+    finally:
+        driver.close()
+    told: list[Value] = []
+    for shard in range(3):
+        told += LevelTask(work[0], 0, shard).run([])
+    done = [value for value in told if value.kind == "done"]
+    assert conclude(done, 3, 0).files
+    other = done[0].value[:-1] + b"."
+    changed = [Value(v.level, v.shard, v.kind, v.name, v.number, other + b"x") if v is done[0] else v for v in done]  # fmt: skip
+    with pytest.raises(TickUnsteadyError, match="more than one answer"):
+        conclude(changed, 3, 0)
+    with pytest.raises(TickUnsteadyError, match="incomplete"):
+        conclude(done, 3, 1)
+
+
+@pytest.mark.spark
+def test_levels_run_on_spark(log_address: str, tmp_path: Path, spark: SparkSession) -> None:
+    shop = Shop(log_address, tmp_path)
+    driver = TickDriver(shop.graph, shop.settings(), lambda work: run_levels(spark, work))
+    try:
+        with shop.feed() as feed:
+            driver.start()
+            for changes in traffic(36, 6, size=40):
+                shop.catch_up(driver, feed.transaction(*changes))
+                assert shown(shop.bootstrap, shop.view) == recompute(feed)
+    finally:
+        driver.close()
