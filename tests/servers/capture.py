@@ -14,7 +14,8 @@ import psycopg
 
 from servers.postgres import PostgresServer
 from tailrace.sources import Postgres
-from tailrace.sources.postgres.capture import CaptureSettings, PostgresCapture
+from tailrace.sources.postgres.capture import PostgresCapture
+from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.telemetry.part import Part
 from tailrace.testing.source_contract import (
     check_cuts,
@@ -41,6 +42,16 @@ class Database:
     def run(self, *statements: str) -> None:
         for statement in statements:
             self.connection.execute(statement.encode())
+
+    def drop_slot(self, name: str = "tailrace_shop") -> None:
+        """Drop a slot as soon as the server has noticed that its reader is gone."""
+        while True:
+            try:
+                self.run(f"SELECT pg_drop_replication_slot('{name}')")
+            except psycopg.errors.ObjectInUse:
+                time.sleep(0.02)
+            else:
+                return
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(query.encode()).fetchall()

@@ -9,9 +9,15 @@ from pathlib import Path
 
 def main() -> None:
     from tailrace.sources import Postgres, SQLite, run
+    from tailrace.sources.postgres.settings import CaptureSettings
     from tailrace.telemetry.part import Part
 
     kind, bootstrap, directory, address, *tables = sys.argv[1:]
+    if kind == "postgres":
+        # Small sizes make large transactions and many chunks out of few rows.
+        from tailrace.sources.postgres import capture
+
+        capture.DEFAULTS = CaptureSettings(spill_rows=500, part_rows=2000, chunk_rows=1000)
     source = (
         Postgres("shop", address, tables=tables)
         if kind == "postgres"

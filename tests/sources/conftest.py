@@ -12,7 +12,7 @@ import pytest
 from servers.capture import SMALL, Database, Running
 from servers.postgres import PostgresServer, start_postgres
 from tailrace.sources import Postgres
-from tailrace.sources.postgres.capture import CaptureSettings
+from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.testing.source_log import SharedLog
 
 _numbers = itertools.count()
@@ -43,10 +43,11 @@ def capture(database: Database, shared: SharedLog, tmp_path: Path) -> Callable[.
     """Start capturing the test's database: `with capture(tables=[…]) as running`."""
 
     def start(settings: CaptureSettings = SMALL, **parameters: Any) -> Running:
+        directory = parameters.pop("directory", tmp_path)
         return Running(
             Postgres("shop", parameters.pop("dsn", database.dsn), **parameters),
             shared,
-            tmp_path,
+            directory,
             settings,
         )
 

@@ -93,7 +93,7 @@ def test_an_idle_source_reaches_positions_without_rows(database: Any, capture: A
 
 
 def test_a_large_transaction_is_split_and_whole(database: Any, capture: Any) -> None:
-    from tailrace.sources.postgres.capture import CaptureSettings
+    from tailrace.sources.postgres.settings import CaptureSettings
 
     settings = CaptureSettings(spill_rows=100, part_rows=1000, idle_cut_seconds=0.1)
     database.run(ORDERS)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import psycopg
 
-from tailrace.sources.postgres.capture import CaptureSettings
+from tailrace.sources.postgres.settings import CaptureSettings
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
 

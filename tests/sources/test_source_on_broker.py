@@ -141,7 +141,7 @@ def test_a_killed_capture_loses_and_repeats_nothing(
 ) -> None:
     database.run(
         ORDERS, NOTES,
-        "INSERT INTO orders SELECT i, 'old', i FROM generate_series(1, 30000, 3) i",
+        "INSERT INTO orders SELECT i, 'old', i FROM generate_series(1, 10000) i",
         "INSERT INTO notes SELECT i % 50, 'n' || i, 'old' FROM generate_series(1, 5000) i",
     )  # fmt: skip
     stop = threading.Event()
@@ -175,7 +175,7 @@ def test_a_killed_capture_goes_on_inside_a_large_transaction(
     database.run(ORDERS, NOTES)
     process = Process(tailrace_broker, tmp_path, database.dsn)
     process.reach(tailrace_broker, database.position())
-    database.run("INSERT INTO orders SELECT i, 'big', 1 FROM generate_series(1, 350000) i")
+    database.run("INSERT INTO orders SELECT i, 'big', 1 FROM generate_series(1, 40000) i")
     deadline = time.monotonic() + 60
     while last_cut(tailrace_broker)["status"] != "PART" and time.monotonic() < deadline:
         time.sleep(0.01)

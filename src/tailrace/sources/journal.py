@@ -286,6 +286,13 @@ class Journal:
                     live[record.key] = None
         return list(live)
 
+    def live_rows(self, topic: str) -> Iterator[tuple[bytes, bytes | None]]:
+        """Key and value of every committed record, in order; the last of a key counts."""
+        for partition in range(self._topics[topic].partitions):
+            for record in self._log.read(topic, partition, 0, self._ends.get((topic, partition))):
+                if record.key is not None:
+                    yield record.key, record.value
+
     def records_since(
         self, topic: str, start: Callable[[str, int], int]
     ) -> Iterator[tuple[Iterator[LogRecord], int]]:

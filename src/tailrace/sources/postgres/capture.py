@@ -9,20 +9,19 @@ waited for `group_seconds`.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import orjson
 
 from tailrace.config import resolve
-from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
-from tailrace.sources.declare import Postgres, for_table, patterns
-from tailrace.sources.errors import ServerUnreachableError, SlotMissingError
+from tailrace.sources.declare import Postgres, patterns
+from tailrace.sources.errors import SlotMissingError
 from tailrace.sources.journal import Journal
-from tailrace.sources.postgres import catalog, ddl
-from tailrace.sources.postgres.copy import MARK_PREFIX, Chunk, ChunkReader
+from tailrace.sources.postgres import catalog, ddl, keyless
+from tailrace.sources.postgres.copies import Copies
+from tailrace.sources.postgres.copy import MARK_PREFIX
 from tailrace.sources.postgres.pgoutput import (
     Message,
     Relation,
@@ -34,6 +33,7 @@ from tailrace.sources.postgres.pgoutput import (
 )
 from tailrace.sources.postgres.replication import EPOCH_MICROSECONDS, ReplicationStream
 from tailrace.sources.postgres.rows import RowWriter
+from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.postgres.table import (
     CapturedTable,
     Transaction,
@@ -46,26 +46,14 @@ from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
 
-# States of a copy in which rows are still to be read: the first copy, and another one.
-ACTIVE = ("copying", "again")
+DEFAULTS = CaptureSettings()
+
 # Spark types of columns that Postgres may store out of line.
 TOASTABLE = ("STRING",)
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureSettings:
-    """Sizes and times; the defaults are for production, tests choose small ones."""
-
-    group_seconds: float = 0.004
-    group_rows: int = 20_000
-    spill_rows: int = 10_000
-    part_rows: int = 100_000
-    chunk_rows: int = 20_000
-    chunks_ahead: int = 3
-    copies: int = 2
-    idle_cut_seconds: float = 1.0
-    confirm_delay: float = 1.5
-    look_seconds: float = 2.0
+class StartAgain(Exception):
+    """A table without key appeared: it is copied at the next start."""
 
 
 class PostgresCapture:
@@ -79,7 +67,7 @@ class PostgresCapture:
         settings: CaptureSettings | None = None,
     ) -> None:
         self.source = source
-        self.settings = settings or CaptureSettings()
+        self.settings = settings or DEFAULTS
         self._part = part
         self._clock = part.clock
         self._dsn = resolve(source.dsn)
@@ -89,9 +77,6 @@ class PostgresCapture:
         self._types = catalog.read_types(self._connection)
         self._tables: dict[int, CapturedTable | None] = {}
         self._catalog: dict[int, catalog.CatalogTable] = {}
-        self._readers: dict[str, ChunkReader] = {}
-        self._touched: dict[str, dict[bytes, int]] = {}
-        self._gates: dict[str, int] = {}
         self._transaction: Transaction | None = None
         self._resume = Resume(0, None)
         self._position = 0
@@ -103,6 +88,10 @@ class PostgresCapture:
         self._last_commit_ms = 0
         self._store = RowStore(part.directory / "sources" / f"{source.name}.rows")
         self._rows = RowWriter(self._journal, self._store)
+        self._copies = Copies(
+            source, self._dsn, self._connection, self._journal, self._rows, self.settings,
+            part.directory, part.clock, lambda: self._types,
+        )  # fmt: skip
         self._part_rows = 0
         self._patterns = any("*" in pattern for pattern in patterns(source))
         self._looked_at = 0.0
@@ -115,6 +104,8 @@ class PostgresCapture:
         try:
             self._start()
             self._loop()
+        except StartAgain:
+            return
         finally:
             self._close()
 
@@ -133,10 +124,15 @@ class PostgresCapture:
         self._catch_up()
         if self._journal.dirty or self._resume.position is None:
             self._cut(position)
+        if self._resume.part is None:
+            keyless.copy_keyless(
+                source, self._dsn, tables, self._journal, self._types, self.settings,
+                position, self._clock,
+            )  # fmt: skip
         self._stream = ReplicationStream(
             self._dsn, source.slot_name, source.publication_name, position, clock=self._clock
         )
-        self._start_copies()
+        self._copies.work(self._catalog)
         log.info("capture started", extra={"source": source.name, "position": position})
 
     def _open_slot(self) -> int:
@@ -160,6 +156,11 @@ class PostgresCapture:
         if resume.position is None:
             self._journal.epoch = 1
             return slot.confirmed
+        here = catalog.parse_lsn(catalog.one(connection, "SELECT pg_current_wal_lsn()"))
+        if here < resume.position:
+            # Another server took over that never had what the log has.
+            catalog.drop_slot(connection, source.slot_name)
+            return self._begin_epoch("the server is behind the log")
         if slot.confirmed > resume.position:
             # Somebody else read the slot, or the log was set back: changes are missing.
             catalog.drop_slot(connection, source.slot_name)
@@ -171,10 +172,7 @@ class PostgresCapture:
         self._journal.epoch = self._resume.epoch + 1
         position = catalog.create_slot(self._connection, self.source.slot_name)
         self._resume = Resume(self._journal.epoch, position, None, self._resume.copies)
-        for table, state in list(self._journal.copies.items()):
-            self._journal.record_copy(
-                table, {**state, "state": "copying", "after": None, "reason": reason}
-            )
+        self._copies.compare_all(reason)
         return position
 
     def _catch_up(self) -> None:
@@ -193,23 +191,9 @@ class PostgresCapture:
         # A shape that differs from the last version is not news yet: rows written before the
         # change may still be on their way, and the stream says where it happened.
         self._journal.register(self._journal.schemas.get(table.name, shape), position)
-        if table.name not in self._journal.copies:
-            state = "copying" if self.source.snapshot else "skipped"
-            if self._is_outbox(table.relation):
-                state = "skipped"
-            self._journal.record_copy(table.name, {"state": state, "after": None, "rows": 0})
-        if self._journal.copies[table.name]["state"] in ACTIVE:
-            self._track(table.name)
-
-    def _track(self, name: str) -> None:
-        """From now on remember which keys of a table change; see `copy`."""
-        if name not in self._touched:
-            self._touched[name] = {}
-            # Whoever has a smaller id may have been streamed before we began to remember,
-            # or have written before the publication had the table.
-            self._gates[name] = int(
-                str(catalog.one(self._connection, "SELECT pg_current_xact_id()::text"))
-            )
+        self._copies.adopt(
+            table.name, copy=self.source.snapshot and not self._is_outbox(table.relation)
+        )
 
     def _is_outbox(self, relation: Relation) -> bool:
         outbox = self.source.outbox
@@ -217,37 +201,6 @@ class PostgresCapture:
             return False
         name = outbox.table if "." in outbox.table else f"public.{outbox.table}"
         return f"{relation.schema}.{relation.table}" == name
-
-    def _start_copies(self) -> None:
-        """Keep `settings.copies` tables being read at a time."""
-        for table in self._catalog.values():
-            if len(self._readers) >= self.settings.copies:
-                return
-            state = self._journal.copies.get(table.name, {})
-            if state.get("state") not in ACTIVE or table.name in self._readers or not table.key:
-                continue
-            chosen = for_table(self.source.where, table.relation.schema, table.relation.table)
-            conditions = [f"({c})" for c in (chosen, state.get("where")) if c]
-            wanted = for_table(self.source.columns, table.relation.schema, table.relation.table)
-            hidden = frozenset[str]()
-            if isinstance(wanted, (list, tuple)):
-                hidden = frozenset(
-                    c.name
-                    for c in table.relation.columns
-                    if c.name not in wanted and c.name not in table.key
-                )
-            self._readers[table.name] = ChunkReader(
-                self._dsn,
-                table.name,
-                table.relation.id,
-                after=state.get("after"),
-                gate=self._gates[table.name],
-                where=" AND ".join(conditions) or None,
-                hidden=hidden,
-                rows=self.settings.chunk_rows,
-                ahead=self.settings.chunks_ahead,
-                clock=self._clock,
-            )
 
     # --- the loop --------------------------------------------------------------------------
 
@@ -277,12 +230,7 @@ class PostgresCapture:
     def _round(self, stream: ReplicationStream) -> None:
         """What is done a few times a second: confirm, idle cuts, copies, report."""
         now = self._last_round_at = self._clock.monotonic()
-        for reader in self._readers.values():
-            if reader.error is not None:
-                raise ServerUnreachableError(
-                    f'the copy of "{reader.table}" stopped', detail=str(reader.error)
-                ) from reader.error
-        self._start_copies()
+        self._copies.work(self._catalog)
         if self._patterns and now - self._looked_at >= self.settings.look_seconds:
             self._look_for_tables()
         idle = self._transaction is None and self._group_since is None
@@ -301,7 +249,6 @@ class PostgresCapture:
         behind = max(stream.wal_end - self._position, 0)
         now = self._clock.wall_ms()
         freshness = now - self._last_commit_ms if behind and self._last_commit_ms else 0
-        copying = [t for t, s in self._journal.copies.items() if s.get("state") == "copying"]
         labels = {"source": self.source.name}
         metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
             **labels
@@ -311,7 +258,7 @@ class PostgresCapture:
             freshness_ms=max(freshness, 0),
             lag=behind,
             position=self._journal.position_text(self._position),
-            copying=copying,
+            copying=self._copies.running,
             copied={t: s.get("rows", 0) for t, s in self._journal.copies.items()},
             events=self._journal.events_written,
             error=None,
@@ -403,6 +350,9 @@ class PostgresCapture:
                 self._adopt(table, self._position)
             if self._transaction is None:
                 self._cut(self._position)
+            if any(not table.key for table in found) and self.source.snapshot:
+                # Their copy needs a snapshot from before the stream goes on.
+                raise StartAgain
 
     def _relation(self, relation: Relation) -> None:
         """A table as its next rows have it: a known version, or a new one."""
@@ -429,17 +379,11 @@ class PostgresCapture:
         table = captured_table(
             self.source, relation, schema, self._types, self._connection.info.dbname
         )
-        table.touched = self._touched.get(name)
-        if previous is not None:
-            table.copied_until = previous.copied_until
+        table.touched = self._copies.touched(name)
+        table.copied_until = self._journal.copies[name].get("until", 0)
         self._tables[relation.id] = table
-        if known is not None and not known.same_shape(shape) and name in self._readers:
-            # Its waiting chunks were read in another shape.
-            self._readers[name].reject(self._after(name))
-
-    def _after(self, name: str) -> tuple[str, ...] | None:
-        after = self._journal.copies[name].get("after")
-        return None if after is None else tuple(after)
+        if known is not None and not known.same_shape(shape):
+            self._copies.reject(name)  # its waiting chunks were read in another shape
 
     def _leave(self, table: CapturedTable) -> None:
         """Hand a table's rows of the open transaction to the journal."""
@@ -461,7 +405,10 @@ class PostgresCapture:
         self._position = commit.end_lsn
         self._last_commit_ms = transaction.committed_ms
         for mark in transaction.marks:
-            self._chunk_arrived(mark, transaction)
+            self._group_rows += self._copies.arrived(mark, transaction, self._position)
+            for captured in self._tables.values():
+                if captured is not None:
+                    captured.touched = self._copies.touched(captured.name)
         for request in transaction.requests:
             self._copy_again(request)
         if transaction.spilled:
@@ -601,86 +548,24 @@ class PostgresCapture:
                     "ts_ms": transaction.committed_ms,
                 }
             )
-            if table.name in self._readers:
-                self._readers[table.name].reject(self._after(table.name))
+            self._copies.reject(table.name)
 
     # --- copies ----------------------------------------------------------------------------
 
     def _copy_again(self, request: dict[str, object]) -> None:
-        """A re-snapshot, asked for in the stream itself: `tailrace source snapshot`."""
         wanted = str(request.get("table", "*"))
         whole = wanted if "." in wanted or wanted == "*" else f"public.{wanted}"
+        where = request.get("where")
         for table in self._catalog.values():
-            if whole not in ("*", table.name):
-                continue
-            state = self._journal.copies.get(table.name, {})
-            if state.get("state") == "copying":
-                continue  # the first copy is still running and will have them all
-            reader = self._readers.pop(table.name, None)
-            if reader is not None:
-                reader.stop()
-            self._touched.pop(table.name, None)
-            self._track(table.name)
-            current = self._tables.get(table.relation.id)
-            if current is not None:
-                current.touched = self._touched[table.name]
-            state = {"state": "again", "after": None, "rows": 0}
-            if request.get("where"):
-                state["where"] = str(request["where"])
-            self._journal.record_copy(table.name, state)
-            log.info("copy asked for", extra={"table": table.name})
+            if whole in ("*", table.name) and table.key:
+                self._copies.again(table, None if where is None else str(where))
+                self._refresh(table)
 
-    def _chunk_arrived(self, mark: str, transaction: Transaction) -> None:
-        name, _, identifier = mark.partition(":")
-        reader = self._readers.get(name)
-        chunk = None if reader is None else reader.take(identifier)
-        if chunk is None:
-            return  # of an earlier run, or rejected
-        self._write_chunk(chunk, transaction)
-
-    def _write_chunk(self, chunk: Chunk, transaction: Transaction) -> None:
-        """The rows of a chunk that no unseen transaction has overtaken."""
-        name = chunk.table
-        known = self._journal.schemas[name]
-        shape = shape_of(self.source, chunk.catalog.relation, chunk.catalog, self._types)
-        if not known.same_shape(shape):
-            known = self._journal.register(shape, self._position)
-        table = captured_table(
-            self.source, chunk.catalog.relation, known, self._types, self._connection.info.dbname
-        )
-        touched = self._touched.setdefault(name, {})
-        frame = TransactionFrame.of(
-            table.frame,
-            epoch=self._journal.epoch,
-            commit=transaction.commit_lsn,
-            xid=transaction.xid,
-            committed_ms=transaction.committed_ms,
-            now_ms=transaction.now_ms,
-            snapshot="last" if chunk.last else "true",
-            transaction=f"copy:{transaction.commit_lsn}",
-        )
-        keys, values = self._rows.chunk(table, frame, chunk, touched, transaction.commit_lsn)
-        self._journal.add(table.schema.topic, keys, values)
-        self._group_rows += len(values)
-        if len(touched) > 10_000:
-            seen = chunk.snapshot.sees
-            self._touched[name] = touched = {k: x for k, x in touched.items() if not seen(x)}
-            current = self._tables.get(chunk.catalog.relation.id)
-            if current is not None:
-                current.touched = touched
-        state: dict[str, Any] = dict(self._journal.copies[name])
-        state["after"] = None if chunk.after is None else list(chunk.after)
-        state["rows"] = state.get("rows", 0) + len(chunk.lines)
-        if chunk.last:
-            state["state"] = "done"
-            self._readers.pop(name).stop()
-            self._touched.pop(name, None)
-            self._rows.copied(name)
-            current = self._tables.get(chunk.catalog.relation.id)
-            if current is not None:
-                current.touched = None
-            log.info("copy finished", extra={"table": name, "rows": state["rows"]})
-        self._journal.record_copy(name, state)
+    def _refresh(self, table: catalog.CatalogTable) -> None:
+        """Let a table's rows be noted, or no longer, as its copy begins or ends."""
+        current = self._tables.get(table.relation.id)
+        if current is not None:
+            current.touched = self._copies.touched(table.name)
 
     # --- ends ------------------------------------------------------------------------------
 
@@ -698,8 +583,7 @@ class PostgresCapture:
         self._last_cut_at = self._clock.monotonic()
 
     def _close(self) -> None:
-        for reader in self._readers.values():
-            reader.stop()
+        self._copies.close()
         if self._stream is not None:
             self._stream.close()
         self._connection.close()

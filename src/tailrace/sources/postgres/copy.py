@@ -96,6 +96,7 @@ class ChunkReader:
     ) -> None:
         self.table = table
         self.error: BaseException | None = None
+        self.gone = False
         self._dsn = dsn
         self._oid = oid
         self._gate = gate
@@ -167,6 +168,7 @@ class ChunkReader:
             if chunk is None or chunk.snapshot.xmin < self._gate:
                 self._permits.release()
                 if chunk is None:
+                    self.gone = True  # the table was dropped meanwhile
                     return
                 self._clock.sleep(0.02)
                 continue
@@ -193,7 +195,7 @@ class ChunkReader:
             snapshot = Snapshot.parse(str(one(connection, "SELECT pg_current_snapshot()::text")))
             found = read_tables(connection, self._oid)
             if not found:
-                return None  # dropped meanwhile
+                return None
             catalog = found[0]
             query = chunk_query(catalog, after, self._where, self._rows, self._hidden)
             blocks: list[bytes] = []

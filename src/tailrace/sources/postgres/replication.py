@@ -62,7 +62,7 @@ class ReplicationStream:
         self.wal_end = start
         self._confirmed = start
         self._told_at = clock.monotonic()
-        self._connection = _connect(dsn)
+        self._connection = connect_replication(dsn)
         self.server_version = self._connection.server_version
         options = f"proto_version '1', publication_names '{_quoted(publication)}', messages 'true'"
         command = (
@@ -186,7 +186,8 @@ class ReplicationStream:
         self.close()
 
 
-def _connect(dsn: str) -> pq.abc.PGconn:
+def connect_replication(dsn: str) -> pq.abc.PGconn:
+    """A connection that understands replication commands."""
     connection = pq.PGconn.connect(conninfo(dsn, replication="database").encode())
     if connection.status != pq.ConnStatus.OK:
         message = connection.error_message.decode(errors="replace").strip()

@@ -10,6 +10,7 @@ import orjson
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.declare import Postgres
 from tailrace.sources.journal import Journal
+from tailrace.sources.postgres.compare import Comparison
 from tailrace.sources.postgres.copy import Chunk
 from tailrace.sources.postgres.pgoutput import Message, read_values
 from tailrace.sources.postgres.table import CapturedTable, Transaction
@@ -166,9 +167,10 @@ class RowWriter:
 
     def chunk(
         self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
-        touched: Mapping[bytes, int], lsn: int,
+        touched: Mapping[bytes, int], lsn: int, comparison: Comparison | None = None,
     ) -> tuple[list[bytes | None], list[bytes | None]]:  # fmt: skip
-        """Read events of a chunk, without the rows an unseen transaction has changed."""
+        """Read events of a chunk, without the rows an unseen transaction has changed and,
+        when comparing, without those the log has already."""
         keys: list[bytes | None] = []
         values: list[bytes | None] = []
         line_of = table.decoder.line
@@ -185,6 +187,8 @@ class RowWriter:
                     if key not in incomplete:
                         continue
                     after = _filled(after, *incomplete[key])
+            if comparison is not None and key is not None and not comparison.differs(key, after):
+                continue
             if incomplete and key is not None:
                 incomplete.pop(key, None)
             if len(after) >= SMALLEST and table.toastable and key is not None:
@@ -200,6 +204,17 @@ class RowWriter:
                     )
                 )
             )  # fmt: skip
+        return keys, values
+
+    def vanished(
+        self, frame: TransactionFrame, gone: list[bytes], lsn: int, order: int
+    ) -> tuple[list[bytes | None], list[bytes | None]]:
+        """Deletes of rows that the log has and the table has not."""
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        for number, key in enumerate(gone, order + 1):
+            keys += [key, key]
+            values += [frame.event("d", key, b"null", lsn, number, number), None]
         return keys, values
 
     def message(

@@ -17,7 +17,7 @@ from typing import Literal
 
 SESSION_OPTIONS = (
     "-c datestyle=ISO -c intervalstyle=iso_8601 -c timezone=UTC -c bytea_output=hex "
-    "-c extra_float_digits=1 -c lc_monetary=C -c client_encoding=UTF8 -c lc_messages=C "
+    "-c extra_float_digits=1 -c lc_monetary=C -c client_encoding=UTF8 "
     "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0"
 )
 

@@ -1,0 +1,161 @@
+"""`tailrace source …`: the databases a project captures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailrace.cli.output import json_option, log_option, print_json, print_rows
+
+if TYPE_CHECKING:
+    from tailrace.project.load import Project
+    from tailrace.sources.declare import Source
+
+
+def _load(address: str | None) -> Project:
+    from tailrace.project.load import load
+
+    return load(address or ".")
+
+
+def _find(project: Project, name: str) -> Source:
+    from tailrace.errors import UsageError
+
+    found: Any = project.sources.get(name)
+    if found is None:
+        raise UsageError(
+            f"no source {name!r}",
+            detail=f"Declared are: {', '.join(project.sources) or 'none'}.",
+            hint="see `tailrace source list`",
+        )
+    declared: Source = found
+    return declared
+
+
+def _reports(project: Project) -> dict[str, dict[str, Any]]:
+    from tailrace.telemetry.part import read_reports
+
+    return {
+        report["name"]: report
+        for report in read_reports(project.settings.state_directory)
+        if report.get("kind") == "source"
+    }
+
+
+@click.group()
+def source() -> None:
+    """Databases captured into the log."""
+
+
+@source.command("list")
+@log_option
+@json_option
+def list_sources(address: str | None, as_json: bool) -> None:
+    """Every declared source and how it is."""
+    from tailrace.sources.declare import patterns
+    from tailrace.sources.runner import paused
+
+    project = _load(address)
+    reports = _reports(project)
+    rows = []
+    for name, declared in project.sources.items():
+        report = reports.get(name, {})
+        stopped = paused(project.settings.state_directory, name)
+        rows.append(
+            {
+                "name": name,
+                "kind": declared.kind,
+                "tables": ", ".join(patterns(declared)),
+                "state": "paused" if stopped else report.get("state", "not running"),
+                "position": report.get("position"),
+                "lag": report.get("lag"),
+            }
+        )
+    print_rows(
+        rows, ["name", "kind", "tables", "state", "position", "lag"], as_json=as_json,
+        empty="no source is declared",
+    )  # fmt: skip
+
+
+@source.command()
+@click.argument("name")
+@log_option
+@json_option
+def status(name: str, address: str | None, as_json: bool) -> None:
+    """One source: position, lag, copies, last error."""
+    project = _load(address)
+    _find(project, name)
+    report = _reports(project).get(name)
+    if report is None:
+        click.echo(f"{name} has not run yet" if not as_json else "null")
+        raise SystemExit(1)
+    if as_json:
+        print_json(report)
+    else:
+        for key, value in report.items():
+            click.echo(f"{key:<14} {'–' if value is None else value}")
+    if report.get("state") not in ("running", "starting"):
+        raise SystemExit(1)
+
+
+@source.command()
+@click.argument("name")
+@log_option
+@json_option
+def doctor(name: str, address: str | None, as_json: bool) -> None:
+    """What stands in the way of capture, and the SQL that repairs it."""
+    from dataclasses import asdict
+
+    from tailrace.sources.doctor import examine
+
+    findings = list(examine(_find(_load(address), name)))
+    if as_json:
+        print_json([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            click.echo(finding.render())
+    if any(finding.state == "bad" for finding in findings):
+        raise SystemExit(1)
+
+
+@source.command()
+@click.argument("name")
+@click.option("--table", default=None, help="Only this table (default: all).")
+@click.option("--where", default=None, help="Only rows that fulfil this SQL condition.")
+@log_option
+def snapshot(name: str, table: str | None, where: str | None, address: str | None) -> None:
+    """Copy tables again while their changes go on streaming."""
+    from tailrace.sources.control import ask_for_snapshot
+
+    declared = _find(_load(address), name)
+    ask_for_snapshot(declared, table, where)
+    click.echo(f"asked for a copy of {table or 'every table'}; see `tailrace source status {name}`")
+
+
+@source.command()
+@click.argument("name")
+@log_option
+def pause(name: str, address: str | None) -> None:
+    """Stop capturing until `resume`. The database keeps what is not read meanwhile."""
+    from tailrace.sources.runner import pause_path
+
+    project = _load(address)
+    _find(project, name)
+    path = pause_path(project.settings.state_directory, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+    click.echo(f"{name} pauses; its slot keeps WAL until `tailrace source resume {name}`")
+
+
+@source.command()
+@click.argument("name")
+@log_option
+def resume(name: str, address: str | None) -> None:
+    """Go on capturing where the log ends."""
+    from tailrace.sources.runner import pause_path
+
+    project = _load(address)
+    _find(project, name)
+    pause_path(project.settings.state_directory, name).unlink(missing_ok=True)
+    click.echo(f"{name} goes on")

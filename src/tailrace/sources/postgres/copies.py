@@ -1,0 +1,255 @@
+"""The copies of a source: which tables are being read, and what becomes of their chunks.
+
+States of a table in `__tailrace_sources`: `copying` (first copy), `again` (asked for, or
+comparing after a lost slot), `done`, `skipped`. `after` is the key to go on behind, so a
+kill costs one chunk.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tailrace.clock import Clock
+from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.errors import ServerUnreachableError
+from tailrace.sources.journal import Journal
+from tailrace.sources.postgres import catalog
+from tailrace.sources.postgres.compare import Comparison
+from tailrace.sources.postgres.copy import Chunk, ChunkReader
+from tailrace.sources.postgres.pgoutput import Relation
+from tailrace.sources.postgres.rows import RowWriter
+from tailrace.sources.postgres.settings import CaptureSettings
+from tailrace.sources.postgres.table import (
+    CapturedTable,
+    Transaction,
+    captured_table,
+    shape_of,
+)
+from tailrace.sources.postgres.types import TypeTable
+
+log = logging.getLogger(__name__)
+
+# States in which rows are still to be read.
+ACTIVE = ("copying", "again")
+
+
+class Copies:
+    """Readers of chunks, and the memory of keys that changed meanwhile."""
+
+    def __init__(
+        self,
+        source: Postgres,
+        dsn: str,
+        connection: catalog.Connection,
+        journal: Journal,
+        rows: RowWriter,
+        settings: CaptureSettings,
+        directory: Path,
+        clock: Clock,
+        types: Callable[[], TypeTable],
+    ) -> None:
+        self._source = source
+        self._dsn = dsn
+        self._connection = connection
+        self._journal = journal
+        self._rows = rows
+        self._settings = settings
+        self._directory = directory
+        self._clock = clock
+        self._types = types
+        self._readers: dict[str, ChunkReader] = {}
+        self._touched: dict[str, dict[bytes, int]] = {}
+        self._gates: dict[str, int] = {}
+        self._comparisons: dict[str, Comparison] = {}
+
+    def touched(self, name: str) -> dict[bytes, int] | None:
+        """Where to note the changed keys of a table; None when it is not being copied."""
+        return self._touched.get(name)
+
+    def adopt(self, name: str, *, copy: bool) -> None:
+        """Begin the copy of a table that has none yet, or go on with one."""
+        if name not in self._journal.copies:
+            state = "copying" if copy else "skipped"
+            self._journal.record_copy(name, {"state": state, "after": None, "rows": 0})
+        if self._journal.copies[name]["state"] in ACTIVE:
+            self._track(name)
+
+    def _track(self, name: str) -> None:
+        if name not in self._touched:
+            self._touched[name] = {}
+            # Whoever has a smaller id may have been streamed before we began to remember,
+            # or have written before the publication had the table.
+            self._gates[name] = int(
+                str(catalog.one(self._connection, "SELECT pg_current_xact_id()::text"))
+            )
+
+    def compare_all(self, reason: str) -> None:
+        """After lost changes: read every table and write what differs from the log."""
+        for name, state in list(self._journal.copies.items()):
+            again = {**state, "after": None, "rows": 0, "reason": reason}
+            if state["state"] in ("done", "again"):
+                again |= {"state": "again", "compare": True}
+                again.pop("where", None)
+            self._journal.record_copy(name, again)
+
+    def work(self, tables: dict[int, catalog.CatalogTable]) -> None:
+        """Keep a few tables being read; raises what ended a reader."""
+        for reader in self._readers.values():
+            if reader.error is not None:
+                raise ServerUnreachableError(
+                    f'the copy of "{reader.table}" stopped', detail=str(reader.error)
+                ) from reader.error
+        for name, reader in list(self._readers.items()):
+            if reader.gone:
+                self._finish(name, {**self._journal.copies[name], "reason": "table dropped"})
+        for table in tables.values():
+            if len(self._readers) >= self._settings.copies:
+                return
+            state = self._journal.copies.get(table.name, {})
+            if state.get("state") in ACTIVE and table.key and table.name not in self._readers:
+                self._read(table, state)
+
+    def _read(self, table: catalog.CatalogTable, state: dict[str, Any]) -> None:
+        relation = table.relation
+        after = state.get("after")
+        if state.get("compare") and table.name not in self._comparisons:
+            after = None  # what was seen before a restart is not known any more
+            self._comparisons[table.name] = Comparison(
+                self._directory / "sources" / f"{self._source.name}.{table.name}.compare",
+                self._journal.live_rows(self._journal.schemas[table.name].topic),
+            )
+        chosen = for_table(self._source.where, relation.schema, relation.table)
+        conditions = [f"({c})" for c in (chosen, state.get("where")) if c]
+        self._readers[table.name] = ChunkReader(
+            self._dsn,
+            table.name,
+            relation.id,
+            gate=self._gates[table.name],
+            after=after,
+            where=" AND ".join(conditions) or None,
+            hidden=hidden_columns(self._source, table),
+            rows=self._settings.chunk_rows,
+            ahead=self._settings.chunks_ahead,
+            clock=self._clock,
+        )
+
+    def again(self, table: catalog.CatalogTable, where: str | None) -> None:
+        """A re-snapshot, asked for in the stream itself: `tailrace source snapshot`."""
+        name = table.name
+        if self._journal.copies.get(name, {}).get("state") == "copying":
+            return  # the first copy is still running and will have them all
+        reader = self._readers.pop(name, None)
+        if reader is not None:
+            reader.stop()
+        self._touched.pop(name, None)
+        self._track(name)
+        state: dict[str, Any] = {"state": "again", "after": None, "rows": 0}
+        if where:
+            state["where"] = where
+        self._journal.record_copy(name, state)
+        log.info("copy asked for", extra={"table": name})
+
+    def reject(self, name: str) -> None:
+        """The table was emptied or changed its shape: chunks that wait are worth nothing."""
+        if name in self._readers:
+            after = self._journal.copies[name].get("after")
+            self._readers[name].reject(None if after is None else tuple(after))
+
+    def arrived(self, mark: str, transaction: Transaction, position: int) -> int:
+        """The stream has reached a chunk's mark: write it. How many events that were."""
+        name, _, identifier = mark.partition(":")
+        reader = self._readers.get(name)
+        chunk = None if reader is None else reader.take(identifier)
+        if chunk is None:
+            return 0  # of an earlier run, or rejected
+        return self._write(chunk, transaction, position)
+
+    def _write(self, chunk: Chunk, transaction: Transaction, position: int) -> int:
+        """The rows of a chunk that no unseen transaction has overtaken."""
+        name = chunk.table
+        table = self._table_of(chunk.catalog, position)
+        frame = copy_frame(table, self._journal.epoch, transaction, last=chunk.last)
+        touched = self._touched[name]
+        keys, values = self._rows.chunk(
+            table, frame, chunk, touched, transaction.commit_lsn, self._comparisons.get(name)
+        )
+        state: dict[str, Any] = dict(self._journal.copies[name])
+        state["after"] = None if chunk.after is None else list(chunk.after)
+        state["rows"] = state.get("rows", 0) + len(chunk.lines)
+        if chunk.last and name in self._comparisons:
+            comparison = self._comparisons.pop(name)
+            gone = [key for key in comparison.unseen() if key not in touched]
+            more_keys, more_values = self._rows.vanished(
+                frame, gone, transaction.commit_lsn, len(values)
+            )
+            keys += more_keys
+            values += more_values
+            comparison.close()
+        self._journal.add(table.schema.topic, keys, values)
+        if len(touched) > 10_000 and name not in self._comparisons:
+            # Whatever this snapshot sees, every later one sees too.
+            for key in [k for k, xid in touched.items() if chunk.snapshot.sees(xid)]:
+                del touched[key]
+        if chunk.last:
+            self._finish(name, state)
+        else:
+            self._journal.record_copy(name, state)
+        return len(values)
+
+    def _finish(self, name: str, state: dict[str, Any]) -> None:
+        state = {**state, "state": "done"}
+        state.pop("compare", None)
+        self._readers.pop(name).stop()
+        self._touched.pop(name, None)
+        self._rows.copied(name)
+        self._journal.record_copy(name, state)
+        log.info("copy finished", extra={"table": name, "rows": state.get("rows", 0)})
+
+    def _table_of(self, found: catalog.CatalogTable, position: int) -> CapturedTable:
+        shape = shape_of(self._source, found.relation, found, self._types())
+        schema = self._journal.register(shape, position)
+        return captured_table(
+            self._source, found.relation, schema, self._types(), self._connection.info.dbname
+        )
+
+    @property
+    def running(self) -> list[str]:
+        """Tables whose rows are still being read."""
+        return sorted(t for t, s in self._journal.copies.items() if s.get("state") in ACTIVE)
+
+    def close(self) -> None:
+        for reader in self._readers.values():
+            reader.stop()
+        for comparison in self._comparisons.values():
+            comparison.close()
+
+
+def copy_frame(
+    table: CapturedTable, epoch: int, transaction: Transaction, *, last: bool
+) -> TransactionFrame:
+    """The frame of copied rows: they carry the position of the mark they came with."""
+    return TransactionFrame.of(
+        table.frame,
+        epoch=epoch,
+        commit=transaction.commit_lsn,
+        xid=transaction.xid,
+        committed_ms=transaction.committed_ms,
+        now_ms=transaction.now_ms,
+        snapshot="last" if last else "true",
+        transaction=f"copy:{transaction.commit_lsn}",
+    )
+
+
+def hidden_columns(source: Postgres, table: catalog.CatalogTable) -> frozenset[str]:
+    """Columns that `columns=` leaves out; they are not even read."""
+    relation: Relation = table.relation
+    wanted = for_table(source.columns, relation.schema, relation.table)
+    if not isinstance(wanted, (list, tuple)):
+        return frozenset()
+    return frozenset(
+        c.name for c in relation.columns if c.name not in wanted and c.name not in table.key
+    )

@@ -1,0 +1,24 @@
+"""Sizes and times of capture; the defaults are for production, tests choose small ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """`group_seconds`: how long a transaction waits for others to share its log
+    transaction; `part_rows`: the most rows of one source transaction in one log
+    transaction; `confirm_delay`: how long after its commit a position is confirmed to the
+    server, so that the broker has it on disk; `copies`: tables read at a time."""
+
+    group_seconds: float = 0.004
+    group_rows: int = 20_000
+    spill_rows: int = 10_000
+    part_rows: int = 100_000
+    chunk_rows: int = 20_000
+    chunks_ahead: int = 3
+    copies: int = 2
+    idle_cut_seconds: float = 1.0
+    confirm_delay: float = 1.5
+    look_seconds: float = 2.0

@@ -1,0 +1,207 @@
+"""Lost slots, servers that go away, tables without a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.sources.errors import (
+    PrivilegeError,
+    ServerUnreachableError,
+    SlotMissingError,
+    SlotTakenError,
+    TableMissingError,
+    WalLevelError,
+)
+
+ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
+
+
+def expected(database: Any) -> dict[int, tuple[str, str]]:
+    rows = database.rows("SELECT id, customer, amount::text FROM orders")
+    return {i: (c, a) for i, c, a in rows}
+
+
+def captured(running: Any) -> dict[int, tuple[str, str]]:
+    rows = running.written.table("public.orders")
+    return {r["id"]: (r["customer"], r["amount"]) for r in rows}
+
+
+def test_after_a_lost_slot_only_what_differs_is_written(database: Any, capture: Any) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 500) i")
+    with capture(tables=["orders"]) as running:
+        running.copied()
+        running.reach(database.position())
+    database.drop_slot()
+    database.run(
+        "UPDATE orders SET customer = 'y' WHERE id = 100",
+        "DELETE FROM orders WHERE id IN (7, 8)",
+        "INSERT INTO orders VALUES (1000, 'new', 5)",
+    )
+    before = len(running.written.events("public.orders"))
+    with capture(tables=["orders"]) as running:
+        running.until(lambda: running.written.notes("CUT")[-1]["epoch"] == 2)
+        database.run("UPDATE orders SET customer = 'z' WHERE id = 200")
+        running.until(lambda: captured(running) == expected(database))
+        running.reach(database.position())
+    news = running.written.events("public.orders")[before:]
+    assert sorted(e["op"] for e in news) in (
+        ["d", "d", "r", "r", "u"],
+        ["d", "d", "r", "r", "r", "u"],
+    )
+    assert running.written.notes("CUT")[-1]["epoch"] == 2
+    assert {e["idempotency_key"].split("-")[0] for e in news} == {"2"}
+    running.written.check()
+
+
+def test_a_table_without_key_is_captured_without_keys(
+    database: Any, capture: Any, shared: Any
+) -> None:
+    database.run(
+        "CREATE TABLE lines (at int, what text)",
+        "ALTER TABLE lines REPLICA IDENTITY FULL",
+        "INSERT INTO lines SELECT i, 'old' FROM generate_series(1, 300) i",
+    )
+    with capture(tables=["lines"]) as running:
+        database.run("INSERT INTO lines VALUES (1000, 'new')")
+        running.copied()
+        database.run(
+            "UPDATE lines SET what = 'changed' WHERE at = 5", "DELETE FROM lines WHERE at = 6"
+        )
+        running.reach(database.position())
+    records = shared.records("shop.public.lines")
+    assert {r.key for r in records} == {None}
+    events = running.written.events("public.lines")
+    rows: list[tuple[int, str]] = []
+    for event in events:
+        if event["before"] is not None:
+            rows.remove((event["before"]["at"], event["before"]["what"]))
+        if event["after"] is not None:
+            rows.append((event["after"]["at"], event["after"]["what"]))
+    assert sorted(rows) == sorted(database.rows("SELECT at, what FROM lines"))
+    assert shared.configs["shop.public.lines"]["cleanup.policy"] == "delete"
+    running.written.check()
+
+
+def test_a_server_that_restarts_is_an_error_that_passes(
+    database: Any, capture: Any, postgres_server: Any
+) -> None:
+    database.run(ORDERS)
+    running = capture(tables=["orders"])
+    running.copied()
+    database.connection.close()
+    postgres_server.restart()
+    with pytest.raises(ServerUnreachableError):
+        running.until(lambda: False)
+    running.stop()
+    database.__post_init__()
+    database.run("INSERT INTO orders VALUES (1, 'a', 1)")
+    with capture(tables=["orders"]) as running:
+        running.reach(database.position())
+    assert captured(running) == expected(database)
+    running.written.check()
+
+
+def test_a_slot_that_another_process_reads_is_named(
+    database: Any, capture: Any, tmp_path: Path
+) -> None:
+    database.run(ORDERS)
+    running = capture(tables=["orders"])
+    try:
+        running.copied()
+        second = capture(tables=["orders"], directory=tmp_path / "second")
+        with pytest.raises(SlotTakenError, match="in use"):
+            second.until(lambda: False)
+        second.stop()
+    finally:
+        running.stop()
+
+
+def test_a_missing_table_or_slot_is_named_with_what_is_there(database: Any, capture: Any) -> None:
+    database.run(ORDERS)
+    running = capture(tables=["order"])
+    with pytest.raises(TableMissingError) as caught:
+        running.until(lambda: False)
+    assert "public.orders" in caught.value.detail
+    running.stop()
+    database.run("CREATE PUBLICATION given FOR TABLE orders")
+    running = capture(tables=["orders"], create=False, publication="given", slot="absent")
+    with pytest.raises(SlotMissingError) as missing:
+        running.until(lambda: False)
+    assert "pg_create_logical_replication_slot" in missing.value.hint
+    running.stop()
+
+
+def test_a_role_that_may_not_replicate_gets_the_sql(database: Any, capture: Any) -> None:
+    database.run(ORDERS, "DROP ROLE IF EXISTS weak", "CREATE ROLE weak LOGIN")
+    running = capture(tables=["orders"], dsn=database.dsn.replace("user=postgres", "user=weak"))
+    with pytest.raises(PrivilegeError) as caught:
+        running.until(lambda: False)
+    assert caught.value.hint == 'ALTER ROLE "weak" REPLICATION;'
+    running.stop()
+
+
+def test_a_low_wal_level_is_refused(database: Any, capture: Any, postgres_server: Any) -> None:
+    database.run(ORDERS)
+    postgres_server.settings["wal_level"] = "replica"
+    database.connection.close()
+    try:
+        postgres_server.restart()
+        running = capture(tables=["orders"])
+        with pytest.raises(WalLevelError) as caught:
+            running.until(lambda: False)
+        assert "ALTER SYSTEM SET wal_level" in caught.value.hint
+        running.stop()
+    finally:
+        postgres_server.settings["wal_level"] = "logical"
+        postgres_server.restart()
+        database.__post_init__()
+
+
+def test_another_encoding_arrives_as_utf8(postgres_server: Any, shared: Any, tmp_path: Any) -> None:
+    from servers.capture import SMALL, Database, Running
+    from tailrace.sources import Postgres
+
+    options = "ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+    database = Database(postgres_server, "latin", postgres_server.create_database("latin", options))
+    database.run(ORDERS, "SET client_encoding = 'UTF8'", "INSERT INTO orders VALUES (1, 'Zoë', 1)")
+    try:
+        with Running(
+            Postgres("shop", database.dsn, tables=["orders"]), shared, tmp_path, SMALL
+        ) as running:
+            running.copied()
+            database.run("INSERT INTO orders VALUES (2, 'Ünal', 1)")
+            running.reach(database.position())
+        assert captured(running) == {1: ("Zoë", "1.00"), 2: ("Ünal", "1.00")}
+    finally:
+        database.connection.close()
+        postgres_server.drop_database("latin")
+
+
+def test_columns_filters_and_masks_keep_values_out_of_the_log(
+    database: Any, capture: Any, shared: Any
+) -> None:
+    database.run(
+        "CREATE TABLE people (id int PRIMARY KEY, name text, email text, phone text, age int)",
+        "INSERT INTO people VALUES (1, 'Ann', 'a@x', '12', 30), (2, 'Bob', 'b@x', '34', 10)",
+    )
+    with capture(
+        tables=["people"], columns={"people": ["name", "email", "phone"]},
+        where={"people": "id < 100 AND id <> 2"},
+        mask={"people": {"email": "sha256", "phone": "redact"}},
+    ) as running:  # fmt: skip
+        running.copied()
+        database.run(
+            "INSERT INTO people VALUES (3, 'Cy', 'a@x', '56', 40), (200, 'No', 'n', 'n', 1)"
+        )
+        running.reach(database.position())
+    first, third = running.written.table("public.people")
+    assert set(first) == {"id", "name", "email", "phone"}
+    assert first["phone"] == third["phone"] == "***"
+    assert first["email"] == third["email"]
+    assert len(first["email"]) == 64
+    everything = b"".join(v or b"" for t in shared.topics for v in shared.values(t))
+    assert b"a@x" not in everything
+    assert b"Bob" not in everything
