@@ -26,8 +26,9 @@ class Recompute:
     """Tables in DuckDB, under the names that views use for them."""
 
     def __init__(self, tables: Iterable[TableInput]) -> None:
+        self._translated: dict[str, str] = {}
         self._tables = {table.topic: table for table in tables}
-        self._database = duckdb.connect()
+        self._database = duckdb.connect(config={"threads": 1})
         self._database.execute("SET TimeZone = 'UTC'")
 
     def __enter__(self) -> Recompute:
@@ -47,7 +48,10 @@ class Recompute:
                 self._database.execute(f'CREATE SCHEMA IF NOT EXISTS "{parts[0]}"')
             self._database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
             self._database.unregister("given")
-        translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb")[0]
+        translated = self._translated.get(sql)
+        if translated is None:
+            translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb")[0]
+            self._translated[sql] = translated
         return self._database.execute(translated).fetchall()
 
 

@@ -165,7 +165,9 @@ class QueryBinder:
         order = node.args.get("order")
         if order is None:
             return ()
-        inner = _with_aliases(binder, {name.lower(): bound for name, bound in items})
+        # A bare name means a column of the result first, as in Spark.
+        shown = {name.lower(): bound for name, bound in items}
+        inner = replace(binder, aliases={**binder.aliases, **shown})
         bound = bind_order(inner, order.expressions)
         return tuple(
             (items[e.value - 1][1], d, n)
