@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.errors import TailraceError
+from tailrace.pipelines.decode import DeadRecord
 from tailrace.pipelines.errors import TickUnsteadyError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.evaluate import project
@@ -111,7 +112,9 @@ class LevelTask:
         inputs: dict[tuple[str, int], list[pa.Table]] = {}
         for value in arrived:
             inputs.setdefault((value.name, value.number), []).append(unpack(value.value))
-        count, dead, tables = 0, [], {}
+        count = 0
+        dead: list[DeadRecord] = []
+        tables: dict[str, pa.Table] = {}
         if self.level == 0:
             ranges = tuple(r for r in work.ranges if r.partition % work.shards == self.shard)
             tables, count, dead = read_inputs(replace(work, ranges=ranges))
@@ -218,7 +221,7 @@ class LevelTask:
 def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
     """A small tick on this machine as one task, any other as levels."""
     records = sum(r.end - r.start for r in work.ranges)
-    local = spark.sparkContext.master.startswith("local")
+    local = (spark.sparkContext.master or "").startswith("local")
     if local and records <= ONE_TASK_RECORDS:
         return run_on_spark(spark, work)
     return run_levels(spark, work)
