@@ -92,33 +92,45 @@ def create_topic(address: str, name: str, partitions: int, config: dict[str, str
             )
             assert isinstance(found, metadata.MetadataResponse)
             rows = found.topics[0].partitions
-            if len(rows) == partitions and not any(row.error_code for row in rows):
+            ready = len(rows) == partitions and not any(row.error_code for row in rows)
+            if ready and _all_led(line, name, partitions):
                 return
             time.sleep(0.05)
         raise RuntimeError(f"{name} has no leaders")
 
 
+def _offsets(
+    line: Line, name: str, partitions: int
+) -> list[list_offsets.ListOffsetsPartitionResponse]:
+    answer = line.ask(
+        ApiKey.LIST_OFFSETS,
+        5,
+        list_offsets.ListOffsetsRequest(
+            replica_id=-1,
+            topics=[
+                list_offsets.ListOffsetsTopic(
+                    name=name,
+                    partitions=[
+                        list_offsets.ListOffsetsPartition(partition_index=i, timestamp=-1)
+                        for i in range(partitions)
+                    ],
+                )
+            ],
+        ),
+    )
+    assert isinstance(answer, list_offsets.ListOffsetsResponse)
+    return answer.topics[0].partitions
+
+
+def _all_led(line: Line, name: str, partitions: int) -> bool:
+    """Whether every partition answers; Kafka's metadata is ahead of its leaders."""
+    return not any(one.error_code for one in _offsets(line, name, partitions))
+
+
 def end_offsets(address: str, name: str, partitions: int) -> int:
     """The sum of all end offsets."""
     with Line(address) as line:
-        answer = line.ask(
-            ApiKey.LIST_OFFSETS,
-            5,
-            list_offsets.ListOffsetsRequest(
-                replica_id=-1,
-                topics=[
-                    list_offsets.ListOffsetsTopic(
-                        name=name,
-                        partitions=[
-                            list_offsets.ListOffsetsPartition(partition_index=i, timestamp=-1)
-                            for i in range(partitions)
-                        ],
-                    )
-                ],
-            ),
-        )
-        assert isinstance(answer, list_offsets.ListOffsetsResponse)
-        return sum(one.offset for one in answer.topics[0].partitions)
+        return sum(one.offset for one in _offsets(line, name, partitions))
 
 
 def batch(message_bytes: int, batch_bytes: int) -> tuple[bytes, int]:

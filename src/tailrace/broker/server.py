@@ -188,6 +188,11 @@ class Broker:
         return self.listener.host, self.listener.port
 
     @property
+    def metrics_port(self) -> int:
+        """Port of the metrics page; 0 if there is none."""
+        return self._page.port if self._page is not None else 0
+
+    @property
     def advertised(self) -> tuple[str, int]:
         given = self.settings.text("advertised.listeners")
         if given:
