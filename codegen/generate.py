@@ -45,6 +45,12 @@ DATA = {
             "ConsumerGroupCurrentMemberAssignmentKey",
             "ConsumerGroupCurrentMemberAssignmentValue",
             "ConsumerGroupRegularExpressionKey", "ConsumerGroupRegularExpressionValue",
+        ],
+    ),
+    # A module of their own: their structs carry the same names as those above.
+    "share_group_records": (
+        "kafka-group-coordinator",
+        [
             "ShareGroupMetadataKey", "ShareGroupMetadataValue",
             "ShareGroupMemberMetadataKey", "ShareGroupMemberMetadataValue",
             "ShareGroupTargetAssignmentMetadataKey", "ShareGroupTargetAssignmentMetadataValue",

@@ -10,7 +10,12 @@ from kio.static.constants import EntityType
 
 from tailrace.wire.data import decode_data, decode_versioned, encode_data, encode_versioned
 from tailrace.wire.errors import DecodeError
-from tailrace.wire.messages import consumer_protocol, group_records, transaction_records
+from tailrace.wire.messages import (
+    consumer_protocol,
+    group_records,
+    share_group_records,
+    transaction_records,
+)
 from wire import kio_oracle
 
 
@@ -32,7 +37,7 @@ def test_group_protocol_matches_kio(name: str) -> None:
 def tables() -> list[object]:
     return [
         pytest.param(module, name.removeprefix("DECODE_"), id=name.removeprefix("DECODE_").lower())
-        for module in (group_records, transaction_records)
+        for module in (group_records, share_group_records, transaction_records)
         for name in vars(module)
         if name.startswith("DECODE_")
     ]
