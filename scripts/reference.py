@@ -1,7 +1,7 @@
-"""Writes docs/reference from the code: commands, settings, errors.
+"""Writes docs/reference from the code, and the index pages of the other folders.
 
-    python scripts/reference.py           write the pages
-    python scripts/reference.py --check   exit 1 if a page is not what the code says
+python scripts/reference.py           write the pages
+python scripts/reference.py --check   exit 1 if a page is not what the code says
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -19,7 +20,7 @@ from tailrace.config import KEYS
 from tailrace.errors import TailraceError, all_errors
 from tailrace.log.settings import TOPIC_SETTINGS
 
-DOCS = Path(__file__).parent.parent / "docs" / "reference"
+DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- Written by scripts/reference.py from the code. -->\n"
 
 
@@ -76,14 +77,22 @@ def errors() -> Iterator[str]:
         yield " ".join((inspect.getdoc(listed[code]) or "").split()) + "\n"
 
 
-def index() -> Iterator[str]:
-    yield "# Reference\n"
-    yield "- [Commands](commands.md)\n- [Settings](settings.md)\n- [Errors](errors.md)"
-    written = {"index", *PAGES}
-    for path in sorted(DOCS.glob("*.md")):
-        if path.stem not in written:
-            title = path.read_text().splitlines()[0].lstrip("# ")
-            yield f"- [{title}]({path.name})"
+FOLDERS = {
+    "reference": ("Reference", "What there is, in full."),
+    "how-to": ("How-to", "One task a page."),
+    "explanation": ("Explanation", "Why it is built this way."),
+    "decisions": ("Decisions", "Context, choice, consequence; one page each."),
+}
+
+
+def listing(folder: str) -> Iterator[str]:
+    """The index of a folder: its pages by their titles."""
+    title, text = FOLDERS[folder]
+    yield f"# {title}\n\n{text}\n"
+    for path in sorted((DOCS / folder).glob("*.md")):
+        if path.stem != "index":
+            heading = next(line for line in path.read_text().splitlines() if line.startswith("# "))
+            yield f"- [{heading[2:]}]({path.name})"
 
 
 PAGES = {"commands": commands, "settings": settings, "errors": errors}
@@ -91,13 +100,14 @@ PAGES = {"commands": commands, "settings": settings, "errors": errors}
 
 def main() -> int:
     stale = []
-    for name, make in {**PAGES, "index": index}.items():
-        path = DOCS / f"{name}.md"
+    pages = [(DOCS / "reference" / f"{name}.md", make) for name, make in PAGES.items()]
+    pages += [(DOCS / folder / "index.md", partial(listing, folder)) for folder in FOLDERS]
+    for path, make in pages:
         text = NOTE + "\n" + "\n".join(make()).rstrip() + "\n"
         if not path.exists() or path.read_text() != text:
-            stale.append(path.name)
+            stale.append(str(path.relative_to(DOCS)))
             if "--check" not in sys.argv:
-                DOCS.mkdir(parents=True, exist_ok=True)
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text)
     if "--check" in sys.argv and stale:
         print(f"not what the code says: {', '.join(stale)}; run python scripts/reference.py")

@@ -64,7 +64,7 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     Fixtures of a wider scope may start servers during the first test that asks for
     them; `keeps_processes` marks such fixtures' tests.
     """
-    wide = {"kafka", "postgres_server", "redis_server", "mariadb_server", "spark"}
+    wide = {"kafka", "postgres_server", "redis_server", "mariadb_server", "spark", "browser"}
     names = set(request.fixturenames)
     if hasattr(request.node, "callspec"):
         # a test over several logs asks for the one it runs on by name

@@ -27,13 +27,20 @@ from tailrace import __version__
 from tailrace.clock import SYSTEM
 from tailrace.config import parse_duration
 from tailrace.console.alarms import alarms
+from tailrace.console.conditions import compile_condition
 from tailrace.console.demo import add_demo, is_demo
-from tailrace.console.errors import LogUnreachableError, UnknownNameError
+from tailrace.console.errors import (
+    LogUnreachableError,
+    TooManySubscribersError,
+    UnknownNameError,
+)
 from tailrace.console.feed import Feed
 from tailrace.console.figures import Figures
+from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
 from tailrace.project import graph as project_graph
+from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 from tailrace.telemetry.metrics import exposition
 from tailrace.views.errors import (
@@ -54,6 +61,8 @@ _STATUS: dict[type[TailraceError], int] = {
     PositionTimeoutError: 504,
     ViewsNotReadyError: 503,
     LogUnreachableError: 503,
+    TooManySubscribersError: 503,
+    MissingInputError: 404,
     PositionUnknownError: 400,
     ViewKeyError: 400,
     QueryError: 400,
@@ -61,6 +70,7 @@ _STATUS: dict[type[TailraceError], int] = {
     ConfigValueError: 400,
 }
 
+Where = Annotated[str | None, Query(max_length=10_000)]
 AtLeast = Annotated[str | None, Query(max_length=500)]
 Timeout = Annotated[str, Query(max_length=30)]
 
@@ -214,6 +224,35 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         """Some records: the newest, the oldest, or from a time."""
         return Json({"records": latest(served.bootstrap, name, start, limit)})
 
+    @app.get("/api/topics/{name}/records")
+    async def records(
+        name: str,
+        start: Annotated[str, Query(alias="from", max_length=1000)] = "latest",
+        where: Where = None,
+        last_event_id: Annotated[str | None, Header(max_length=10_000)] = None,
+    ) -> Response:
+        """Records as they come, resumable by Last-Event-ID (server-sent events)."""
+        condition = compile_condition(where) if where else None
+        events = await run_in_threadpool(
+            record_events, served.bootstrap, name, start, last_event_id, condition
+        )
+        return _event_stream(events)
+
+    @app.get("/api/tables/{name}/changes")
+    async def table_changes(
+        name: str,
+        start: Annotated[str, Query(max_length=1000)] = "snapshot",
+        where: Where = None,
+        last_event_id: Annotated[str | None, Header(max_length=10_000)] = None,
+    ) -> Response:
+        """A captured table: its rows, then its changes (server-sent events)."""
+        topic = project_graph.table_topic(served.project, name)
+        condition = compile_condition(where) if where else None
+        events = await run_in_threadpool(
+            change_events, served.bootstrap, topic, start, last_event_id, condition
+        )
+        return _event_stream(events)
+
     @app.get("/api/groups")
     def groups() -> Response:
         """Every consumer group with its lag."""
@@ -263,7 +302,7 @@ def _add_views(app: FastAPI, served: Served) -> None:
     @app.get("/api/views/{name}")
     async def rows(
         name: str,
-        where: Annotated[str | None, Query(max_length=10_000)] = None,
+        where: Where = None,
         limit: Annotated[int, Query(ge=1, le=100_000)] = 1000,
         after: Annotated[str | None, Query(max_length=100_000)] = None,
         key: Annotated[list[str] | None, Query()] = None,

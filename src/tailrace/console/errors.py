@@ -35,3 +35,10 @@ class LogUnreachableError(ConsoleError):
     """The console cannot reach the log; what it shows of topics is the last it knew."""
 
     code = "log-unreachable"
+
+
+class TooManySubscribersError(ConsoleError):
+    """Each subscription to a topic's records holds a reader; their number is limited so
+    that callers cannot exhaust the console. Views have no such limit."""
+
+    code = "too-many-subscribers"

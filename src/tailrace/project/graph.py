@@ -178,6 +178,22 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
     return f"{parts[0]}.{fitting[0]}.{parts[1]}"
 
 
+def table_topic(project: Project, name: str) -> str:
+    """The change topic of a captured table, by `shop.orders` or `shop.public.orders`."""
+    parts = tuple(name.split("."))
+    source = project.sources.get(parts[0])
+    if source is not None and len(parts) == 2:
+        schemas = {p.rpartition(".")[0] or _default_schema(source) for p in patterns(source)}
+        fitting = [schema for schema in sorted(schemas) if _captures(source, schema, parts[1])]
+        if len(fitting) == 1:
+            return f"{parts[0]}.{fitting[0]}.{parts[1]}"
+    if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):
+        return name
+    raise MissingInputError(
+        f"no source captures the table {name!r}", hint="write source.table or source.schema.table"
+    )
+
+
 def _default_schema(source: Postgres | SQLite) -> str:
     return "main" if isinstance(source, SQLite) else "public"
 

@@ -1,0 +1,209 @@
+"""Records of a topic and changes of a table as server-sent events.
+
+A subscription owns one reader thread and a bounded queue: a slow subscriber stops its
+own reader and nobody else's. The event id is where to go on, `partition:offset` for
+every partition, so `Last-Event-ID` resumes without gap or repeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+import orjson
+
+from tailrace.client.ranges import Chunk, KafkaRanges, Range
+from tailrace.console.errors import TooManySubscribersError, UnknownNameError
+from tailrace.console.records import as_records
+from tailrace.errors import UsageError
+
+MOST_SUBSCRIBERS = 200
+QUEUE = 64
+KEEP_ALIVE = 15.0
+_open = threading.BoundedSemaphore(MOST_SUBSCRIBERS)
+
+Condition = Callable[[Mapping[str, Any]], bool]
+
+
+def parse_place(text: str) -> dict[int, int]:
+    """`0:12,1:40` as offsets by partition."""
+    try:
+        pairs = (part.split(":") for part in text.split(","))
+        return {int(partition): int(offset) for partition, offset in pairs}
+    except ValueError as error:
+        raise UsageError(f"{text!r} is no place in a topic", hint="write 0:12,1:40") from error
+
+
+def record_events(
+    bootstrap: str, topic: str, start: str, last_id: str | None, where: Condition | None
+) -> AsyncIterator[bytes]:
+    """Every record from `start` (earliest, latest, or a place) on, as it comes."""
+
+    def encode(chunk: Chunk) -> list[bytes]:
+        return [
+            orjson.dumps(record)
+            for record in as_records(chunk)
+            if where is None or where({**_object(record["value"]), **_about(record)})
+        ]
+
+    return _Subscription(bootstrap, topic, start, last_id, encode).events("record")
+
+
+def change_events(
+    bootstrap: str, topic: str, start: str, last_id: str | None, where: Condition | None
+) -> AsyncIterator[bytes]:
+    """A table's changes: `start` "snapshot" gives its rows first, "now" only what comes."""
+
+    def encode(chunk: Chunk) -> list[bytes]:
+        found = []
+        for offset, key, value in zip(chunk.offsets, chunk.keys, chunk.values, strict=True):
+            if value is None:
+                continue  # the tombstone after a delete says nothing new
+            change = _object(value.decode(errors="replace"))
+            row = change.get("after") or change.get("before") or {}
+            if where is None or where({**row, "op": change.get("op")}):
+                about = {"key": _object((key or b"").decode(errors="replace")), "offset": offset}
+                found.append(orjson.dumps({**change, **about}))
+        return found
+
+    opened = "latest" if start == "now" else "earliest" if start == "snapshot" else start
+    return _Subscription(
+        bootstrap, topic, opened, last_id, encode, snapshot=start == "snapshot", where=where
+    ).events("change")
+
+
+class _Subscription:
+    """One reader thread, one bounded queue, one subscriber."""
+
+    def __init__(
+        self,
+        bootstrap: str,
+        topic: str,
+        start: str,
+        last_id: str | None,
+        encode: Callable[[Chunk], list[bytes]],
+        *,
+        snapshot: bool = False,
+        where: Condition | None = None,
+    ) -> None:
+        if not _open.acquire(blocking=False):
+            raise TooManySubscribersError(
+                f"{MOST_SUBSCRIBERS} subscriptions are open already",
+                hint="close one, or read the topic with a Kafka client",
+            )
+        self._topic = topic
+        self._encode = encode
+        self._where = where
+        self._stopping = threading.Event()
+        self._reader = KafkaRanges(bootstrap)
+        try:
+            bounds = self._reader.bounds(topic)
+            if not bounds:
+                raise UnknownNameError(f"there is no topic {topic!r}")
+            self._place = _first_place(bounds, last_id or start)
+        except BaseException:
+            self._close()
+            raise
+        self._snapshot_to = (
+            {p: end for p, (_, end) in bounds.items()} if snapshot and last_id is None else None
+        )
+
+    async def events(self, kind: str) -> AsyncIterator[bytes]:
+        loop = asyncio.get_running_loop()
+        queue: asyncio.Queue[bytes | BaseException] = asyncio.Queue(QUEUE)
+        thread = threading.Thread(target=self._run, args=(kind, loop, queue), daemon=True)
+        thread.start()
+        try:
+            while True:
+                try:
+                    item = await asyncio.wait_for(queue.get(), KEEP_ALIVE)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                if isinstance(item, BaseException):
+                    return
+                yield item
+        finally:
+            self._stopping.set()
+
+    def _run(
+        self,
+        kind: str,
+        loop: asyncio.AbstractEventLoop,
+        queue: asyncio.Queue[bytes | BaseException],
+    ) -> None:
+        def put(item: bytes | BaseException) -> None:
+            waiting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
+            while not self._stopping.is_set():
+                try:
+                    waiting.result(0.5)
+                    return
+                except FutureTimeoutError:
+                    continue
+
+        try:
+            if self._snapshot_to is not None:
+                put(self._read_snapshot())
+            while not self._stopping.is_set():
+                for partition in list(self._place):
+                    wait = 0.5 / len(self._place)
+                    chunk = self._reader.follow(
+                        self._topic, partition, self._place[partition], wait
+                    )
+                    self._place[partition] = max(self._place[partition], chunk.following)
+                    encoded = self._encode(chunk)
+                    if encoded:
+                        put(self._event(kind, b"[" + b",".join(encoded) + b"]"))
+        except Exception as error:
+            put(error)
+        finally:
+            self._close()
+
+    def _read_snapshot(self) -> bytes:
+        assert self._snapshot_to is not None
+        rows: dict[bytes | None, dict[str, Any]] = {}
+        ranges = [
+            Range(self._topic, p, self._place[p], end) for p, end in self._snapshot_to.items()
+        ]
+        for chunk in self._reader.read(ranges):
+            for key, value in zip(chunk.keys, chunk.values, strict=True):
+                row = _object((value or b"").decode(errors="replace")).get("after")
+                if row is None:
+                    rows.pop(key, None)
+                else:
+                    rows[key] = row
+        self._place.update(self._snapshot_to)
+        chosen = [row for row in rows.values() if self._where is None or self._where(row)]
+        return self._event("snapshot", orjson.dumps(chosen))
+
+    def _event(self, kind: str, data: bytes) -> bytes:
+        place = ",".join(f"{p}:{o}" for p, o in sorted(self._place.items()))
+        return b"id: %s\nevent: %s\ndata: %s\n\n" % (place.encode(), kind.encode(), data)
+
+    def _close(self) -> None:
+        self._reader.close()
+        _open.release()
+
+
+def _first_place(bounds: Mapping[int, tuple[int, int]], start: str) -> dict[int, int]:
+    if start == "earliest":
+        return {partition: first for partition, (first, _) in bounds.items()}
+    if start == "latest":
+        return {partition: end for partition, (_, end) in bounds.items()}
+    given = parse_place(start)
+    return {p: max(first, given.get(p, first)) for p, (first, _) in bounds.items()}
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        found = orjson.loads(text or "")
+    except orjson.JSONDecodeError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _about(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: record[name] for name in ("key", "partition", "offset", "timestamp")}

@@ -1,0 +1,93 @@
+"""Records and table changes as server-sent events: from a place, filtered, resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+
+from tailrace.console.conditions import compile_condition
+from tailrace.console.errors import UnknownNameError
+from tailrace.console.streams import change_events, record_events
+from tailrace.errors import UsageError
+
+
+def produce(bootstrap: str, topic: str, *records: tuple[str, Any]) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for key, value in records:
+        producer.produce(topic, key=key, value=None if value is None else json.dumps(value))
+    assert producer.flush(10) == 0
+
+
+def take(events: AsyncIterator[bytes], records: int) -> tuple[list[Any], str, list[str]]:
+    """The first `records` items of the stream, the last event's id, and the kinds seen."""
+
+    async def collect() -> tuple[list[Any], str, list[str]]:
+        found: list[Any] = []
+        kinds: list[str] = []
+        last = ""
+        async with asyncio.timeout(30):
+            async for event in events:
+                lines = dict(line.split(": ", 1) for line in event.decode().strip().split("\n"))
+                if "data" in lines:
+                    found += json.loads(lines["data"])
+                    kinds.append(lines["event"])
+                    last = lines["id"]
+                if len(found) >= records:
+                    break
+        await events.aclose()  # type: ignore[attr-defined]
+        return found, last, kinds
+
+    return asyncio.run(collect())
+
+
+def test_records_come_from_a_place_and_go_on_after_the_last_id(tailrace_broker: str) -> None:
+    produce(tailrace_broker, "t", *[("k", {"n": n}) for n in range(5)])
+    found, last, _ = take(record_events(tailrace_broker, "t", "0:2", None, None), 3)
+    assert [json.loads(record["value"])["n"] for record in found] == [2, 3, 4]
+    produce(tailrace_broker, "t", ("k", {"n": 5}))
+    found, _, _ = take(record_events(tailrace_broker, "t", "latest", last, None), 1)
+    assert [record["offset"] for record in found] == [5]
+
+
+def test_a_filter_is_evaluated_at_the_server(tailrace_broker: str) -> None:
+    produce(tailrace_broker, "t", *[("k", {"n": n}) for n in range(10)], ("k", ["not", "an", "object"]))  # fmt: skip
+    condition = compile_condition('n > 7 OR "offset" = 0')
+    found, _, _ = take(record_events(tailrace_broker, "t", "earliest", None, condition), 3)
+    assert [record["offset"] for record in found] == [0, 8, 9]
+
+
+def test_a_table_gives_its_rows_and_then_its_changes(tailrace_broker: str) -> None:
+    def change(op: str, after: Any) -> dict[str, Any]:
+        return {"op": op, "before": None, "after": after}
+
+    produce(
+        tailrace_broker,
+        "shop.public.orders",
+        ('{"id":1}', change("c", {"id": 1, "status": "open"})),
+        ('{"id":2}', change("c", {"id": 2, "status": "open"})),
+        ('{"id":1}', change("u", {"id": 1, "status": "paid"})),
+        ('{"id":2}', change("d", None)),
+        ('{"id":2}', None),
+    )
+    topic = "shop.public.orders"
+    rows, last, kinds = take(change_events(tailrace_broker, topic, "snapshot", None, None), 1)
+    assert rows == [{"id": 1, "status": "paid"}]
+    assert kinds == ["snapshot"]
+    produce(tailrace_broker, topic, ('{"id":3}', change("c", {"id": 3, "status": "open"})))
+    found, _, kinds = take(change_events(tailrace_broker, topic, "snapshot", last, None), 1)
+    assert kinds == ["change"]
+    assert found[0]["after"] == {"id": 3, "status": "open"}
+    assert found[0]["key"] == {"id": 3}
+
+
+def test_unknown_topics_and_places_are_refused(tailrace_broker: str) -> None:
+    with pytest.raises(UnknownNameError):
+        record_events(tailrace_broker, "absent", "latest", None, None)
+    produce(tailrace_broker, "t", ("k", 1))
+    with pytest.raises(UsageError):
+        record_events(tailrace_broker, "t", "yesterday", None, None)
