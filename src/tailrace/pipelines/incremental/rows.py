@@ -183,7 +183,7 @@ def weighted(schema: pa.Schema) -> pa.Schema:
 
 def consolidate(table: pa.Table) -> pa.Table:
     """Equal rows added up, zeros dropped. Rows that only came are left as they are."""
-    if table.num_rows < 2 or pc.min(table.column(WEIGHT)).as_py() > 0:
+    if not table.num_rows or pc.min(table.column(WEIGHT)).as_py() > 0:
         return table
     names = [name for name in table.column_names if name != WEIGHT]
     if any(pa.types.is_nested(table.schema.field(name).type) for name in names) or not names:

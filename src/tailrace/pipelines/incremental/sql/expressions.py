@@ -194,6 +194,8 @@ class ExpressionBinder:
         return [self.coerce(bound, kind, node) for bound in bounds], kind
 
     def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
+        right = _fitted(right, left.type)
+        left = _fitted(left, right.type)
         (left, right), _ = self.alike([left, right], node)
         return Call(name, (left, right), types.BOOLEAN)
 
@@ -295,6 +297,22 @@ class ExpressionBinder:
 
     def _interval(self, node: exp.Interval) -> Expression:
         return Literal(interval_parts(self.context, node), types.INTERVAL)
+
+
+def _fitted(bound: Expression, kind: pa.DataType) -> Expression:
+    """A constant in the type of what it is compared with, where that changes no value."""
+    if not isinstance(bound, Literal) or bound.type == kind or isinstance(bound.value, bool):
+        return bound
+    if not isinstance(bound.value, int | Decimal):
+        return bound
+    if types.is_integer(kind) and bound.value == int(bound.value):
+        limit = 1 << (kind.bit_width - 1)
+        return Literal(int(bound.value), kind) if -limit <= bound.value < limit else bound
+    if types.is_decimal(kind):
+        unscaled = Decimal(bound.value).scaleb(kind.scale)
+        if unscaled == int(unscaled) and abs(unscaled) < 10**kind.precision:
+            return Literal(Decimal(bound.value), kind)
+    return bound
 
 
 def _as_decimal(bound: Expression) -> Expression:

@@ -1,0 +1,132 @@
+"""SQL that cannot be kept: an error with a code that points into the text."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from tailrace.pipelines.errors import (
+    EvaluationError,
+    KeyNotUniqueError,
+    NotIncrementalError,
+    SqlNameError,
+    SqlSyntaxError,
+    SqlTypeError,
+    ViewError,
+)
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.testing.ticks import MemoryTables, run_ticks, table
+
+TABLES = [
+    table("shop.public.orders", "id BIGINT, customer_id BIGINT, n INT, status STRING", ["id"]),
+    table("shop.public.customers", "id BIGINT, country STRING", ["id"]),
+    table("shop.archive.customers", "id BIGINT, country STRING", ["id"]),
+]
+
+
+def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
+    return compile_views([ViewDefinition("v", sql, key)], TABLES)
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind", "message", "marked"),
+    [
+        ("SELECT FROM WHERE", SqlSyntaxError, "does not parse", ""),
+        ("DELETE FROM shop.orders", SqlSyntaxError, "not one query", ""),
+        ("SELECT idd FROM shop.orders", SqlNameError, "'idd' does not exist", "idd"),
+        ("SELECT x.id FROM shop.orders o", SqlNameError, "no table 'x'", "x.id"),
+        ("SELECT id FROM shop.nothing", SqlNameError, "no table or view", "shop.nothing"),
+        ("SELECT id FROM shop.customers", SqlNameError, "could be several", "shop.customers"),
+        (
+            "SELECT id FROM shop.orders o JOIN shop.public.customers c ON c.id = o.id",
+            SqlNameError, "ambiguous", "id",
+        ),
+        ("SELECT status + DATE '2026-01-01' FROM shop.orders", SqlTypeError, "no meaning", "status + DATE"),
+        ("SELECT id FROM shop.orders WHERE n", SqlTypeError, "condition", "n"),
+        ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
+        ("SELECT rand() r FROM shop.orders", NotIncrementalError, "not deterministic", "rand"),
+        ("SELECT now() t FROM shop.orders", NotIncrementalError, "clock", "now"),
+        ("SELECT status, count(*) c FROM shop.orders", SqlNameError, "neither grouped", "status"),
+        ("SELECT id, id FROM shop.orders", SqlNameError, "two columns", ""),
+        (
+            "SELECT o.id FROM shop.orders o, shop.public.customers c",
+            NotIncrementalError, "every row with every row", "",
+        ),
+        ("SELECT id FROM shop.orders UNION ALL SELECT 1, 2", SqlTypeError, "columns on one side", ""),
+    ],
+)  # fmt: skip
+def test_bad_sql_is_refused_with_the_place(
+    sql: str, kind: type[ViewError], message: str, marked: str
+) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        compiled(sql)
+    assert "v" in caught.value.message or kind is NotIncrementalError
+    if marked:
+        line, marks = caught.value.detail.splitlines()[-2:]
+        start = marks.index("^")
+        assert line[start:].startswith(marked)
+
+
+def test_error_names_the_line_of_a_long_query() -> None:
+    with pytest.raises(SqlNameError) as caught:
+        compiled("SELECT id\nFROM shop.orders\nWHERE stat = 'open'")
+    assert caught.value.detail.startswith("line 3: WHERE stat")
+    assert "did you mean 'status'?" in caught.value.hint
+
+
+def test_key_that_is_not_a_column_is_refused() -> None:
+    with pytest.raises(SqlNameError, match="key column 'country'"):
+        compiled("SELECT id FROM shop.orders", ("country",))
+
+
+def test_view_that_reads_itself_is_refused() -> None:
+    views = [ViewDefinition("x", "SELECT id FROM y"), ViewDefinition("y", "SELECT id FROM x")]
+    with pytest.raises(SqlNameError, match="reads itself"):
+        compile_views(views, TABLES)
+
+
+def test_key_that_is_not_unique_stops_the_tick_and_shows_the_rows() -> None:
+    rows = [("upsert", "shop.public.orders", {"id": i, "n": 7, "status": f"s{i}"}) for i in (1, 2)]
+    with pytest.raises(KeyNotUniqueError, match="key is not unique") as caught:
+        run_ticks("SELECT n, status FROM shop.orders", TABLES, [rows], keys={"v": ["n"]})
+    assert "'s1'" in caught.value.detail
+    assert "'s2'" in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("n + 1", "overflows"),
+        ("n * n", "overflows"),
+        ("1 / (n - n)", "division by zero"),
+        ("CAST(status AS INT)", "cannot be cast"),
+        ("n % 0", "division by zero"),
+    ],
+)
+def test_expression_that_fails_stops_the_tick(expression: str, message: str) -> None:
+    rows = [("upsert", "shop.public.orders", {"id": 1, "n": 2**31 - 1, "status": "x"})]
+    with pytest.raises(EvaluationError, match=message):
+        run_ticks(f"SELECT id, {expression} x FROM shop.orders", TABLES, [rows])
+
+
+def test_branch_that_is_not_taken_is_not_computed() -> None:
+    rows = [("upsert", "shop.public.orders", {"id": i, "n": i - 1}) for i in (1, 2)]
+    sql = "SELECT id, CASE WHEN n <> 0 THEN 10 / n END x FROM shop.orders WHERE n = 0 OR 4 / n > 1"
+    (after,) = run_ticks(sql, TABLES, [rows])
+    assert sorted(row["x"] or 0 for row in after["v"]) == [0, 10.0]
+
+
+def test_scalar_subquery_with_two_rows_stops_the_tick() -> None:
+    rows = [("upsert", "shop.public.orders", {"id": i, "n": i}) for i in (1, 2)]
+    with pytest.raises(EvaluationError, match="more than one row"):
+        run_ticks("SELECT id, (SELECT n FROM shop.orders) x FROM shop.orders", TABLES, [rows])
+
+
+def test_graph_survives_pickling() -> None:
+    graph = compiled("SELECT status, count(*) c FROM shop.orders GROUP BY status")
+    again = pickle.loads(pickle.dumps(graph))
+    memory = MemoryTables(again)
+    memory.upsert("shop.public.orders", {"id": 1, "status": "open"})
+    memory.tick()
+    assert memory.rows("v") == [{"status": "open", "c": 1}]

@@ -1,0 +1,127 @@
+"""Keys and rows as bytes: order, identity, no key a prefix of another."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from decimal import Decimal
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.pipelines.incremental.keys import (
+    KEY_LIMIT,
+    bounded,
+    encode_keys,
+    encode_order,
+    encode_part,
+)
+from tailrace.pipelines.incremental.rows import (
+    changes,
+    consolidate,
+    decode_row,
+    encode_row,
+    to_rows,
+    weights,
+)
+
+MOMENTS = st.datetimes(datetime.datetime(1900, 1, 1), datetime.datetime(2100, 1, 1))
+VALUES = {
+    pa.int32(): st.integers(-(2**31), 2**31 - 1),
+    pa.int64(): st.integers(-(2**63), 2**63 - 1),
+    pa.float64(): st.floats(allow_nan=False),
+    pa.string(): st.text(max_size=6) | st.sampled_from(["", "\x00", "a", "a\x00", "a\x00b"]),
+    pa.binary(): st.binary(max_size=6),
+    pa.bool_(): st.booleans(),
+    pa.decimal128(10, 2): st.decimals(-(10**7), 10**7, places=2),
+    pa.decimal128(38, 4): st.decimals(-(10**30), 10**30, places=4),
+    pa.date32(): st.dates(),
+    pa.timestamp("us"): MOMENTS,
+    pa.timestamp("us", tz="UTC"): MOMENTS.map(lambda m: m.replace(tzinfo=datetime.UTC)),
+}
+COLUMNS = st.sampled_from(list(VALUES)).flatmap(
+    lambda kind: st.tuples(
+        st.just(kind), st.lists(VALUES[kind] | st.none(), min_size=1, max_size=20)
+    )
+)
+
+
+def encoded(kind: pa.DataType, values: list[object]) -> list[bytes]:
+    return encode_keys(pa.table({"x": pa.array(values, kind)}), ["x"])
+
+
+def ordered(value: object) -> tuple[bool, object]:
+    return (value is not None, value if value is not None else 0)
+
+
+@given(COLUMNS)
+def test_keys_are_ordered_as_their_values_with_nulls_first(column) -> None:
+    kind, values = column
+    by_value = sorted(values, key=ordered)
+    by_key = [
+        value
+        for _, value in sorted(zip(encoded(kind, values), values, strict=True), key=lambda p: p[0])
+    ]
+    assert [ordered(v) for v in by_key] == [ordered(v) for v in by_value]
+
+
+@given(COLUMNS)
+def test_no_key_is_a_prefix_of_another(column) -> None:
+    kind, values = column
+    keys = set(encoded(kind, values))
+    assert not any(a != b and a.startswith(b) for a in keys for b in keys)
+
+
+@given(COLUMNS)
+def test_descending_keys_with_nulls_last_are_the_reverse(column) -> None:
+    kind, values = column
+    physical = [row[0] for row in to_rows(pa.table({"x": pa.array(values, kind)}))]
+    up = encode_order([physical], [kind], [(False, True)])
+    down = encode_order([physical], [kind], [(True, False)])
+    ranked = sorted(range(len(values)), key=lambda i: up[i])
+    assert [down[i] for i in ranked] == sorted(down, reverse=True)
+
+
+@given(COLUMNS)
+def test_rows_come_back_from_bytes_as_they_were(column) -> None:
+    kind, values = column
+    table = pa.table({"x": pa.array(values, kind)})
+    rows = [decode_row(encode_row(row)) for row in to_rows(table)]
+    back = changes(rows, [1] * len(rows), table.schema)
+    assert back.column("x").to_pylist() == table.column("x").to_pylist()
+
+
+def test_integers_of_every_width_have_one_key() -> None:
+    assert encoded(pa.int8(), [7]) == encoded(pa.int32(), [7]) == encoded(pa.int64(), [7])
+
+
+def test_both_zeros_and_all_nans_have_one_key() -> None:
+    assert len(set(encoded(pa.float64(), [0.0, -0.0]))) == 1
+    assert encode_part(math.nan, pa.float64()) > encode_part(math.inf, pa.float64())
+
+
+def test_null_and_a_slice_of_decimals_survive() -> None:
+    column = pa.array([Decimal("1.50"), None, Decimal("-2.25")], pa.decimal128(10, 2))
+    assert to_rows(pa.table({"x": column.slice(1)})) == [(None,), (-225,)]
+
+
+def test_long_keys_are_cut_and_stay_different() -> None:
+    one, other = bounded(b"x" * 1000 + b"1"), bounded(b"x" * 1000 + b"2")
+    assert len(one) == len(other) == KEY_LIMIT
+    assert one != other
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.integers(-2, 2)), max_size=20))
+def test_consolidation_adds_up_equal_rows_and_drops_zeros(pairs) -> None:
+    table = changes(
+        [(value,) for value, _ in pairs], [w for _, w in pairs], pa.schema([("x", pa.string())])
+    )
+    totals: dict[object, int] = {}
+    for value, weight in pairs:
+        totals[value] = totals.get(value, 0) + weight
+    after: dict[object, int] = {}
+    small = consolidate(table)
+    for (value,), weight in zip(to_rows(small), weights(small), strict=True):
+        after[value] = after.get(value, 0) + weight
+    assert after == {value: total for value, total in totals.items() if total}
