@@ -29,10 +29,10 @@ import psutil
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
+from benchmarks import broker_load as load  # noqa: E402
+
 from servers.kafka import VERSION, Kafka, java  # noqa: E402
 from servers.processes import Server, free_port  # noqa: E402
-
-from benchmarks import broker_load as load  # noqa: E402
 from tailrace.broker.embedded import BrokerProcess  # noqa: E402
 from tailrace.wire.apis import ApiKey  # noqa: E402
 from tailrace.wire.messages.metadata import MetadataRequest  # noqa: E402

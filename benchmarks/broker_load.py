@@ -261,7 +261,9 @@ def fetch_frame(
                 topic=topic,
                 partitions=[
                     fetch.FetchPartition(
-                        partition=index, fetch_offset=offset, partition_max_bytes=partition_max_bytes
+                        partition=index,
+                        fetch_offset=offset,
+                        partition_max_bytes=partition_max_bytes,
                     )
                     for index, offset in positions.items()
                 ],
@@ -334,7 +336,9 @@ def _count(frame: memoryview, positions: dict[int, int]) -> tuple[int, int]:
     return seen, size
 
 
-def acknowledgement_seconds(address: str, topic: str, rounds: int, message_bytes: int = 100) -> list[float]:
+def acknowledgement_seconds(
+    address: str, topic: str, rounds: int, message_bytes: int = 100
+) -> list[float]:
     """The time of each of `rounds` requests of one message, one after the other."""
     records, _ = batch(message_bytes, 1)
     frame = produce_frame(topic, 0, records)

@@ -293,12 +293,10 @@ def test_a_reader_that_does_not_read_is_not_read_from(serve: Callable[..., Serve
                 sent += sock.send(frame(b"12345678") * 100)
         except BlockingIOError:
             pass
-        SYSTEM.sleep(0.2)
-        before = received
-        SYSTEM.sleep(0.1)
-        assert received == before < sent // 12
         neighbour.sendall(frame(b"12345678"))
         assert len(read_frame(neighbour)) == 1_000_000
+        # 4 MB wait to be sent, and what the kernel's buffers took: far from all requests.
+        assert received < 100 < sent // 12
 
 
 def test_connections_past_the_limit_are_refused(serve: Callable[..., Server]) -> None:

@@ -15,7 +15,9 @@ import pytest
 from tailrace.broker.embedded import BrokerProcess
 from tailrace.testing.hostile import absurd_frame, damage
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
-from tailrace.wire.apis import ApiKey
+from tailrace.wire.apis import APIS, ApiKey
+from tailrace.wire.frames import encode_request
+from tailrace.wire.messages import metadata
 from tailrace.wire.messages.api_versions import ApiVersionsRequest
 
 MEMORY_LIMIT_BYTES = 160 * 1024 * 1024
@@ -148,6 +150,23 @@ def test_senders_of_endless_frames_share_a_budget(tmp_path: Path) -> None:
         assert_well(victim)
         for sock in socks:
             sock.close()
+
+
+def test_one_who_asks_much_and_reads_nothing_costs_little(victim: BrokerProcess) -> None:
+    with WireClient(victim.address) as client:
+        client.create("wide", 1000)
+    request = metadata.MetadataRequest(topics=None)
+    frame = encode_request(APIS[ApiKey.METADATA], 9, 1, request)
+    before = psutil.Process(victim.pid).memory_info().rss
+    with _connect(victim) as sock:
+        sock.setblocking(False)
+        try:
+            for _ in range(10_000):
+                sock.send(bytes(frame) * 1000)
+        except BlockingIOError:
+            pass
+        assert_well(victim)
+        assert psutil.Process(victim.pid).memory_info().rss - before < 40 << 20
 
 
 def test_two_thousand_connections_are_served(victim: BrokerProcess) -> None:

@@ -30,6 +30,8 @@ FIRST_BYTES = 64 * 1024
 WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
 PENDING_LIMIT = 512
 SEND_BUDGET_BYTES = 4 * 1024 * 1024
+# What a queued file range counts for: it holds a descriptor and no memory worth naming.
+RANGE_BYTES = 4096
 SENDFILE_BYTES = 2 * 1024 * 1024
 SEND_VECTORS = 64
 
@@ -142,15 +144,18 @@ class Connection:
         else:
             self._out.append(payload)
             self.out_bytes += len(payload)
+            if self.out_bytes > WRITE_QUEUE_LIMIT_BYTES:
+                self.paused = True
 
     def _queue(self, part: bytes | bytearray | memoryview | FileRange) -> None:
         if isinstance(part, (bytes, bytearray, memoryview)):
             self._out.append(part)
             self.out_bytes += len(part)
         else:
-            entry = _Range(part)
-            self._out.append(entry)
-            self.out_bytes += entry.length
+            self._out.append(_Range(part))
+            self.out_bytes += RANGE_BYTES
+        if self.out_bytes > WRITE_QUEUE_LIMIT_BYTES:
+            self.paused = True
 
     # events
 
@@ -274,7 +279,6 @@ class Connection:
         """Send what is queued, as far as the socket takes it and fairness allows."""
         out = self._out
         budget = SEND_BUDGET_BYTES
-        blocked = False
         try:
             while out and budget > 0:
                 head = out[0]
@@ -290,16 +294,16 @@ class Connection:
                     if head.length == 0:
                         out.popleft()
                         head.source.release()
+                        self.out_bytes -= RANGE_BYTES
                     full = sent == wanted
                 else:
                     sent, full = self._send_memory(out)
-                self.out_bytes -= sent
+                    self.out_bytes -= sent
                 budget -= sent
                 if not full:
-                    blocked = True
                     break
         except BlockingIOError:
-            blocked = True
+            pass  # the socket is full; the loop says when it is not
         except OSError:
             self.close()
             return
@@ -307,10 +311,8 @@ class Connection:
         if self.closing and not out:
             self.close()
             return
-        if self.paused and not blocked and len(self._slots) < PENDING_LIMIT // 2 and not out:
+        if self.paused and not out and len(self._slots) < PENDING_LIMIT // 2:
             self._listener.loop.call_soon(self.resume)
-        elif self.out_bytes > WRITE_QUEUE_LIMIT_BYTES:
-            self.paused = True
         if out or self._mask != READ or self.paused:
             self._watch()
 

@@ -1,0 +1,188 @@
+"""What grows and what must not: history, partitions, idle connections, cold readers.
+
+Each figure has a limit from the specification; the numbers used are printed, because
+the free disk decides how long the history can be.
+"""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import psutil
+from benchmarks import broker_load as load
+
+from tailrace.broker.embedded import BrokerProcess, BrokerThread
+
+SEGMENTS = 20_000
+SEGMENT_BYTES = 1 << 20
+PARTITIONS = 2_000
+CONNECTIONS = 5_000
+
+
+def run() -> list[dict[str, object]]:
+    """All measurements, printed as they come."""
+    rows: list[dict[str, object]] = []
+
+    def tell(what: str, value: float, unit: str, limit: str, met: bool) -> None:
+        rows.append({"what": what, "value": value, "unit": unit, "limit": limit, "met": met})
+        print(
+            f"{what:<62}{value:>10,.2f} {unit:<8}{limit:<12}{'' if met else 'missed'}", flush=True
+        )
+
+    scratch = Path(tempfile.mkdtemp(prefix="tailrace-scale-"))
+    try:
+        for part in (fixture, many_partitions, idle_connections, cold_fetch, long_history):
+            part(scratch / part.__name__, tell)
+            shutil.rmtree(scratch / part.__name__, ignore_errors=True)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return rows
+
+
+def fixture(directory: Path, tell: object) -> None:
+    """The pytest fixture: a fresh broker in this process, until a topic is there."""
+    assert callable(tell)
+    took = []
+    for number in range(10):
+        before = time.perf_counter()
+        with BrokerThread(directory / str(number)) as broker:
+            load.create_topic(broker.address, "t", 1, {})
+            took.append(time.perf_counter() - before)
+    tell("fresh broker for a test, median of 10", statistics.median(took) * 1000, "ms", "< 100", statistics.median(took) < 0.1)  # fmt: skip
+
+
+def many_partitions(directory: Path, tell: object) -> None:
+    """A start over 2,000 partitions that all hold data."""
+    assert callable(tell)
+    with BrokerProcess(directory) as broker:
+        records, _ = load.batch(100, 1000)
+        for number in range(PARTITIONS // 500):
+            load.create_topic(broker.address, f"t{number}", 500, {})
+            with load.Line(broker.address) as line:
+                for index in range(500):
+                    line.sock.sendall(load.produce_frame(f"t{number}", index, records))
+                    load.check_produced(line.read())
+        broker.stop()
+    before = time.perf_counter()
+    with BrokerProcess(directory) as broker:
+        took = time.perf_counter() - before
+        memory = psutil.Process(broker.pid).memory_info().rss / 1e6
+        tell(f"start over {PARTITIONS:,} partitions", took, "s", "< 1", took < 1)
+        tell(f"memory with {PARTITIONS:,} partitions", memory, "MB", "< 150", memory < 150)
+
+
+def idle_connections(directory: Path, tell: object) -> None:
+    """Connections that asked once and then stay silent."""
+    assert callable(tell)
+    soft = _allow_files(CONNECTIONS + 200)
+    wanted = min(CONNECTIONS, soft - 200)
+    with BrokerProcess(directory) as broker:
+        host, _, port = broker.address.rpartition(":")
+        socks = [socket.create_connection((host, int(port)), timeout=30) for _ in range(wanted)]
+        load.create_topic(broker.address, "t", 1, {})
+        frame = bytes(load.fetch_frame("t", {0: 0}, 1 << 20, 0))
+        for sock in socks:
+            sock.sendall(frame)
+        for sock in socks:
+            sock.recv(65536)
+        memory = psutil.Process(broker.pid).memory_info().rss / 1e6
+        times = sorted(load.acknowledgement_seconds(broker.address, "t", 500))
+        tell(f"memory with {wanted:,} idle connections", memory, "MB", "< 200", memory < 200)
+        tell(f"acknowledgement p50 beside {wanted:,} idle connections", times[250] * 1000, "ms", "", True)  # fmt: skip
+        for sock in socks:
+            sock.close()
+
+
+def _allow_files(count: int) -> int:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def cold_fetch(directory: Path, tell: object) -> None:
+    """Acknowledgements while another client reads what is not in memory."""
+    assert callable(tell)
+    with BrokerProcess(directory) as broker:
+        load.create_topic(broker.address, "cold", 1, {"segment.bytes": str(64 << 20)})
+        load.create_topic(broker.address, "t", 1, {})
+        sent = load.produce_load(broker.address, "cold", 1, 1024, 1_000_000, 1 << 30)
+        alone = sorted(load.acknowledgement_seconds(broker.address, "t", 3000))
+        warm = _beside(broker.address, sent.messages)
+        chilled = _chill(directory / "cold-0")
+        cold = _beside(broker.address, sent.messages)
+        p99 = [times[int(len(times) * 0.99)] * 1000 for times in (alone, warm, cold)]
+        tell("acknowledgement p99 alone", p99[0], "ms", "", True)
+        tell("acknowledgement p99 beside a reader of warm data", p99[1], "ms", "", True)
+        tell("acknowledgement p99 beside a reader of cold data", p99[2], "ms", "", True)
+        tell(
+            f"cold ÷ warm reader beside it ({'' if chilled else 'cache could not be '}dropped)",
+            p99[2] / p99[1], "×", "≤ 2", p99[2] <= 2 * p99[1],
+        )  # fmt: skip
+
+
+def _beside(address: str, messages: int) -> list[float]:
+    reader = threading.Thread(target=load.consume_load, args=(address, "cold", 1, messages))
+    reader.start()
+    times: list[float] = []
+    while reader.is_alive() or len(times) < 500:
+        times += load.acknowledgement_seconds(address, "t", 300)
+    reader.join()
+    return sorted(times)
+
+
+def _chill(directory: Path) -> bool:
+    """Have the kernel forget the cached pages of these files."""
+    import os
+
+    for path in directory.glob("*.log"):
+        descriptor = os.open(path, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
+    return True
+
+
+def long_history(directory: Path, tell: object) -> None:
+    """Throughput on a log of many real segments, opened by a normal start, beside an empty one."""
+    assert callable(tell)
+    directory.mkdir(parents=True)
+    free = shutil.disk_usage(directory).free
+    segments = min(SEGMENTS, free // 2 // SEGMENT_BYTES)
+    settings = {"log.segment.bytes": str(SEGMENT_BYTES), "log.retention.ms": "-1"}
+    with BrokerProcess(directory / "long", settings=settings) as broker:
+        load.create_topic(broker.address, "history", 1, {})
+        load.produce_load(broker.address, "history", 1, 1024, 1_000_000, segments * 1_000_000)
+        made = len(list((directory / "long" / "history-0").glob("*.log")))
+        broker.stop()
+    figures: dict[str, list[float]] = {"empty": [], "long": []}
+    for number in range(3):
+        for kind in ("empty", "long"):
+            before = time.perf_counter()
+            with BrokerProcess(directory / kind, settings=settings) as broker:
+                took = time.perf_counter() - before
+                if number == 0 and kind == "long":
+                    tell(f"start over {made:,} segments of 1 MB", took, "s", "", True)
+                topic = "history"
+                if kind == "empty":
+                    topic = f"empty{number}"
+                    load.create_topic(broker.address, topic, 1, {})
+                moved = load.produce_load(broker.address, topic, 1, 1024, 900_000, 300_000_000)
+                figures[kind].append(moved.bytes / moved.seconds / 1e6)
+                broker.stop()
+    ratio = max(figures["long"]) / max(figures["empty"])
+    tell("produce on an empty log", max(figures["empty"]), "MB/s", "", True)
+    tell(f"produce behind {made:,} segments", max(figures["long"]), "MB/s", "", True)
+    tell("long ÷ empty", ratio, "×", "≥ 0.9", ratio >= 0.9)
+
+
+if __name__ == "__main__":
+    run()
