@@ -13,7 +13,7 @@ def main(address: str, most: int) -> None:
     with (
         log.consumer(
             "copy", ["in"], enable_auto_commit=False, max_poll_records=most,
-            session_timeout_ms=6_000, heartbeat_interval_ms=200, fetch_max_wait_ms=20,
+            session_timeout_ms=6_000, group_instance_id="copier", heartbeat_interval_ms=200, fetch_max_wait_ms=20,
         ) as consumer,
         log.producer(transactional_id="copy") as producer,
     ):  # fmt: skip

@@ -83,7 +83,7 @@ def written(log: Log) -> int:
 
 
 def test_a_few_kills_leave_every_record_once(tmp_path: Path) -> None:
-    run(tmp_path, int(os.environ.get("SEED", "11")), kills=5, records=400)
+    run(tmp_path, int(os.environ.get("SEED", "11")), kills=3, records=200)
 
 
 @pytest.mark.crash

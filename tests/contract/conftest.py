@@ -20,7 +20,9 @@ def name() -> str:
     return f"contract-{os.getpid()}-{next(_numbers)}"
 
 
-@pytest.fixture(params=["in process", "tailrace_broker", "kafka"])
+@pytest.fixture(
+    params=["in process", "tailrace_broker", pytest.param("kafka", marks=pytest.mark.clients)]
+)
 def log(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Log]:
     """A log that is empty but for what other tests left under other names."""
     made: Log

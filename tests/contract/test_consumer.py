@@ -191,7 +191,7 @@ def test_offsets_can_live_in_the_users_own_database(log: Log, name: str, tmp_pat
 
 def test_given_partitions_need_no_group(log: Log, name: str) -> None:
     fill(log, name, 10, partitions=2)
-    with log.consumer(partitions={(name, 1): 2}) as consumer:
+    with log.consumer(partitions={(name, 1): 2}, **FAST) as consumer:
         assert numbers(poll_until(consumer, lambda found: len(found) >= 3)) == [5, 7, 9]
         assert consumer.assignment() == {(name, 1)}
         assert consumer.position(name, 1) == 5
@@ -207,7 +207,7 @@ def test_given_partitions_need_no_group(log: Log, name: str) -> None:
 
 def test_seeking_by_offset_and_by_time(log: Log, name: str) -> None:
     fill(log, name, 10)
-    with log.consumer(partitions=[(name, 0)], max_poll_records=3) as consumer:
+    with log.consumer(partitions=[(name, 0)], max_poll_records=3, **FAST) as consumer:
         poll_until(consumer, lambda found: len(found) >= 3)
         consumer.seek(name, 0, 7)
         assert consumer.position(name, 0) == 7
