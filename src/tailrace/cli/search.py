@@ -22,7 +22,7 @@ def search(name: str, words: str, limit: int, address: str | None, as_json: bool
     from tailrace.project.load import load
     from tailrace.sinks.declare import Search
     from tailrace.sinks.errors import UnknownSinkError
-    from tailrace.sinks.search import index_directory
+    from tailrace.sinks.registry import Surroundings
     from tailrace.sinks.search import search as find
 
     project = load(address or ".")
@@ -37,9 +37,7 @@ def search(name: str, words: str, limit: int, address: str | None, as_json: bool
             hint='declare one: to=sinks.Search(index="…")',
         )
     assert isinstance(chosen.declaration, Search)
-    directory = index_directory(chosen.declaration)
-    if not directory.is_absolute():
-        directory = project.directory / directory
+    directory = Surroundings(project.settings.state_directory).path(chosen.declaration.index)
     found = find(directory, words, limit)
     if as_json:
         print_json(found)

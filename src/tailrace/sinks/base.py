@@ -26,7 +26,8 @@ DELETED = "__deleted"
 PARTITION = "__partition"
 OFFSET = "__offset"
 VERSION = "__version"
-OWN_COLUMNS = (DELETED, PARTITION, OFFSET, VERSION)
+AT = "__at"
+OWN_COLUMNS = (DELETED, PARTITION, OFFSET, VERSION, AT)
 OFFSET_BITS = 44
 
 
@@ -100,7 +101,8 @@ class Batch:
     """Changes in the order of the log, and the position after them.
 
     `changes` has the shape's columns and `__deleted` (bool; then only key columns are
-    set), `__partition`, `__offset`, `__version`. For sinks that want "latest", every key
+    set), `__partition`, `__offset`, `__version` and `__at` (when the record was written, in
+    milliseconds). For sinks that want "latest", every key
     is in it once.
     """
 

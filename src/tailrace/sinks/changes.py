@@ -12,6 +12,7 @@ import pyarrow as pa
 from tailrace.client.ranges import Chunk
 from tailrace.records.rows import read_rows, row_of
 from tailrace.sinks.base import (
+    AT,
     DELETED,
     OFFSET,
     PARTITION,
@@ -45,6 +46,7 @@ class Collector:
     offsets: list[int] = field(default_factory=list)
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -58,6 +60,7 @@ class Collector:
         self.offsets += chunk.offsets[:count]
         self.keys += chunk.keys[:count]
         self.values += chunk.values[:count]
+        self.times += chunk.timestamps[:count]
 
     def make(self, position: SinkPosition) -> tuple[Batch, list[BadRecord]]:
         """A batch that ends at `position`, and what could not be read."""
@@ -86,11 +89,13 @@ class Collector:
             taken = [item for index, item in enumerate(taken) if index not in out]
         offsets = [self.offsets[index] for index in taken]
         generation = position.generation
+        times = self.times or [0] * len(self.offsets)
         for name, values, kind in (
             (DELETED, deleted, pa.bool_()),
             (PARTITION, [self.partitions[index] for index in taken], pa.int32()),
             (OFFSET, offsets, pa.int64()),
             (VERSION, [version_of(generation, offset) for offset in offsets], pa.int64()),
+            (AT, [times[index] for index in taken], pa.int64()),
         ):
             table = table.append_column(name, pa.array(values, kind))
         return Batch(self.shape, table, position), bad
@@ -135,6 +140,7 @@ def removal(shape: Shape, rows: pa.Table, position: SinkPosition) -> Batch:
         (PARTITION, 0, pa.int32()),
         (OFFSET, 0, pa.int64()),
         (VERSION, version, pa.int64()),
+        (AT, position.at_ms, pa.int64()),
     ):
         rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
     return Batch(shape, rows, position)

@@ -26,12 +26,14 @@ class Declaration:
 
     `whole`: everything up to a tick (whole source transactions) in one transaction of the
     target, however large. `columns`: types in Spark's words for a stream's columns that
-    cannot be told from its JSON.
+    cannot be told from its JSON. `start`: a new copy begins with everything the log has
+    ("earliest") or with the next change ("now").
     """
 
     kind: ClassVar[str] = ""
 
     name: str | None = None
+    start: Literal["earliest", "now"] = "earliest"
     whole: bool = False
     batch_rows: int = 20_000
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -39,6 +41,10 @@ class Declaration:
     def __post_init__(self) -> None:
         if self.batch_rows < 1:
             raise SinkDeclarationError("batch_rows must be at least 1")
+        if self.start not in ("earliest", "now"):
+            raise SinkDeclarationError(
+                f"start cannot be {self.start!r}", hint='"earliest" or "now"'
+            )
         self._check()
 
     def _check(self) -> None:
@@ -48,6 +54,11 @@ class Declaration:
     def place(self) -> str:
         """Where the copy is, for people; never a password."""
         return self.kind
+
+    @property
+    def pace(self) -> timedelta | None:
+        """How long to wait between batches, so that changes gather; None: not at all."""
+        return None
 
 
 def _need(condition: object, message: str, hint: str = "") -> None:
@@ -257,7 +268,8 @@ class Webhook(Declaration):
 
 @dataclass(frozen=True, slots=True)
 class Email(Declaration):
-    """Changes by mail through an SMTP server: one mail per change, or a digest.
+    """Changes by mail through an SMTP server: one mail per change, or a digest. Begins with
+    the next change unless `start="earliest"`.
 
     `server` is `smtp://user:password@host:port` (`smtps://` for TLS from the start).
     `subject` and `body` are `str.format` templates over the row's columns, `{view}` and
@@ -271,9 +283,14 @@ class Email(Declaration):
     subject: str = "{view}: {key}"
     body: str | None = None
     digest: timedelta | None = None
+    start: Literal["earliest", "now"] = field(default="now", kw_only=True)
 
     def _check(self) -> None:
         _need(self.to, "an e-mail sink needs to=")
+
+    @property
+    def pace(self) -> timedelta | None:
+        return self.digest
 
     @property
     def place(self) -> str:

@@ -105,6 +105,7 @@ class Delivery:
         self._goal_reached: Goal | None = None
         self._known = KnownColumns(memory)
         self._refused_in_a_row = 0
+        self._applied_at = float("-inf")
 
     def close(self) -> None:
         """Let go of the target; the next `step` opens it again."""
@@ -113,6 +114,10 @@ class Delivery:
 
     def step(self, timeout: float) -> int:
         """Bring the copy as far as the log is; how many records were read for it."""
+        pace = self.copy.declaration.pace
+        if pace is not None and self._clock.monotonic() < self._applied_at + pace.total_seconds():
+            self._clock.sleep(min(timeout, 0.05))
+            return 0
         goal = self._goal(timeout)
         if goal is None:
             return 0
@@ -121,10 +126,13 @@ class Delivery:
             self.position = self.sink.position()
             self._check_position(goal)
             self._shape = goal.shape
+            if self.position is None and self.copy.declaration.start == "now":
+                self._apply(self._collector(goal.shape).make(goal.position)[0])
         read = 0
         for batch, count in self._batches(goal):
             self._apply(batch)
             read += count
+            self._applied_at = self._clock.monotonic()
         self._goal_reached = goal
         if goal.position.at_ms:
             self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)
@@ -168,7 +176,7 @@ class Delivery:
         done = 0
         for key, (partition, offset, value) in newest.items():
             collector = self._collector(goal.shape)
-            collector.add(Chunk("", partition, [offset], [key], [value]), offset + 1)
+            collector.add(Chunk("", partition, [offset], [key], [value], [0]), offset + 1)
             batch, bad = collector.make(self.position)
             if bad:
                 continue

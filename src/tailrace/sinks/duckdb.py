@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import duckdb
 import orjson
 import pyarrow as pa
 
-from tailrace.config import EnvironmentValue, resolve
 from tailrace.records.rows import json_value
 from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import DuckDB
@@ -52,8 +50,7 @@ class DuckDBSink:
         self._copy = copy
         self._surroundings = surroundings
         self._declaration = copy.declaration
-        path = copy.declaration.path
-        self._path = Path(resolve(path) if isinstance(path, str | EnvironmentValue) else path)
+        self._path = surroundings.path(copy.declaration.path)
         self._name = copy.declaration.table
         self._table = quoted_table(self._name)
         self._epoch = 0

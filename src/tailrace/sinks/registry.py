@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tailrace.config import EnvironmentValue, resolve
 from tailrace.errors import ComponentMissingError
 from tailrace.sinks.base import Sink
 from tailrace.sinks.declare import Declaration
@@ -50,6 +51,16 @@ class Surroundings:
 
     directory: Path
     bootstrap: str = ""
+
+    @property
+    def home(self) -> Path:
+        """The project's own directory, which relative paths in declarations start from."""
+        return self.directory.parent if self.directory.name == ".tailrace" else self.directory
+
+    def path(self, declared: str | EnvironmentValue | Path) -> Path:
+        """A declared path, made absolute."""
+        text = declared if isinstance(declared, Path) else resolve(declared)
+        return self.home.absolute() / text
 
 
 def copies_of(declared: Iterable[object]) -> list[Copy]:

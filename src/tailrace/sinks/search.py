@@ -22,7 +22,6 @@ import orjson
 import pyarrow as pa
 import tantivy
 
-from tailrace.config import EnvironmentValue, resolve
 from tailrace.errors import UsageError
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition, decode_position
@@ -56,7 +55,7 @@ class SearchSink:
         self._copy = copy
         self._surroundings = surroundings
         self._declaration = copy.declaration
-        self._home = index_directory(copy.declaration)
+        self._home = surroundings.path(copy.declaration.index)
         self._link = self._home / link
         self._fields: dict[str, str] = {}
         self._epoch = 0
@@ -235,12 +234,6 @@ def _unavailable(where: str, reason: Exception) -> TargetUnavailableError:
         detail=str(reason),
         hint="check the directory and free space; the sink tries again",
     )
-
-
-def index_directory(declaration: Search) -> Path:
-    """Where the index of a declaration is."""
-    path = declaration.index
-    return Path(resolve(path) if isinstance(path, str | EnvironmentValue) else path)
 
 
 def _link(path: Path, target: Path) -> None:

@@ -10,13 +10,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar, Literal
 
 import orjson
 import pyarrow as pa
 
-from tailrace.config import EnvironmentValue, resolve
 from tailrace.records.rows import json_value, read_rows
 from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import SQLite
@@ -54,9 +52,7 @@ class SQLiteSink:
         self._copy = copy
         self._surroundings = surroundings
         self._declaration = copy.declaration
-        path = copy.declaration.path
-        text = resolve(path) if isinstance(path, str | EnvironmentValue) else str(path)
-        self._path = Path(text)
+        self._path = surroundings.path(copy.declaration.path)
         self._table = copy.declaration.table
         self._connection: sqlite3.Connection | None = None
         self._epoch = 0

@@ -20,6 +20,7 @@ import pyarrow as pa
 from tailrace.client.ranges import Range, RangeReader
 from tailrace.records.rows import normal_key, python_rows, read_rows, row_of
 from tailrace.sinks.base import (
+    AT,
     DELETED,
     OFFSET,
     PARTITION,
@@ -150,6 +151,7 @@ class Verifier:
             (PARTITION, pa.array([0] * count, pa.int32())),
             (OFFSET, pa.array([0] * count, pa.int64())),
             (VERSION, pa.array([version] * count, pa.int64())),
+            (AT, pa.array([position.at_ms] * count, pa.int64())),
         ):
             table = table.append_column(name, values)
         self._sink.apply(Batch(self._shape, table, position))

@@ -1,0 +1,109 @@
+"""Rows copied to another topic, here or on another cluster, exactly once.
+
+A batch and its position are one log transaction. The position is a record of the
+compacted topic `__tailrace_markers` of the target cluster, keyed `sink/<name>`; the
+transactional id `tailrace.sink.<name>` fences a writer that was replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar, Literal
+
+import orjson
+
+from tailrace.client.admin import Admin
+from tailrace.client.errors import ClientError, ProducerFencedError, RecordTooLargeError
+from tailrace.client.fetcher import Fetcher
+from tailrace.client.writer import TransactionalWriter
+from tailrace.config import resolve
+from tailrace.records.partitioner import partition_for
+from tailrace.records.rows import python_rows
+from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition, decode_position
+from tailrace.sinks.declare import Topic
+from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.registry import Copy, Surroundings
+
+MARKERS = "__tailrace_markers"
+
+
+class TopicSink:
+    """See the module."""
+
+    wants: ClassVar[Literal["latest", "every"]] = "every"
+
+    def __init__(self, copy: Copy, surroundings: Surroundings) -> None:
+        assert isinstance(copy.declaration, Topic)
+        self._copy = copy
+        self._topic = copy.declaration.topic
+        declared = copy.declaration.bootstrap
+        self._bootstrap = surroundings.bootstrap if declared is None else resolve(declared)
+        self._key = f"sink/{copy.name}".encode()
+        self._writer: TransactionalWriter | None = None
+
+    def open(self, shape: Shape) -> None:
+        with self._errors():
+            with Admin(self._bootstrap, timeout=10) as admin:
+                admin.ensure_topic(MARKERS, 1, {"cleanup.policy": "compact"})
+                policy = {"cleanup.policy": "compact"} if shape.key else {}
+                admin.ensure_topic(self._topic, 4, policy)
+            self.close()
+            self._writer = TransactionalWriter(self._bootstrap, f"tailrace.sink.{self._copy.name}")
+            self._writer.init()
+
+    def position(self) -> SinkPosition | None:
+        with self._errors(), Fetcher(self._bootstrap, timeout=10) as fetcher:
+            information = Admin.over(fetcher.cluster).describe_topic(MARKERS)
+            if information is None:
+                return None
+            found: bytes | None = None
+            partition = partition_for(self._key, len(information.leaders))
+            for record in fetcher.read_all(MARKERS, partition):
+                if record.key == self._key:
+                    found = record.value
+            return decode_position(found)
+
+    def apply(self, batch: Batch) -> None:
+        shape = batch.shape
+        with self._errors():
+            assert self._writer is not None
+            for row in python_rows(batch.changes):
+                key = orjson.dumps({name: row[name] for name in shape.key}) if shape.key else None
+                value = (
+                    None
+                    if row[DELETED]
+                    else orjson.dumps({name: row[name] for name in shape.names})
+                )
+                self._writer.send(self._topic, None if key else 0, key, value)
+            self._writer.send(MARKERS, None, self._key, batch.position.encode().encode())
+            self._writer.commit()
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except ProducerFencedError as reason:
+            raise SinkFencedError(
+                f"another writer took sink {self._copy.name!r} over",
+                detail=reason.message,
+                hint="run a project only once",
+            ) from reason
+        except RecordTooLargeError as reason:
+            if self._writer is not None:
+                self._writer.abort()
+            raise RowsRefusedError(
+                f"topic {self._topic!r} refuses rows", detail=str(reason)
+            ) from reason
+        except ClientError as reason:
+            self.close()
+            raise TargetUnavailableError(
+                f"topic {self._topic!r} cannot be written",
+                detail=f"{reason.message}\n{reason.detail}".strip(),
+                hint="the sink tries again until the log answers",
+            ) from reason
