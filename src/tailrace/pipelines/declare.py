@@ -111,7 +111,7 @@ class Stream:
 
 def topic(name: str, schema: str | None = None, format: str = "json") -> Topic:
     """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`."""
-    place = _caller()
+    place = caller()
     if format not in FORMATS:
         raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
     return Topic(_checked_name(name, place), schema, format, place)
@@ -130,7 +130,19 @@ def view(
     `key` names the columns that tell its rows apart; without one it is inferred from
     GROUP BY or a table's key, and else the view is a bag whose rows carry a count.
     """
-    place = _caller()
+    return view_at(caller(), name, sql, key=key, policy=policy, to=to)
+
+
+def view_at(
+    place: Place,
+    name: str,
+    sql: str,
+    *,
+    key: str | Sequence[str] | None = None,
+    policy: str = "auto",
+    to: object | Iterable[object] = (),
+) -> View:
+    """`view`, for whoever declares one on a user's behalf."""
     if policy not in POLICIES:
         raise _wrong(place, f"unknown policy {policy!r}", f"one of {', '.join(POLICIES)}")
     if not sql.strip():
@@ -152,7 +164,7 @@ def stream(
     Its rows go to the topic `name` (the function's name by default) as JSON, keyed by
     the columns in `key`; `output_mode` is Spark's.
     """
-    place = _caller()
+    place = caller()
     if not inputs:
         raise _wrong(place, "a stream needs at least one input", "@tr.stream(tr.topic(…))")
     if output_mode not in OUTPUT_MODES:
@@ -189,7 +201,8 @@ def _checked_name(name: str, place: Place) -> str:
     return name
 
 
-def _caller() -> Place:
+def caller() -> Place:
+    """Where the function that calls this was itself called."""
     frame = sys._getframe(2)
     return Place(frame.f_code.co_filename, frame.f_lineno)
 
