@@ -9,7 +9,7 @@ FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
   test-cluster test-thorough bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
-  docs lock codegen web clean
+  docs lock codegen fuzz web clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ docs: setup ## build the documentation into site/
 
 web: ## build the console's page (needs npm)
 	cd web && npm ci --no-fund --no-audit && npm run build
+
+fuzz: setup ## ten minutes of coverage-guided fuzzing of the decoders (needs atheris)
+	$(PY) tests/wire/fuzz.py -max_total_time=600
 
 codegen: setup ## generate wire/messages from the kafka-clients jar (needs Maven)
 	$(PY) codegen/generate.py
