@@ -128,6 +128,8 @@ class _Subscription:
                 yield item
         finally:
             self._stopping.set()
+            # The reader must be gone before its event loop is; it looks twice a second.
+            await asyncio.shield(loop.run_in_executor(None, thread.join))
 
     def _run(
         self,
@@ -136,13 +138,17 @@ class _Subscription:
         queue: asyncio.Queue[bytes | BaseException],
     ) -> None:
         def put(item: bytes | BaseException) -> None:
+            if self._stopping.is_set():
+                return
             waiting = asyncio.run_coroutine_threadsafe(queue.put(item), loop)
-            while not self._stopping.is_set():
+            while True:
                 try:
                     waiting.result(0.5)
                     return
                 except FutureTimeoutError:
-                    continue
+                    if self._stopping.is_set():
+                        waiting.cancel()
+                        return
 
         try:
             if self._snapshot_to is not None:
