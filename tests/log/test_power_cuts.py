@@ -178,6 +178,7 @@ def live_through_power_cuts(folder: Path, seed: int, cuts: int) -> None:
         following = folder / f"disk-{number}"
         files.cut(following, chance)
         store.abandon()
+        files.release()
         disk = following
     with Store.open([disk], clock=clock) as store:
         writer.judge(store)

@@ -142,7 +142,7 @@ def open_partition(
     partition.bases = bases
     partition.active = partition.segments[-1]
     for base in listing.aborted:
-        for entry in decode_entries((directory / f"{base:020d}.txnindex").read_bytes()):
+        for entry in decode_entries((directory / f"{base:020d}.txnindex").read_bytes(), base):
             partition.aborted.add(entry)
     partition.snapshots = listing.snapshots
     known_damage = read_damage(directory)

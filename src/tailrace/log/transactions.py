@@ -72,7 +72,19 @@ def encode_entries(entries: list[AbortedEntry]) -> bytes:
     return b"".join(_ENTRY.pack(0, *entry) for entry in entries)
 
 
-def decode_entries(data: bytes) -> list[AbortedEntry]:
-    """The entries in a `.txnindex`; a cut last one is dropped."""
+def decode_entries(data: bytes, base_offset: int = 0) -> list[AbortedEntry]:
+    """The entries in the `.txnindex` of the segment at `base_offset`.
+
+    Ends where an entry cannot be right: after a power cut the part that was not synced may
+    hold anything, and recovery writes it again from the markers.
+    """
     whole = len(data) - len(data) % _ENTRY.size
-    return [AbortedEntry(*entry[1:]) for entry in _ENTRY.iter_unpack(data[:whole])]
+    entries: list[AbortedEntry] = []
+    last = base_offset - 1
+    for version, *fields in _ENTRY.iter_unpack(data[:whole]):
+        entry = AbortedEntry(*fields)
+        if version != 0 or entry.last_offset <= last or entry.first_offset > entry.last_offset:
+            break
+        entries.append(entry)
+        last = entry.last_offset
+    return entries

@@ -12,13 +12,13 @@ import os
 import random
 from pathlib import Path
 
-from tailrace.log.files import Files
+from tailrace.log.files import READ, Files
 
 
 class PowerFiles(Files):
     """System calls that remember what is safe."""
 
-    __slots__ = ("_contents", "_names", "root")
+    __slots__ = ("_contents", "_held", "_names", "root")
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -26,6 +26,19 @@ class PowerFiles(Files):
         """Inode → bytes as of its last sync."""
         self._names: dict[str, dict[str, int]] = {}
         """Directory → name → inode, as of its last sync."""
+        self._held: list[int] = []
+        """Descriptors that keep inodes from being used again under another name."""
+
+    def open(self, path: str | Path, flags: int = READ) -> int:
+        number = super().open(path, flags)
+        if flags & os.O_CREAT:
+            self._held.append(os.dup(number))
+        return number
+
+    def release(self) -> None:
+        """Let go of everything held, once the disk is no longer needed."""
+        while self._held:
+            os.close(self._held.pop())
 
     def sync_data(self, number: int) -> None:  # type: ignore[override]
         status = os.fstat(number)
@@ -52,7 +65,7 @@ class PowerFiles(Files):
                     names[name] = now[name]
                 else:
                     names.pop(name, None)
-        for name, inode in names.items():
+        for name, inode in sorted(names.items()):
             path = f"{source}/{name}"
             if now.get(name) == inode and os.path.isdir(path):
                 self._build(path, target / name, chance)
