@@ -98,6 +98,7 @@ class SinkContract:
     adds_columns = True
     replaces_generations = True
     repairs = True
+    forks = True
     kill_lines = range(3, 1400, 97)
     files = ("tailrace/sinks",)
 
@@ -443,10 +444,17 @@ class SinkContract:
         copy = self.copy(place, "orders", batch_rows=7)
         writer.log.chunk_records = 4
         kills = 0
-        for line in lines:
-            kills += kill_at_line(lambda: self.deliver(place, copy, writer), self.files, line)
+
+        def catch_up() -> None:
             self.deliver(place, copy, writer)
             self.assert_in_step(place, copy, writer)
+
+        for line in lines:
+            kills += kill_at_line(lambda: self.deliver(place, copy, writer), self.files, line)
+            if self.forks:
+                catch_up()
+            else:  # a library that does not survive a fork: nothing of it in this process
+                assert not kill_at_line(catch_up, ("no such file",), 1)
             write_random_tick(writer, chance, keys=12, changes=10)
         assert kills
         return kills

@@ -1,0 +1,319 @@
+"""A Delta table: the current rows, or every version of them (SCD2).
+
+A batch is one Delta commit that carries an application transaction (`tailrace.<sink>`,
+a number that grows) and the position in its metadata; both or neither become visible.
+`open` makes an empty commit under the next epoch, so that a writer that was replaced
+finds another number than the one it wrote last, and Delta itself refuses two writers of
+one application transaction at once.
+
+In "history" mode a row is valid from `valid_from` until before `valid_to` (NULL: still),
+`current` marks the newest; times are those of the log's records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake.exceptions import (
+    CommitFailedError,
+    DeltaError,
+    SchemaMismatchError,
+    TableNotFoundError,
+)
+
+from tailrace.config import resolve
+from tailrace.records.rows import python_rows
+from tailrace.sinks.base import AT, DELETED, Batch, Shape, SinkPosition, decode_position
+from tailrace.sinks.declare import Delta
+from tailrace.sinks.errors import (
+    RowsRefusedError,
+    ShapeError,
+    SinkError,
+    SinkFencedError,
+    TargetUnavailableError,
+)
+from tailrace.sinks.registry import Copy, Surroundings
+from tailrace.sinks.sql import quoted
+
+EPOCH_BITS = 32
+POSITION = "tailrace.position"
+OWNER = "tailrace.sink"
+VALIDITY = pa.schema(
+    [
+        ("valid_from", pa.timestamp("us", "UTC")),
+        ("valid_to", pa.timestamp("us", "UTC")),
+        ("current", pa.bool_()),
+    ]
+)
+
+
+class DeltaSink:
+    """See the module."""
+
+    wants: ClassVar[Literal["latest", "every"]] = "latest"
+
+    def __init__(self, copy: Copy, surroundings: Surroundings) -> None:
+        assert isinstance(copy.declaration, Delta)
+        self._copy = copy
+        self._declaration = copy.declaration
+        self._history = copy.declaration.mode == "history"
+        if self._history:
+            self.wants = "every"  # type: ignore[misc]
+        declared = copy.declaration.path
+        text = str(declared) if isinstance(declared, Path) else resolve(declared)
+        self._uri = text if "://" in text else str(surroundings.path(text))
+        self._application = f"tailrace.{copy.name}"
+        self._table: DeltaTable | None = None
+        self._number = 0
+
+    def open(self, shape: Shape) -> None:
+        with self._errors():
+            table = self._load()
+            schema = self._schema(shape)
+            held = None if table is None else self._found(table)
+            number = 0 if table is None else table.transaction_version(self._application) or 0
+            self._number = ((number >> EPOCH_BITS) + 1) << EPOCH_BITS
+            if table is not None:
+                self._check_shape(table, schema)
+            write_deltalake(
+                self._uri if table is None else table,
+                schema.empty_table(),
+                mode="append",
+                schema_mode="merge",
+                partition_by=list(self._declaration.partition_by) or None,
+                storage_options=dict(self._declaration.options) or None,
+                commit_properties=self._commit(held),
+            )
+            self._table = self._load()
+
+    def position(self) -> SinkPosition | None:
+        with self._errors():
+            table = self._load()
+            return None if table is None else decode_position(self._found(table))
+
+    def apply(self, batch: Batch) -> None:
+        with self._errors():
+            table = self._table
+            assert table is not None
+            table.update_incremental()
+            self._check_owner(table)
+            fresh = self._found(table) is None
+            self._number += 1
+            properties = self._commit(batch.position.encode())
+            if self._history:
+                self._merge_history(table, batch, properties)
+            elif batch.changes.num_rows == 0 or not batch.shape.key or fresh:
+                # The first rows of a table have nothing to be merged with.
+                write_deltalake(table, batch.upserts, mode="append", commit_properties=properties)
+            else:
+                self._merge(table, batch, properties)
+
+    def close(self) -> None:
+        self._table = None
+
+    def scan(self, shape: Shape) -> Iterator[pa.Table]:
+        with self._errors():
+            table = self._load()
+            if table is None:
+                return
+            dataset = table.to_pyarrow_dataset()
+            names = list(shape.names)
+            rows = dataset.to_table(columns=[*names, *(["current"] if self._history else [])])
+        if self._history:
+            rows = rows.filter(rows["current"])
+        yield rows.select(names).cast(shape.schema)
+
+    # ------------------------------------------------------------------ commits
+
+    def _merge(self, table: DeltaTable, batch: Batch, properties: CommitProperties) -> None:
+        names = list(batch.shape.names)
+        source = batch.changes.select([*names, DELETED])
+        columns = {quoted(name): f"s.{quoted(name)}" for name in names}
+        (
+            table.merge(
+                source,
+                _same_key(batch),
+                source_alias="s",
+                target_alias="t",
+                commit_properties=properties,
+            )
+            .when_matched_delete(f"s.{DELETED}")
+            .when_matched_update(columns)
+            .when_not_matched_insert(columns, predicate=f"NOT s.{DELETED}")
+            .execute()
+        )
+
+    def _merge_history(self, table: DeltaTable, batch: Batch, properties: CommitProperties) -> None:
+        source = _versions(batch)
+        names = [*batch.shape.names, *VALIDITY.names]
+        (
+            table.merge(
+                source,
+                f"s.__close AND t.current AND {_same_key(batch)}",
+                source_alias="s",
+                target_alias="t",
+                commit_properties=properties,
+            )
+            .when_matched_update({"valid_to": "s.valid_to", "current": "false"})
+            .when_not_matched_insert(
+                {quoted(name): f"s.{quoted(name)}" for name in names}, predicate="NOT s.__close"
+            )
+            .execute()
+        )
+
+    def _commit(self, position: str | None) -> CommitProperties:
+        metadata = {OWNER: self._copy.name}
+        if position is not None:
+            metadata[POSITION] = position
+        return CommitProperties(
+            custom_metadata=metadata,
+            app_transactions=[Transaction(self._application, self._number)],
+        )
+
+    def _found(self, table: DeltaTable) -> str | None:
+        """The position in the newest commit of ours."""
+        if table.transaction_version(self._application) is None:
+            return None
+        for limit in (20, None):
+            for entry in table.history(limit):
+                if entry.get(OWNER) == self._copy.name:
+                    found: str | None = entry.get(POSITION)
+                    return found
+        raise SinkError(
+            f"delta table {self._uri} has lost its position",
+            detail="Our commits are no longer in its log (cleaned up).",
+            hint=f"`tailrace sink replay {self._copy.name}` fills it again",
+        )
+
+    def _check_owner(self, table: DeltaTable) -> None:
+        held = table.transaction_version(self._application)
+        if held != self._number:
+            raise SinkFencedError(
+                f"another writer took sink {self._copy.name!r} over",
+                detail=f"Our last transaction is {self._number}, the table has {held}.",
+                hint="run a project only once",
+            )
+
+    # ------------------------------------------------------------------ the table
+
+    def _load(self) -> DeltaTable | None:
+        options = dict(self._declaration.options) or None
+        try:
+            return DeltaTable(self._uri, storage_options=options)
+        except TableNotFoundError:
+            return None
+
+    def _schema(self, shape: Shape) -> pa.Schema:
+        fields = [pa.field(f.name, f.type) for f in shape.schema]
+        return pa.schema([*fields, *VALIDITY]) if self._history else pa.schema(fields)
+
+    def _check_shape(self, table: DeltaTable, wanted: pa.Schema) -> None:
+        held = table.to_pyarrow_dataset().schema
+        for field in wanted:
+            index = held.get_field_index(field.name)
+            if index >= 0 and not _fits(held.field(index).type, field.type):
+                raise ShapeError(
+                    f"column {field.name!r} of delta table {self._uri} has another type",
+                    detail=f"It is {held.field(index).type}, the view has {field.type}.",
+                    hint=f"`tailrace sink replay {self._copy.name}` after removing the table",
+                )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        where = f"delta table {self._uri}"
+        try:
+            yield
+        except CommitFailedError as reason:
+            raise SinkFencedError(
+                f"another writer committed to {where} at the same time",
+                detail=str(reason),
+                hint="the sink starts again from the table's position",
+            ) from reason
+        except SchemaMismatchError as reason:
+            raise ShapeError(f"{where} has another shape", detail=str(reason)) from reason
+        except pa.ArrowInvalid as reason:
+            raise RowsRefusedError(f"{where} refuses rows", detail=str(reason)) from reason
+        except (DeltaError, OSError) as reason:
+            raise TargetUnavailableError(
+                f"{where} cannot be written",
+                detail=str(reason),
+                hint="check the storage and its credentials; the sink tries again",
+            ) from reason
+
+
+def _fits(held: pa.DataType, wanted: pa.DataType) -> bool:
+    """Equal but for Arrow's ways of storing the same values."""
+    if pa.types.is_nested(held) or pa.types.is_nested(wanted):
+        return bool(pa.types.is_nested(held) and pa.types.is_nested(wanted))
+    plain = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
+    view = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+    held = view.get(held, plain.get(held, held))
+    return bool(held == wanted)
+
+
+def _same_key(batch: Batch) -> str:
+    return " AND ".join(
+        f"(t.{quoted(name)} "
+        f"{'IS NOT DISTINCT FROM' if batch.changes[name].null_count else '='} s.{quoted(name)})"
+        for name in batch.shape.key
+    )
+
+
+def _versions(batch: Batch) -> pa.Table:
+    """For every key of the batch: one row that closes what the table has, and one row per
+    new version, each valid until the next."""
+    shape = batch.shape
+    columns = batch.changes.select(list(shape.names))
+    # Order and identity are worked out on plain values, the rows stay in Arrow.
+    own = python_rows(batch.changes.select([*shape.key, DELETED, AT]))
+    last: dict[tuple[Any, ...], int] = {}
+    closes: list[int] = []
+    valid_to: list[int | None] = [None] * len(own)
+    times = [row[AT] or batch.position.at_ms for row in own]
+    for index, row in enumerate(own):
+        key = tuple(row[name] for name in shape.key) if shape.key else (index,)
+        before = last.get(key)
+        if before is None:
+            closes.append(index)
+        else:
+            valid_to[before] = times[index]
+        last[key] = index
+    inserts = [index for index, row in enumerate(own) if not row[DELETED]]
+    return pa.concat_tables(
+        [
+            _with_validity(
+                columns.take(pa.array(closes, pa.int64())),
+                None,
+                [times[i] for i in closes],
+                close=True,
+            ),
+            _with_validity(
+                columns.take(pa.array(inserts, pa.int64())),
+                [times[i] for i in inserts],
+                [valid_to[i] for i in inserts],
+                close=False,
+            ),
+        ]
+    )
+
+
+def _with_validity(
+    rows: pa.Table, start: list[int] | None, end: list[int | None], *, close: bool
+) -> pa.Table:
+    kind = pa.timestamp("us", "UTC")
+    count = rows.num_rows
+
+    def moments(values: list[int | None]) -> pa.Array:
+        return pa.array([None if v is None else v * 1000 for v in values], kind)
+
+    rows = rows.append_column(
+        "valid_from", moments([None] * count if start is None else list(start))
+    )
+    rows = rows.append_column("valid_to", moments(end))
+    rows = rows.append_column("current", pa.array([v is None for v in end], pa.bool_()))
+    return rows.append_column("__close", pa.array([close] * count, pa.bool_()))

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from servers.delta import DeltaTarget
+from tailrace.sinks import Delta
+from tailrace.sinks.errors import SinkDeclarationError
+from tailrace.testing.changelogs import random_project
+from tailrace.testing.sink_contract import SinkContract
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library_started(tmp_path_factory):
+    """Its threads and their sockets stay until the process ends."""
+    write_deltalake(tmp_path_factory.mktemp("delta") / "t", pa.table({"id": [1]}))
+
+
+KILL = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from servers.delta import DeltaTarget
+from tailrace.testing.sink_contract import SinkContract
+place = DeltaTarget(pathlib.Path(sys.argv[2]))
+place.mode = sys.argv[3]
+contract = SinkContract()
+contract.forks = False
+contract.kill_everywhere(place, range(5, 420, int(sys.argv[4])))
+"""
+
+
+def kill_in_a_fresh_process(directory, mode, step):
+    """The library refuses to work in a fork of a process that has used it."""
+    tests = Path(__file__).parent.parent
+    command = [sys.executable, "-c", KILL, str(tests), str(directory), mode, str(step)]
+    subprocess.run(command, check=True, timeout=110)
+
+
+class TestDeltaSink(SinkContract):
+    def target(self, directory):
+        return DeltaTarget(directory)
+
+    @pytest.mark.crash
+    def test_a_kill_at_any_line_loses_and_repeats_nothing(self, place):
+        kill_in_a_fresh_process(place.directory, "current", 60)
+
+    def test_a_column_of_another_type_parks_the_sink(self, place):
+        from tailrace.sinks.errors import ShapeError
+
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "a"})]})
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "DOUBLE")])
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": 1.5})]})
+        with pytest.raises(ShapeError):
+            self.deliver(place, copy, writer)
+
+    def test_other_tools_read_the_table(self, place):
+        import duckdb
+
+        writer = random_project(1, 3)
+        self.deliver(place, self.copy(place, "totals"), writer)
+        table = DeltaTable(place.directory / "delta-totals").to_pyarrow_table()
+        with duckdb.connect() as connection:
+            connection.register("t", table)
+            assert connection.execute("SELECT count(*) FROM t").fetchall() == [
+                (len(writer.contents["totals"]),)
+            ]
+
+
+class TestDeltaHistory(SinkContract):
+    repairs = False
+    replaces_generations = False
+
+    def target(self, directory):
+        made = DeltaTarget(directory)
+        made.mode = "history"
+        return made
+
+    @pytest.mark.crash
+    def test_a_kill_at_any_line_loses_and_repeats_nothing(self, place):
+        kill_in_a_fresh_process(place.directory, "history", 130)
+
+    def test_differences_are_found_and_repaired(self, place):
+        pytest.skip("a history is not repaired: it would be rewritten")
+
+    def test_every_version_is_kept_with_its_time(self, place):
+        writer = self._simple()
+        copy = self.copy(place, "v")
+        key = {"id": 1}
+        for name in ("a", "b"):
+            writer.tick({"v": [(key, {"id": 1, "name": name})]})
+            self.deliver(place, copy, writer)
+        writer.tick({"v": [(key, {"id": 1, "name": "c"}), (key, {"id": 1, "name": "d"})]})
+        self.deliver(place, copy, writer)
+        writer.tick({"v": [(key, None)]})
+        self.deliver(place, copy, writer)
+        rows = DeltaTable(place.directory / "delta-v").to_pyarrow_table().to_pylist()
+        rows.sort(key=lambda row: (row["valid_from"], row["name"]))
+        assert [row["name"] for row in rows] == ["a", "b", "c", "d"]
+        assert not any(row["current"] for row in rows)
+        for before, after in itertools.pairwise(rows):
+            assert before["valid_to"] == after["valid_from"]
+
+
+def test_an_unknown_mode_is_refused(tmp_path):
+    with pytest.raises(SinkDeclarationError):
+        Delta(tmp_path, mode="both")
