@@ -13,9 +13,10 @@ import orjson
 import psycopg
 
 from servers.postgres import PostgresServer
-from tailrace.sources import Postgres
+from tailrace.sources import Postgres, SQLite
 from tailrace.sources.postgres.capture import PostgresCapture
 from tailrace.sources.postgres.settings import CaptureSettings
+from tailrace.sources.sqlite.capture import SQLiteCapture, SQLiteSettings
 from tailrace.telemetry.part import Part
 from tailrace.testing.source_contract import (
     check_cuts,
@@ -27,6 +28,9 @@ from tailrace.testing.source_contract import (
 from tailrace.testing.source_log import MemorySourceLog, SharedLog
 
 SMALL = CaptureSettings(chunk_rows=100, idle_cut_seconds=0.1, confirm_delay=0.0, look_seconds=0.2)
+SMALL_SQLITE = SQLiteSettings(
+    read_rows=50, part_rows=200, chunk_rows=100, trim_seconds=0.0, confirm_delay=0.0
+)
 
 
 @dataclass
@@ -109,23 +113,41 @@ class Captured:
         )
 
 
+def _capture(
+    source: Postgres | SQLite,
+    log: MemorySourceLog,
+    part: Part,
+    settings: CaptureSettings | SQLiteSettings,
+) -> PostgresCapture | SQLiteCapture:
+    # Made in the thread that uses it: SQLite's connections insist on it.
+    if isinstance(source, Postgres):
+        assert isinstance(settings, CaptureSettings)
+        return PostgresCapture(source, log, part, settings)
+    assert isinstance(settings, SQLiteSettings)
+    return SQLiteCapture(source, log, part, settings)
+
+
 class Running:
     """A capture in a thread. Leaving the context stops it and raises what ended it."""
 
     def __init__(
-        self, source: Postgres, shared: SharedLog, directory: Path, settings: CaptureSettings
+        self,
+        source: Postgres | SQLite,
+        shared: SharedLog,
+        directory: Path,
+        settings: CaptureSettings | SQLiteSettings,
     ) -> None:
         self.part = Part("shop", "source", "test", "memory", directory)
         self.written = Captured(shared, source.name)
         self.log = MemorySourceLog(shared)
         self.error: BaseException | None = None
-        self._capture = PostgresCapture(source, self.log, self.part, settings)
+        self._make = lambda: _capture(source, self.log, self.part, settings)
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def _work(self) -> None:
         try:
-            self._capture.work()
+            self._make().work()
         except BaseException as error:
             self.error = error
 

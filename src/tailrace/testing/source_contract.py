@@ -101,8 +101,8 @@ def check_transactions_are_whole(
         for record in records:
             if record.value is not None:
                 event = orjson.loads(record.value)
-                if event["op"] != "r":
-                    name = event["transaction"]["id"]
+                name = event["transaction"]["id"]
+                if not name.startswith("copy:"):
                     found[name] = found.get(name, 0) + 1
     for record in transactions:
         document = orjson.loads(record.value or b"{}")

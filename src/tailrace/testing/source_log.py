@@ -32,13 +32,16 @@ class SharedLog:
 
 
 class MemorySourceLog:
-    """A `SourceLog` over a `SharedLog`; markers take an offset, as on a broker."""
+    """A `SourceLog` over a `SharedLog`; markers take an offset, as on a broker.
+
+    With `fail_after` set, so many commits succeed and the next one fails.
+    """
 
     def __init__(self, shared: SharedLog) -> None:
         self.shared = shared
         self._generation = 0
         self._open: dict[tuple[str, int], list[tuple[bytes | None, bytes | None]]] = {}
-        self.fail_commits = 0
+        self.fail_after: int | None = None
 
     def init(self) -> None:
         with self.shared.guard:
@@ -73,10 +76,11 @@ class MemorySourceLog:
     def commit(self) -> None:
         with self.shared.guard:
             self._check()
-            if self.fail_commits:
-                self.fail_commits -= 1
-                self._open.clear()
-                raise ConnectionError("the log went away before the commit")
+            if self.fail_after is not None:
+                self.fail_after -= 1
+                if self.fail_after < 0:
+                    self._open.clear()
+                    raise ConnectionError("the log went away before the commit")
             for (topic, partition), records in self._open.items():
                 held = self.shared.topics[topic][partition]
                 for key, value in records:

@@ -14,11 +14,11 @@ from typing import Any
 
 from tailrace.clock import Clock
 from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.compare import Comparison
 from tailrace.sources.declare import Postgres, for_table
 from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
-from tailrace.sources.postgres.compare import Comparison
 from tailrace.sources.postgres.copy import Chunk, ChunkReader
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.rows import RowWriter

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import orjson
 
 from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.compare import Comparison
 from tailrace.sources.declare import Postgres
 from tailrace.sources.journal import Journal
-from tailrace.sources.postgres.compare import Comparison
 from tailrace.sources.postgres.copy import Chunk
 from tailrace.sources.postgres.pgoutput import Message, read_values
 from tailrace.sources.postgres.table import CapturedTable, Transaction

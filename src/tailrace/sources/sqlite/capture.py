@@ -1,0 +1,563 @@
+"""One SQLite source: the change table is drained into the log, and trimmed behind it.
+
+SQLite does not tell where one transaction ends and the next begins, but a reader sees
+whole ones only: what one read finds is one transaction here, never less than the user's.
+Its identity is the first change it holds, so that a piece of a large one that is written
+again after a crash keeps it.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tailrace.config import parse_duration, resolve
+from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.base import Part as TransactionPart
+from tailrace.sources.base import Resume, SourceLog
+from tailrace.sources.compare import Comparison
+from tailrace.sources.declare import SQLite, patterns
+from tailrace.sources.errors import ServerUnreachableError, TableMissingError
+from tailrace.sources.journal import Journal
+from tailrace.sources.sqlite import change_table
+from tailrace.sources.sqlite.change_table import CHANGES, Value, quoted
+from tailrace.sources.sqlite.tracked import Tracked, covers, schema_of, track
+from tailrace.sources.sqlite.values import freeze, thaw
+from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+ACTIVE = ("copying", "again")
+
+
+@dataclass(frozen=True, slots=True)
+class SQLiteSettings:
+    """Sizes and times; see `tailrace.sources.postgres.settings` for the same words."""
+
+    read_rows: int = 10_000
+    part_rows: int = 100_000
+    chunk_rows: int = 20_000
+    trim_seconds: float = 1.0
+    confirm_delay: float = 1.5
+
+
+DEFAULTS = SQLiteSettings()
+
+
+@dataclass(slots=True)
+class _Group:
+    """What one read of the change table found, on its way to the log."""
+
+    first: int
+    now_ms: int
+    last: int
+    events: int = 0
+    changes: int = 0
+    rows: int = 0
+    begun: bool = False
+    counts: dict[str, int] | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.first}:{self.first}"
+
+
+class SQLiteCapture:
+    """One attempt at capturing a source: from opening until something ends it."""
+
+    def __init__(
+        self,
+        source: SQLite,
+        source_log: SourceLog,
+        part: Part,
+        settings: SQLiteSettings | None = None,
+    ) -> None:
+        self.source = source
+        self.settings = settings or DEFAULTS
+        self._part = part
+        self._clock = part.clock
+        self._path = resolve(source.path)
+        self._poll = parse_duration(source.poll).total_seconds()
+        self._journal = Journal(source, source_log, clock=part.clock)
+        self._connection = change_table.connect(self._path)
+        self._tracked: dict[tuple[str, int], Tracked] = {}
+        self._current: dict[str, tuple[int, Tracked]] = {}
+        self._frames: dict[str, TransactionFrame] = {}
+        self._comparisons: dict[str, Comparison] = {}
+        self._resume = Resume(0, None)
+        self._position = 0
+        self._schema_version = -1
+        self._data_version = -1
+        self._trimmed_at = 0.0
+        self._reported_at = 0.0
+
+    def work(self) -> None:
+        """Capture until the part is told to stop; raises when it cannot go on."""
+        try:
+            self._start()
+            while not self._part.stopping.is_set():
+                busy = self._round()
+                if not busy:
+                    self._part.stopping.wait(self._poll)
+        except sqlite3.OperationalError as error:
+            raise ServerUnreachableError(
+                f"the file {self._path} does not answer", detail=str(error)
+            ) from error
+        finally:
+            for comparison in self._comparisons.values():
+                comparison.close()
+            self._connection.close()
+            self._journal.close()
+
+    # --- start -----------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        identity = change_table.prepare(self._connection)
+        self._resume = self._journal.open()
+        newest = self._newest()
+        held = {state.get("identity") for state in self._journal.copies.values()} - {None}
+        if self._resume.position is None:
+            self._position = newest
+            self._journal.epoch = 1
+        elif (held and held != {identity}) or self._resume.position > newest:
+            self._begin_epoch(newest)
+        else:
+            self._position = self._resume.position
+        self._identity = identity
+        self._renew()
+        if (self._journal.dirty or self._resume.position is None) and self._resume.part is None:
+            self._journal.cut(self._position)
+        log.info("capture started", extra={"source": self.source.name, "position": self._position})
+
+    def _newest(self) -> int:
+        row = self._connection.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name = ?", [CHANGES]
+        ).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _begin_epoch(self, newest: int) -> None:
+        """Another file stands in the place of the one we knew: compare every table."""
+        log.warning("file replaced", extra={"source": self.source.name})
+        self._journal.epoch = self._resume.epoch + 1
+        self._resume = replace(self._resume, part=None)
+        self._position = newest
+        for name, state in list(self._journal.copies.items()):
+            again = {**state, "after": None, "rows": 0, "identity": None}
+            if state["state"] in ("done", "again"):
+                again |= {"state": "again", "compare": True}
+            self._journal.record_copy(name, again)
+
+    # --- shapes ----------------------------------------------------------------------------
+
+    def _renew(self) -> None:
+        """Make triggers fit the tables. Rows changed while they did not are read again."""
+        connection = self._connection
+        shapes = [s for s in change_table.read_shapes(connection) if covers(self.source, s.table)]
+        names = {s.table for s in shapes}
+        for pattern in patterns(self.source):
+            bare = pattern.removeprefix("main.")
+            if "*" not in bare and bare not in names:
+                there = ", ".join(s.table for s in change_table.read_shapes(connection)) or "none"
+                raise TableMissingError(
+                    f'table "{bare}" does not exist', detail=f"Tables there: {there}."
+                )
+        outdated = [s for s in shapes if self._outdated(s)]
+        if outdated:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                stale: dict[str, list[tuple[Value, ...]]] = {}
+                for shape in outdated:
+                    if change_table.installed(connection, shape.table) is not None:
+                        stale[shape.table] = list(self._changed_keys(shape.table))
+                    change_table.install(connection, shape)
+                self._adopt_all(shapes)
+                if stale and self._resume.part is None:
+                    self._drain(connection, stale)
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+            connection.execute("COMMIT")
+        else:
+            self._adopt_all(shapes)
+        self._schema_version = self._read_schema_version()
+
+    def _outdated(self, shape: change_table.Shape) -> bool:
+        found = change_table.installed(self._connection, shape.table)
+        return found is None or found[1] != shape
+
+    def _read_schema_version(self) -> int:
+        return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
+
+    def _changed_keys(self, table: str) -> Iterator[tuple[Value, ...]]:
+        """Keys that changed under triggers that may not have known every column."""
+        for _, version, op, values in self._changes(table):
+            tracked = self._table(table, version)
+            width = len(tracked.shape.columns)
+            if op in "cu" and tracked.key:
+                yield tracked.key_values(values[width:])
+
+    def _changes(self, table: str) -> Iterator[tuple[int, int, str, list[Value]]]:
+        rows = self._connection.execute(
+            f"SELECT * FROM {CHANGES} WHERE id > ? AND tbl = ? ORDER BY id", [self._position, table]
+        ).fetchall()
+        sides = self._sides()
+        for row in rows:
+            version = row[2]
+            width = len(self._table(table, version).shape.columns)
+            values = [row[sides[f"b{i}"]] for i in range(width)]
+            values += [row[sides[f"a{i}"]] for i in range(width)]
+            yield row[0], version, row[3], values
+
+    def _sides(self) -> dict[str, int]:
+        info = self._connection.execute(f"PRAGMA table_info({CHANGES})")
+        return {row[1]: row[0] for row in info}
+
+    def _adopt_all(self, shapes: list[change_table.Shape]) -> None:
+        for shape in shapes:
+            found = change_table.installed(self._connection, shape.table)
+            assert found is not None
+            version = found[0]
+            self._current[shape.table] = (version, self._table(shape.table, version))
+            name = f"main.{shape.table}"
+            if name not in self._journal.copies:
+                state = "copying" if self.source.snapshot else "skipped"
+                self._journal.record_copy(
+                    name, {"state": state, "after": None, "rows": 0, "identity": self._identity}
+                )
+            elif self._journal.copies[name].get("identity") != self._identity:
+                self._journal.record_copy(
+                    name, {**self._journal.copies[name], "identity": self._identity}
+                )
+
+    def _table(self, table: str, version: int) -> Tracked:
+        if (table, version) not in self._tracked:
+            shape = change_table.shape_of_version(self._connection, table, version)
+            schema = self._journal.register(schema_of(self.source, shape), self._position)
+            self._tracked[table, version] = track(self.source, shape, schema, Path(self._path).name)
+        return self._tracked[table, version]
+
+    # --- the loop --------------------------------------------------------------------------
+
+    def _round(self) -> bool:
+        """Look once; whether there was something to do."""
+        connection = self._connection
+        copying = self._next_copy()
+        version = int(connection.execute("PRAGMA data_version").fetchone()[0])
+        busy = False
+        if version != self._data_version or copying is not None:
+            self._data_version = version
+            if copying is not None:
+                # A change of our own gives the copied rows a place in the order.
+                connection.execute(
+                    f"INSERT INTO {CHANGES} (tbl, version, op) VALUES ('{{}}', 0, 'm')"
+                )
+            if self._read_schema_version() != self._schema_version:
+                self._renew()
+            connection.execute("BEGIN")
+            try:
+                busy = self._drain(connection, {}, copying)
+            finally:
+                connection.execute("ROLLBACK")
+        now = self._clock.monotonic()
+        if now - self._trimmed_at >= self.settings.trim_seconds:
+            self._trim()
+        if now - self._reported_at >= 0.5:
+            self._report()
+        return busy
+
+    def _next_copy(self) -> str | None:
+        for table in self._current:
+            if self._journal.copies[f"main.{table}"].get("state") in ACTIVE:
+                return table
+        return None
+
+    def _drain(
+        self,
+        connection: sqlite3.Connection,
+        stale: dict[str, list[tuple[Value, ...]]],
+        copying: str | None = None,
+    ) -> bool:
+        """Write everything this read sees, and a chunk of a copy, as one transaction."""
+        newest = connection.execute(f"SELECT max(id) FROM {CHANGES}").fetchone()[0] or 0
+        if newest <= self._position:
+            return False
+        first = self._position + 1
+        group = _Group(first, self._clock.wall_ms(), newest)
+        part, self._resume = self._resume.part, replace(self._resume, part=None)
+        skip = 0
+        if part is not None:
+            skip, group.events, group.begun = part.messages, part.events, True
+        self._frames = {}
+        group.counts = {}
+        sides = self._sides()
+        cursor = connection.execute(
+            f"SELECT * FROM {CHANGES} WHERE id > ? AND id <= ? ORDER BY id",
+            [self._position, newest],
+        )
+        requests: list[dict[str, Any]] = []
+        while rows := cursor.fetchmany(self.settings.read_rows):
+            for row in rows:
+                group.changes += 1
+                if group.changes <= skip:
+                    continue
+                if row[3] == "m":
+                    requests.append(orjson.loads(row[1]))
+                elif row[1] in self._current or covers(self.source, row[1]):
+                    self._change(connection, group, row, sides)
+            if self._journal.waiting:
+                self._journal.spill()
+            if group.rows >= self.settings.part_rows:
+                self._journal.cut_part(TransactionPart(first, group.changes, group.events))
+                group.rows = 0
+        for table, keys in stale.items():
+            self._read_again(connection, group, table, keys)
+        if group.begun:
+            self._end(group)
+        for request in requests:
+            self._asked(request)
+        if copying is not None:
+            self._copy(connection, group, copying)
+        self._position = newest
+        self._journal.cut(newest)
+        return True
+
+    def _begin(self, group: _Group) -> None:
+        if not group.begun:
+            group.begun = True
+            self._journal.note({"status": "BEGIN", "id": group.id, "ts_ms": group.now_ms})
+
+    def _end(self, group: _Group) -> None:
+        counts = group.counts or {}
+        self._journal.note(
+            {
+                "status": "END",
+                "id": group.id,
+                "event_count": group.events,
+                "data_collections": [
+                    {"data_collection": t, "event_count": n} for t, n in counts.items()
+                ],
+                "ts_ms": group.now_ms,
+            }
+        )
+
+    # --- events ----------------------------------------------------------------------------
+
+    def _change(
+        self, connection: sqlite3.Connection, group: _Group, row: tuple[Any, ...],
+        sides: dict[str, int],
+    ) -> None:  # fmt: skip
+        identifier, name, version, op = row[:4]
+        tracked = self._table(name, version)
+        width = range(len(tracked.shape.columns))
+        before: list[Value] = [row[sides[f"b{i}"]] for i in width]
+        after: list[Value] = [row[sides[f"a{i}"]] for i in width]
+        if op == "s":
+            if self._was_replaced(connection, tracked, before, identifier):
+                self._emit(group, tracked, identifier, "d", before, None)
+        elif op == "c":
+            self._emit(group, tracked, identifier, "c", None, after)
+        elif op == "d":
+            self._emit(group, tracked, identifier, "d", before, None)
+        elif tracked.row_key(before) != tracked.row_key(after):
+            self._emit(group, tracked, identifier, "d", before, None)
+            self._emit(group, tracked, identifier, "c", None, after)
+        else:
+            self._emit(group, tracked, identifier, "u", before, after)
+
+    def _was_replaced(
+        self, connection: sqlite3.Connection, tracked: Tracked, values: list[Value], identifier: int
+    ) -> bool:
+        """Whether a row that was in the way of a REPLACE is gone without another word."""
+        shape = tracked.shape
+        key = tracked.key_values(values)
+        match = " AND ".join(f"{quoted(name)} IS ?" for name in shape.key)
+        there = connection.execute(
+            f"SELECT 1 FROM {quoted(shape.table)} WHERE {match}", key
+        ).fetchone()
+        # The next word about this key decides: a delete or an update says that it lived on.
+        on_before = " AND ".join(f"b{i} IS ?" for i in tracked.key)
+        on_after = " AND ".join(f"a{i} IS ?" for i in tracked.key)
+        following = connection.execute(
+            f"SELECT op FROM {CHANGES} WHERE id > ? AND tbl = ? AND ((op IN ('u', 'd', 's') AND "
+            f"{on_before}) OR (op = 'c' AND {on_after})) ORDER BY id LIMIT 1",
+            [identifier, shape.table, *key, *key],
+        ).fetchone()
+        if following is not None:
+            return bool(following[0] == "c")
+        return there is None
+
+    def _emit(
+        self, group: _Group, tracked: Tracked, identifier: int, op: str,
+        before: list[Value] | None, after: list[Value] | None,
+    ) -> None:  # fmt: skip
+        self._begin(group)
+        group.events += 1
+        group.rows += 1
+        name = tracked.schema.name
+        assert group.counts is not None
+        group.counts[name] = order = group.counts.get(name, 0) + 1
+        values = before if after is None else after
+        assert values is not None
+        key = tracked.row_key(values)
+        event = self._frame(group, tracked).event(
+            op,
+            b"null" if before is None else tracked.row(before),
+            b"null" if after is None else tracked.row(after),
+            identifier, group.events, order,
+        )  # fmt: skip
+        if op == "d" and key is not None:
+            self._journal.add(tracked.schema.topic, [key, key], [event, None])
+        else:
+            self._journal.add(tracked.schema.topic, [key], [event])
+
+    def _frame(self, group: _Group, tracked: Tracked) -> TransactionFrame:
+        name = f"{tracked.schema.name}:{tracked.schema.version}"
+        if name not in self._frames:
+            self._frames[name] = TransactionFrame.of(
+                tracked.frame, epoch=self._journal.epoch, commit=group.first, xid=group.first,
+                committed_ms=group.now_ms, now_ms=group.now_ms,
+            )  # fmt: skip
+        return self._frames[name]
+
+    def _read_again(
+        self, connection: sqlite3.Connection, group: _Group, table: str,
+        keys: list[tuple[Value, ...]],
+    ) -> None:  # fmt: skip
+        """Rows that changed between an ALTER TABLE and the renewal of the triggers."""
+        _, tracked = self._current[table]
+        match = " AND ".join(f"{quoted(name)} IS ?" for name in tracked.shape.key)
+        columns = ", ".join(quoted(c) for c in tracked.shape.columns)
+        for key in dict.fromkeys(keys):
+            row = connection.execute(
+                f"SELECT {columns} FROM {quoted(table)} WHERE {match}", key
+            ).fetchone()
+            if row is not None:
+                self._emit(group, tracked, group.last, "u", None, list(row))
+
+    # --- copies ----------------------------------------------------------------------------
+
+    def _asked(self, request: dict[str, Any]) -> None:
+        wanted = request.get("table")
+        if wanted is None:
+            return  # a mark of our own
+        for table in self._current:
+            name = f"main.{table}"
+            if wanted in ("*", table, name) and self._journal.copies[name]["state"] != "copying":
+                state = {"state": "again", "after": None, "rows": 0, "identity": self._identity}
+                if request.get("where"):
+                    state["where"] = request["where"]
+                self._journal.record_copy(name, state)
+
+    def _copy(self, connection: sqlite3.Connection, group: _Group, table: str) -> None:
+        """The next rows of a copy, from the same read as the changes: no race is possible."""
+        _, tracked = self._current[table]
+        name = f"main.{table}"
+        state = dict(self._journal.copies[name])
+        if state.get("compare") and name not in self._comparisons:
+            state["after"] = None
+            self._comparisons[name] = Comparison(
+                self._part.directory / "sources" / f"{self.source.name}.{name}.compare",
+                self._journal.live_rows(tracked.schema.topic),
+            )
+        keyed = bool(tracked.key)
+        frame = TransactionFrame.of(
+            tracked.frame, epoch=self._journal.epoch, commit=group.first, xid=0,
+            committed_ms=group.now_ms, now_ms=group.now_ms, snapshot="true",
+            transaction=f"copy:{group.first}",
+        )  # fmt: skip
+        if not keyed and state.get("begun"):
+            self._journal.note(
+                {"status": "TRUNCATE", "op": "t", "id": f"copy:{group.first}", "table": name,
+                 "topic": tracked.schema.topic, "ts_ms": group.now_ms,
+                 "reason": "the copy of a table without a key starts again"}
+            )  # fmt: skip
+        keys: list[bytes | None] = []
+        values: list[bytes | None] = []
+        count, last = 0, None
+        order = group.events
+        comparison = self._comparisons.get(name)
+        for row in self._rows_of(connection, tracked, state):
+            count += 1
+            last = row
+            key, after = tracked.row_key(row), tracked.row(row)
+            if comparison is not None and key is not None and not comparison.differs(key, after):
+                continue
+            order += 1
+            keys.append(key)
+            values.append(frame.event("r", b"null", after, group.last, order, count))
+            if not keyed and len(values) >= self.settings.read_rows:
+                self._journal.add(tracked.schema.topic, keys, values)
+                self._journal.spill()
+                keys, values = [], []
+        done = not keyed or count < self.settings.chunk_rows
+        if done and comparison is not None:
+            for gone in comparison.unseen():
+                order += 1
+                keys += [gone, gone]
+                values += [frame.event("d", gone, b"null", group.last, order, order), None]
+            comparison.close()
+            del self._comparisons[name]
+        self._journal.add(tracked.schema.topic, keys, values)
+        state["rows"] = state.get("rows", 0) + count
+        if last is not None and keyed:
+            state["after"] = freeze(tracked.key_values(last))
+        if done:
+            state["state"] = "done"
+            state.pop("compare", None)
+        self._journal.record_copy(name, state)
+
+    def _rows_of(
+        self, connection: sqlite3.Connection, tracked: Tracked, state: dict[str, Any]
+    ) -> Iterator[list[Value]]:
+        shape = tracked.shape
+        columns = ", ".join(quoted(c) for c in shape.columns)
+        query = f"SELECT {columns} FROM {quoted(shape.table)}"
+        conditions: list[str] = []
+        parameters: list[Value] = []
+        key = ", ".join(quoted(c) for c in shape.key)
+        if state.get("after") is not None and shape.key:
+            parameters = thaw(state["after"])
+            conditions.append(f"({key}) > ({', '.join('?' * len(parameters))})")
+        if state.get("where"):
+            conditions.append(f"({state['where']})")
+        if conditions:
+            query += " WHERE " + " AND ".join(conditions)
+        if shape.key:
+            query += f" ORDER BY {key} LIMIT {self.settings.chunk_rows}"
+        for row in connection.execute(query, parameters):
+            yield list(row)
+
+    # --- housekeeping ----------------------------------------------------------------------
+
+    def _trim(self) -> None:
+        """Take out of the change table what the log has on disk."""
+        self._trimmed_at = self._clock.monotonic()
+        durable = self._journal.durable_position(delay=self.settings.confirm_delay)
+        if durable is None:
+            return
+        while True:
+            gone = self._connection.execute(
+                f"DELETE FROM {CHANGES} WHERE id IN (SELECT id FROM {CHANGES} WHERE id <= ? LIMIT 5000)",
+                [durable],
+            ).rowcount
+            if gone < 5000:
+                return
+
+    def _report(self) -> None:
+        self._reported_at = self._clock.monotonic()
+        copies = self._journal.copies
+        self._part.report(
+            "running",
+            freshness_ms=0,
+            lag=max(self._newest() - self._position, 0),
+            position=self._journal.position_text(self._position),
+            copying=[t for t, s in copies.items() if s.get("state") in ACTIVE],
+            copied={t: s.get("rows", 0) for t, s in copies.items()},
+            events=self._journal.events_written,
+            error=None,
+        )

@@ -1,0 +1,255 @@
+"""The change table and its triggers, inside the user's file.
+
+    _tailrace_changes   id, tbl, version, op, then the columns before (b0 …) and after
+                        (a0 …) as they are: without declared types nothing is converted
+                        (JSON functions would round REAL to 15 digits)
+    _tailrace_tables    tbl, version → the column names and key that a version stands for
+    _tailrace_meta      an identity of this file, to notice one that was put in its place
+
+`op` is c, u, d; `s` marks a row that a REPLACE may be about to remove (it fires no
+delete trigger), judged when the changes are read; `m` is a message of our own.
+AUTOINCREMENT: an id is never given twice, even when the table was trimmed empty.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import uuid
+from dataclasses import dataclass
+
+import orjson
+
+from tailrace.config import resolve
+from tailrace.sources.declare import SQLite
+from tailrace.sources.errors import ServerUnreachableError, SnapshotRequestError
+
+CHANGES = "_tailrace_changes"
+TABLES = "_tailrace_tables"
+META = "_tailrace_meta"
+
+Value = int | float | str | bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table as SQLite declares it; `unique` are its other unique column sets."""
+
+    table: str
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    not_null: tuple[bool, ...]
+    key: tuple[str, ...]
+    unique: tuple[tuple[str, ...], ...] = ()
+
+
+def connect(path: str) -> sqlite3.Connection:
+    """A connection that waits for writers, in WAL mode."""
+    try:
+        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        connection.execute("PRAGMA busy_timeout = 30000")
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            connection.execute("PRAGMA journal_mode = WAL")
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    except sqlite3.Error as error:
+        raise ServerUnreachableError(
+            f"the file {path} cannot be opened as SQLite", detail=str(error)
+        ) from error
+    return connection
+
+
+def read_shapes(connection: sqlite3.Connection) -> list[Shape]:
+    """Every ordinary table of the file that is not ours."""
+    names = [
+        row[0]
+        for row in connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' "
+            "ESCAPE '\\' AND name NOT LIKE '\\_tailrace\\_%' ESCAPE '\\' "
+            "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
+        )
+    ]
+    return [_shape(connection, name) for name in names]
+
+
+def _shape(connection: sqlite3.Connection, table: str) -> Shape:
+    # table_info leaves out generated columns, which a trigger need not repeat.
+    info = connection.execute(f"PRAGMA table_info({quoted(table)})").fetchall()
+    key = sorted((row[5], row[1]) for row in info if row[5])
+    unique: list[tuple[str, ...]] = []
+    for row in connection.execute(f"PRAGMA index_list({quoted(table)})").fetchall():
+        if row[2] and row[3] != "pk":
+            columns = [
+                part[2] for part in connection.execute(f"PRAGMA index_info({quoted(row[1])})")
+            ]
+            if all(column is not None for column in columns):
+                unique.append(tuple(columns))
+    return Shape(
+        table,
+        tuple(row[1] for row in info),
+        tuple(row[2] for row in info),
+        tuple(bool(row[3] or row[5]) for row in info),
+        tuple(name for _, name in key),
+        tuple(sorted(unique)),
+    )
+
+
+def prepare(connection: sqlite3.Connection) -> str:
+    """Make our tables unless they are there; the identity of the file."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {CHANGES} (id INTEGER PRIMARY KEY AUTOINCREMENT, "
+            "tbl TEXT NOT NULL, version INTEGER NOT NULL, op TEXT NOT NULL)"
+        )
+        connection.execute(
+            f"CREATE TABLE IF NOT EXISTS {TABLES} (tbl TEXT, version INTEGER, shape TEXT, "
+            "PRIMARY KEY (tbl, version))"
+        )
+        connection.execute(f"CREATE TABLE IF NOT EXISTS {META} (identity TEXT)")
+        row = connection.execute(f"SELECT identity FROM {META}").fetchone()
+        if row is None:
+            row = (uuid.uuid4().hex,)
+            connection.execute(f"INSERT INTO {META} VALUES (?)", row)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    return str(row[0])
+
+
+def installed(connection: sqlite3.Connection, table: str) -> tuple[int, Shape] | None:
+    """The version and shape a table's triggers stand for; None without triggers."""
+    there = connection.execute(
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name LIKE ? ESCAPE '\\'",
+        [_trigger(table, "").replace("_", "\\_") + "%"],
+    ).fetchone()[0]
+    row = connection.execute(
+        f"SELECT version, shape FROM {TABLES} WHERE tbl = ? ORDER BY version DESC LIMIT 1", [table]
+    ).fetchone()
+    if row is None or there < 3:
+        return None
+    return row[0], read_shape(row[1])
+
+
+def read_shape(text: str) -> Shape:
+    document = orjson.loads(text)
+    return Shape(
+        document["table"], tuple(document["columns"]), tuple(document["types"]),
+        tuple(document["not_null"]), tuple(document["key"]),
+        tuple(tuple(columns) for columns in document["unique"]),
+    )  # fmt: skip
+
+
+def shape_of_version(connection: sqlite3.Connection, table: str, version: int) -> Shape:
+    row = connection.execute(
+        f"SELECT shape FROM {TABLES} WHERE tbl = ? AND version = ?", [table, version]
+    ).fetchone()
+    return read_shape(row[0])
+
+
+def install(connection: sqlite3.Connection, shape: Shape) -> int:
+    """(Re)make the triggers of a table, inside the caller's write transaction."""
+    last = connection.execute(
+        f"SELECT max(version) FROM {TABLES} WHERE tbl = ?", [shape.table]
+    ).fetchone()[0]
+    version = (last or 0) + 1
+    connection.execute(
+        f"INSERT INTO {TABLES} VALUES (?, ?, ?)",
+        [shape.table, version, orjson.dumps(shape).decode()],
+    )
+    have = {row[1] for row in connection.execute(f"PRAGMA table_info({CHANGES})")}
+    for number in range(len(shape.columns)):
+        for side in "ba":
+            if f"{side}{number}" not in have:
+                connection.execute(f"ALTER TABLE {CHANGES} ADD COLUMN {side}{number}")
+    drop(connection, shape.table)
+    for statement in _triggers(shape, version):
+        connection.execute(statement)
+    return version
+
+
+def drop(connection: sqlite3.Connection, table: str) -> None:
+    """Remove our triggers from a table."""
+    for suffix in ("insert", "update", "delete", "replace", "replace_update"):
+        connection.execute(f"DROP TRIGGER IF EXISTS {quoted(_trigger(table, suffix))}")
+
+
+def _trigger(table: str, suffix: str) -> str:
+    return f"_tailrace_{table}_{suffix}"
+
+
+def _triggers(shape: Shape, version: int) -> list[str]:
+    before = [f"b{i}" for i in range(len(shape.columns))]
+    after = [f"a{i}" for i in range(len(shape.columns))]
+    old = [f"OLD.{quoted(c)}" for c in shape.columns]
+    new = [f"NEW.{quoted(c)}" for c in shape.columns]
+    table = quoted(shape.table)
+    label = "'" + shape.table.replace("'", "''") + "'"
+
+    def write(op: str, columns: list[str], values: list[str], rest: str = "") -> str:
+        names = ", ".join(["tbl", "version", "op", *columns])
+        given = ", ".join([label, str(version), f"'{op}'", *values])
+        if rest:
+            return f"INSERT INTO {CHANGES} ({names}) SELECT {given} {rest};"
+        return f"INSERT INTO {CHANGES} ({names}) VALUES ({given});"
+
+    def trigger(suffix: str, when: str, body: str) -> str:
+        name = quoted(_trigger(shape.table, suffix))
+        return f"CREATE TRIGGER {name} {when} ON {table} BEGIN {body} END"
+
+    made = [
+        trigger("insert", "AFTER INSERT", write("c", after, new)),
+        trigger("update", "AFTER UPDATE", write("u", before + after, old + new)),
+        trigger("delete", "AFTER DELETE", write("d", before, old)),
+    ]
+    if shape.unique and shape.key:
+        rows = [f"victim.{quoted(c)}" for c in shape.columns]
+        conflict = " OR ".join(
+            "(" + " AND ".join(f"victim.{quoted(c)} = NEW.{quoted(c)}" for c in columns) + ")"
+            for columns in shape.unique
+        )
+        same = " AND ".join(f"victim.{quoted(c)} IS NEW.{quoted(c)}" for c in shape.key)
+        was = " AND ".join(f"victim.{quoted(c)} IS OLD.{quoted(c)}" for c in shape.key)
+        on_insert = f"FROM {table} victim WHERE ({conflict}) AND NOT ({same})"
+        on_update = f"FROM {table} victim WHERE ({conflict}) AND NOT ({was})"
+        made += [
+            trigger("replace", "BEFORE INSERT", write("s", before, rows, on_insert)),
+            trigger("replace_update", "BEFORE UPDATE", write("s", before, rows, on_update)),
+        ]
+    return made
+
+
+def alter(path: str, statement: str, table: str) -> None:
+    """Change a table's shape: SQLite refuses to drop or rename a column that a trigger
+    names, so our triggers are taken off and put back in the same transaction."""
+    connection = connect(path)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        drop(connection, table)
+        connection.execute(statement)
+        install(connection, _shape(connection, table))
+        connection.execute("COMMIT")
+    finally:
+        connection.close()
+
+
+def ask_for_copy(source: SQLite, table: str | None, where: str | None) -> None:
+    """Have tables copied again; read with the changes, in their order."""
+    path = resolve(source.path)
+    connection = connect(path)
+    try:
+        names = {shape.table for shape in read_shapes(connection)}
+        if table is not None and table not in names:
+            raise SnapshotRequestError(
+                f'there is no table "{table}"', detail=f"Tables: {', '.join(sorted(names))}."
+            )
+        prepare(connection)
+        request = orjson.dumps({"table": table or "*", "where": where}).decode()
+        connection.execute(
+            f"INSERT INTO {CHANGES} (tbl, version, op) VALUES (?, 0, 'm')", [request]
+        )
+    finally:
+        connection.close()
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,284 @@
+"""SQLite files by triggers: values, REPLACE, schema changes, several processes, restarts."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from servers.capture import SMALL_SQLITE, Running
+from tailrace.sources import SQLite
+from tailrace.sources.sqlite.capture import SQLiteSettings
+from tailrace.sources.sqlite.change_table import alter
+from tailrace.sources.sqlite.values import freeze, thaw, to_json
+
+ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, amount REAL)"
+
+
+class File:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection = sqlite3.connect(path, isolation_level=None, timeout=20)
+
+    def run(self, *statements: str) -> None:
+        for statement in statements:
+            self.connection.execute(statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query).fetchall()
+
+    def position(self) -> str:
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = '_tailrace_changes'")
+        return f"sqlite:shop:{found[0][0] if found else 0:016X}"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[File]:
+    made = File(tmp_path / "shop.db")
+    yield made
+    made.connection.close()
+
+
+@pytest.fixture
+def capture(file: File, shared: Any, tmp_path: Path) -> Callable[..., Running]:
+    def start(settings: SQLiteSettings = SMALL_SQLITE, **parameters: Any) -> Running:
+        return Running(SQLite("shop", str(file.path), **parameters), shared, tmp_path, settings)
+
+    return start
+
+
+def table(file: File, running: Running, name: str = "orders") -> None:
+    cursor = file.connection.execute(f"SELECT * FROM {name}")
+    columns = [column[0] for column in cursor.description]
+    there = [dict(zip(columns, row, strict=True)) for row in cursor]
+    written = running.written.table(f"main.{name}")
+    assert sorted(written, key=repr) == sorted(there, key=repr)
+
+
+def test_changes_arrive_with_what_was_before(file: File, capture: Any) -> None:
+    file.run(ORDERS, "INSERT INTO orders VALUES (1, 'copied', 1)")
+    with capture() as running:
+        running.copied()
+        file.run(
+            "BEGIN", "INSERT INTO orders VALUES (2, 'b', 0.1)", "UPDATE orders SET customer = 'x'",
+            "DELETE FROM orders WHERE id = 1", "UPDATE orders SET id = 9", "COMMIT",
+        )  # fmt: skip
+        running.reach(file.position())
+        table(file, running)
+    events = running.written.events("main.orders")
+    assert [e["op"] for e in events] == ["r", "c", "u", "u", "d", "d", "c"]
+    assert events[2]["before"] == {"id": 1, "customer": "copied", "amount": 1.0}
+    assert events[1]["source"]["connector"] == "sqlite"
+    running.written.check()
+
+
+def test_every_value_is_kept_exactly(file: File, capture: Any) -> None:
+    file.run("CREATE TABLE v (id INTEGER PRIMARY KEY, x)")
+    values = [
+        0.1 + 0.2, 1e300, 5e-324, -0.0, 2**63 - 1, -(2**63), "é☃😀\n\"", "", b"\x00\xff", b"", None,
+        1.0, 12345678901234567.0, float("inf"),
+    ]  # fmt: skip
+    with capture() as running:
+        running.copied()
+        for i, value in enumerate(values):
+            file.connection.execute("INSERT INTO v VALUES (?, ?)", [i, value])
+        running.reach(file.position())
+    found = {row["id"]: row["x"] for row in running.written.table("main.v")}
+    assert found[0] == 0.1 + 0.2
+    assert [type(found[i]) for i in (0, 4, 6, 8, 10)] == [float, int, str, str, type(None)]
+    assert found[8] == "AP8="
+    assert found[13] == "Infinity"
+    for i in (1, 2, 3, 4, 5, 6, 7, 11, 12):
+        assert found[i] == values[i]
+
+
+def test_replace_deletes_what_was_in_its_way(file: File, capture: Any) -> None:
+    file.run("CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT UNIQUE, name TEXT)")
+    with capture() as running:
+        running.copied()
+        file.run(
+            "INSERT INTO users VALUES (1, 'a', 'A'), (2, 'b', 'B'), (3, 'c', 'C')",
+            "INSERT OR REPLACE INTO users VALUES (1, 'a', 'A2')",
+            "INSERT OR REPLACE INTO users VALUES (4, 'b', 'takes the place of 2')",
+            "INSERT OR IGNORE INTO users VALUES (5, 'c', 'ignored')",
+            "UPDATE OR REPLACE users SET email = 'c' WHERE id = 1",
+            "INSERT OR REPLACE INTO users VALUES (2, 'c', 'back again')",
+            "REPLACE INTO users VALUES (9, 'c', 'last')",
+        )
+        running.reach(file.position())
+        table(file, running, "users")
+    running.written.check()
+
+
+def test_rows_written_right_after_an_added_column_are_whole(file: File, capture: Any) -> None:
+    file.run(ORDERS, "INSERT INTO orders VALUES (1, 'a', 1), (2, 'b', 2)")
+    with capture() as running:
+        running.copied()
+        file.run(
+            "BEGIN", "ALTER TABLE orders ADD COLUMN note TEXT",
+            "INSERT INTO orders VALUES (3, 'c', 3, 'new')",
+            "UPDATE orders SET note = 'changed' WHERE id = 1", "COMMIT",
+        )  # fmt: skip
+        running.until(lambda: running.written.table("main.orders")[-1].get("note") == "new")
+        file.run("UPDATE orders SET note = 'later' WHERE id = 2")
+        running.reach(file.position())
+    rows = {row["id"]: row.get("note") for row in running.written.table("main.orders")}
+    assert rows == {1: "changed", 2: "later", 3: "new"}
+    running.written.check()
+
+
+def test_a_column_can_be_dropped_and_renamed(file: File, capture: Any, shared: Any) -> None:
+    file.run(ORDERS, "INSERT INTO orders VALUES (1, 'a', 1)")
+    with capture() as running:
+        running.copied()
+        alter(str(file.path), "ALTER TABLE orders DROP COLUMN amount", "orders")
+        file.run("INSERT INTO orders (id, customer) VALUES (2, 'b')")
+        alter(str(file.path), "ALTER TABLE orders RENAME COLUMN customer TO who", "orders")
+        file.run("INSERT INTO orders (id, who) VALUES (3, 'c')")
+        running.reach(file.position())
+    assert [e["after"] for e in running.written.events("main.orders")] == [
+        {"id": 1, "customer": "a", "amount": 1.0}, {"id": 2, "customer": "b"}, {"id": 3, "who": "c"},
+    ]  # fmt: skip
+    versions = [orjson.loads(v)["version"] for v in shared.values("shop.schemas")]
+    assert versions == [1, 2, 3]
+    running.written.check()
+
+
+def test_a_new_table_is_captured(file: File, capture: Any) -> None:
+    file.run(ORDERS)
+    with capture(exclude=["secret"]) as running:
+        running.copied()
+        file.run(
+            "CREATE TABLE later (id INTEGER PRIMARY KEY)", "INSERT INTO later VALUES (1)",
+            "CREATE TABLE secret (id INTEGER PRIMARY KEY)", "INSERT INTO secret VALUES (1)",
+        )  # fmt: skip
+        running.until(lambda: len(running.written.events("main.later")) == 1)
+        file.run("INSERT INTO later VALUES (2)")
+        running.until(lambda: len(running.written.events("main.later")) == 2)
+    assert running.written.events("main.secret") == []
+    running.written.check()
+
+
+def test_several_processes_write(file: File, capture: Any) -> None:
+    file.run(ORDERS)
+    script = (
+        "import sqlite3, sys\n"
+        "c = sqlite3.connect(sys.argv[1], timeout=60, isolation_level=None)\n"
+        "for i in range(60):\n"
+        "    c.execute('BEGIN IMMEDIATE')\n"
+        "    c.execute('INSERT INTO orders VALUES (?, ?, ?)', [int(sys.argv[2]) * 1000 + i, 'p', i])\n"
+        "    c.execute('UPDATE orders SET amount = amount + 1 WHERE id % 7 = ?', [i % 7])\n"
+        "    c.execute('COMMIT')\n"
+    )
+    with capture() as running:
+        running.copied()
+        writers = [
+            subprocess.Popen([sys.executable, "-c", script, str(file.path), str(n)])
+            for n in range(3)
+        ]
+        assert [writer.wait(60) for writer in writers] == [0, 0, 0]
+        running.reach(file.position())
+        table(file, running)
+    running.written.check()
+
+
+def test_the_change_table_is_trimmed(file: File, capture: Any) -> None:
+    file.run(ORDERS)
+    with capture() as running:
+        running.copied()
+        file.run(*[f"INSERT INTO orders VALUES ({i}, 'x', 1)" for i in range(200)])
+        running.reach(file.position())
+        running.until(lambda: file.rows("SELECT count(*) FROM _tailrace_changes") == [(0,)])
+    with capture() as running:
+        file.run("INSERT INTO orders VALUES (1000, 'x', 1)")
+        running.reach(file.position())
+        table(file, running)
+    running.written.check()
+
+
+def test_a_large_transaction_is_split_and_goes_on_after_a_crash(
+    file: File, capture: Any, shared: Any
+) -> None:
+    file.run(ORDERS)
+    with capture() as running:
+        running.copied()
+    file.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000) "
+             "INSERT INTO orders SELECT i, 'big', i FROM n")  # fmt: skip
+    for _ in range(2):
+        # Each run ends at its second commit, inside the transaction.
+        running = capture()
+        running.log.fail_after = 2
+        with pytest.raises(ConnectionError):
+            running.until(lambda: False)
+        running.stop()
+    assert running.written.notes()[-1]["status"] == "PART"
+    with capture() as running:
+        running.reach(file.position())
+        table(file, running)
+    running.written.check()
+
+
+def test_a_file_put_back_from_a_backup_is_compared(
+    file: File, capture: Any, tmp_path: Path
+) -> None:
+    file.run(ORDERS, *[f"INSERT INTO orders VALUES ({i}, 'x', 1)" for i in range(250)])
+    with capture() as running:
+        running.copied()
+    backup = sqlite3.connect(tmp_path / "backup.db")
+    file.connection.backup(backup)
+    backup.close()
+    with capture() as running:
+        file.run("DELETE FROM orders WHERE id < 5", "INSERT INTO orders VALUES (999, 'y', 1)",
+                 "UPDATE orders SET customer = 'z' WHERE id = 100")  # fmt: skip
+        running.reach(file.position())
+    before = len(running.written.events("main.orders"))
+    restored = sqlite3.connect(tmp_path / "backup.db")
+    restored.backup(file.connection)
+    restored.close()
+    with capture() as running:
+        running.until(lambda: running.written.notes("CUT")[-1]["epoch"] == 2)
+        running.until(lambda: len(running.written.table("main.orders")) == 250)
+        file.run("INSERT INTO orders VALUES (5000, 'after', 1)")
+        running.reach(file.position())
+        table(file, running)
+    assert len(running.written.events("main.orders")) - before == 8
+    running.written.check()
+
+
+def test_a_table_without_key_has_no_record_keys(file: File, capture: Any, shared: Any) -> None:
+    file.run("CREATE TABLE lines (at INT, what TEXT)", "INSERT INTO lines VALUES (1, 'old')")
+    with capture() as running:
+        running.copied()
+        file.run("INSERT INTO lines VALUES (2, 'new')", "DELETE FROM lines WHERE at = 1")
+        running.reach(file.position())
+    assert {r.key for r in shared.records("shop.main.lines")} == {None}
+    assert [e["op"] for e in running.written.events("main.lines")] == ["r", "c", "d"]
+
+
+@given(
+    st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"]))
+    | st.none()
+)
+def test_values_round_trip_through_json(value: Any) -> None:
+    found = orjson.loads(to_json(value))
+    assert found == value
+    assert type(found) is type(value)
+
+
+@given(st.lists(st.integers() | st.text() | st.binary()))
+def test_keys_round_trip_through_the_progress_record(values: list[Any]) -> None:
+    assert thaw(
+        orjson.loads(
+            orjson.dumps(freeze([v for v in values if not isinstance(v, int) or abs(v) < 2**63]))
+        )
+    ) == [v for v in values if not isinstance(v, int) or abs(v) < 2**63]
