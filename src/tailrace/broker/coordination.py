@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailrace.broker.groups.consumer_membership import ConsumerSettings
 from tailrace.broker.groups.coordinator import GroupCoordinator, GroupSettings
 from tailrace.broker.groups.membership import MembershipSettings
 from tailrace.broker.groups.offsets import OffsetSettings
+from tailrace.broker.handlers.consumer_groups import ConsumerGroupRequests
 from tailrace.broker.handlers.group_offsets import OffsetRequests
 from tailrace.broker.handlers.groups import GROUP, GroupRequests
 from tailrace.broker.handlers.transactions import TransactionRequests
@@ -54,6 +56,15 @@ class Topics:
         topic = self._store.topics.get(name)
         return None if topic is None else topic.id.bytes
 
+    def names(self) -> Iterable[str]:
+        """All topics but internal ones."""
+        return [name for name, topic in self._store.topics.items() if not topic.internal]
+
+    def look_up(self, name: str) -> tuple[bytes, int] | None:
+        """Id and number of partitions."""
+        topic = self._store.topics.get(name)
+        return None if topic is None else (topic.id.bytes, len(topic.partitions))
+
     def all_partitions(self) -> Iterable[Partition]:
         for topic in list(self._store.topics.values()):
             yield from topic.partitions
@@ -97,9 +108,15 @@ class Coordination:
                     check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
                     metadata_max_bytes=settings.integer("offset.metadata.max.bytes"),
                 ),
+                ConsumerSettings(
+                    session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
+                    heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+                    max_size=settings.integer("group.consumer.max.size"),
+                ),
             ),
             broker.clock,
             self.offsets_topic,
+            catalog=self.topics,
             stood_still=_note_rebalance,
         )
         self._world = LogPartitions(broker, self.topics, self.groups)
@@ -126,13 +143,14 @@ class Coordination:
             and broker.store.unclean,
         )
         broker.produce.gate = Gate(self)
-        broker.features["transaction.version"] = 2
+        broker.features.update({"transaction.version": 2, "group.version": 1})
         self.poke()
 
     def routes(self) -> Iterable[Route]:
         """Every request the coordinators serve."""
         yield from GroupRequests(self).routes()
         yield from OffsetRequests(self).routes()
+        yield from ConsumerGroupRequests(self).routes()
         yield from TransactionRequests(self).routes()
 
     @property
@@ -143,6 +161,11 @@ class Coordination:
     def advertised(self) -> tuple[str, int]:
         """Where the client finds us."""
         return self._broker.advertised
+
+    @staticmethod
+    def new_id() -> str:
+        """A name for a member that has none."""
+        return str(uuid.uuid4())
 
     def wall_ms(self) -> int:
         """The broker's time."""

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.router import Request, Route
 from tailrace.wire.apis import ApiKey
+from tailrace.wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
-FEATURES = {"transaction.version": 2}
+FEATURES = {"transaction.version": 2, "group.version": 1}
 
 OFFERED: tuple[tuple[ApiKey, int, int], ...] = (
     (ApiKey.OFFSET_COMMIT, 2, 10),
@@ -39,13 +40,21 @@ OFFERED: tuple[tuple[ApiKey, int, int], ...] = (
     (ApiKey.TXN_OFFSET_COMMIT, 0, 5),
     (ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
     (ApiKey.LIST_TRANSACTIONS, 0, 2),
+    (ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
+    (ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
 )
 
 
-def routes(load: Callable[[], Coordination]) -> Iterable[Route]:
+def routes(
+    load: Callable[[], Coordination], next_producer_id: Callable[[], int]
+) -> Iterable[Route]:
     """Routes that load the coordinators and hand the request on to them."""
 
     def first(request: Request[Any]) -> None:
+        if request.api_key == ApiKey.INIT_PRODUCER_ID and request.body.transactional_id is None:
+            # An idempotent producer is no reason to load them.
+            request.answer(InitProducerIdResponse(producer_id=next_producer_id(), producer_epoch=0))
+            return
         for route in load().routes():
             if route.api_key == request.api_key:
                 route.handler(request)

@@ -11,7 +11,18 @@ import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from tailrace.broker.groups import records
+from tailrace.broker.groups import consumer_records, records
+from tailrace.broker.groups.consumer_group import ConsumerState
+from tailrace.broker.groups.consumer_membership import (
+    Beat,
+    BeatAnswer,
+    BeatReply,
+    Catalog,
+    ConsumerMembership,
+    ConsumerSettings,
+    NoTopics,
+    check,
+)
 from tailrace.broker.groups.deadlines import Deadlines
 from tailrace.broker.groups.group import (
     CommittedOffset,
@@ -50,6 +61,7 @@ class GroupSettings:
 
     membership: MembershipSettings = field(default_factory=MembershipSettings)
     offsets: OffsetSettings = field(default_factory=OffsetSettings)
+    consumer: ConsumerSettings = field(default_factory=ConsumerSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,7 @@ class GroupCoordinator:
         clock: Clock,
         journal: Journal,
         *,
+        catalog: Catalog | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         stood_still: Callable[[str, float], None] = lambda group_id, seconds: None,
     ) -> None:
@@ -95,6 +108,9 @@ class GroupCoordinator:
         self._deadlines: Deadlines[DeadlineKey] = Deadlines()
         self._membership = Membership(
             settings.membership, clock, self._deadlines, self._store, new_id, stood_still
+        )
+        self.consumers = ConsumerMembership(
+            settings.consumer, clock, self._deadlines, catalog or NoTopics(), self._append
         )
         self._offsets = Offsets(settings.offsets, clock, journal)
         self._expiry_due = clock.monotonic() + settings.offsets.check_interval_ms / 1000
@@ -116,6 +132,11 @@ class GroupCoordinator:
                 reply(JoinAnswer(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
                 return
             group = self._create(request.group_id)
+        if group.consumer is not None:
+            if group.consumer.members:
+                reply(JoinAnswer(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+                return
+            self._leave_server_side(group)
         self._membership.join(group, request, reply)
 
     def sync(self, request: Sync, reply: SyncReply) -> None:
@@ -150,6 +171,35 @@ class GroupCoordinator:
         self._drop_if_never_used(group)
         return ErrorCode.NONE, answers
 
+    def beat(self, beat: Beat, reply: BeatReply) -> None:
+        """A heartbeat of the server-side protocol."""
+        problem = check(beat)
+        if problem is not None:
+            reply(BeatAnswer(ErrorCode.INVALID_REQUEST, message=problem))
+            return
+        group = self.group(beat.group_id)
+        if group is None:
+            if beat.epoch != 0:
+                reply(
+                    BeatAnswer(ErrorCode.GROUP_ID_NOT_FOUND, message="there is no such group")
+                    if beat.epoch < 0
+                    else BeatAnswer(ErrorCode.UNKNOWN_MEMBER_ID, message="there is no such group")
+                )
+                return
+            group = self._create(beat.group_id)
+        if group.consumer is None:
+            if group.state is not GroupState.EMPTY or group.pending_joins:
+                reply(
+                    BeatAnswer(
+                        ErrorCode.GROUP_ID_NOT_FOUND,
+                        message=f"group {beat.group_id} has members of the classic protocol",
+                    )
+                )
+                return
+            self._become_server_side(group)
+        assert group.consumer is not None
+        self.consumers.beat(group, group.consumer, beat, reply)
+
     # offsets
 
     def commit(self, commit: Commit, reply: CommitReply) -> None:
@@ -171,6 +221,16 @@ class GroupCoordinator:
     ) -> dict[TopicPartition, tuple[ErrorCode, CommittedOffset]]:
         return self._offsets.fetch(self.group(group_id), wanted, require_stable)
 
+    def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
+        """Whether a member of a server-side group that asks for offsets is up to date."""
+        group = self.group(group_id)
+        if group is None or group.consumer is None or (member_id is None and epoch < 0):
+            return ErrorCode.NONE
+        member = group.consumer.members.get(member_id or "")
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        return ErrorCode.NONE if member.epoch == epoch else ErrorCode.STALE_MEMBER_EPOCH
+
     def delete_offsets(
         self,
         group_id: str,
@@ -182,7 +242,8 @@ class GroupCoordinator:
         if group is None:
             reply(ErrorCode.GROUP_ID_NOT_FOUND, {})
             return
-        if group.state is not GroupState.EMPTY and group.protocol_type != "consumer":
+        served = group.consumer is not None or group.protocol_type == "consumer"
+        if group.state is not GroupState.EMPTY and not served:
             reply(ErrorCode.NON_EMPTY_GROUP, {})
             return
         subscribed = subscribed_topics(group)
@@ -225,7 +286,7 @@ class GroupCoordinator:
 
     def describe(self, group_id: str) -> DescribedGroup:
         group = self.group(group_id)
-        if group is None:
+        if group is None or group.consumer is not None:
             return DescribedGroup(group_id, GroupState.DEAD)
         stable = group.state is GroupState.STABLE
         members = tuple(
@@ -286,6 +347,9 @@ class GroupCoordinator:
                     self._drop_if_never_used(group)
                 case "join":
                     self._membership.join_expired(group)
+                case "consumer" | "revoke":
+                    if group.consumer is not None:
+                        self.consumers.expired(group, group.consumer, member_id)
                 case _:
                     self._membership.sync_expired(group)
         if now >= self._expiry_due:
@@ -309,11 +373,45 @@ class GroupCoordinator:
         record = (records.encode_group_key(group.group_id), records.encode_group_value(group))
         self._journal.append(self._home(group.group_id), [record], appended)
 
+    def _append(
+        self, group_id: str, written: list[KeyValue], done: Callable[[ErrorCode], None]
+    ) -> None:
+        def appended(result: int | Exception) -> None:
+            done(error_of(result) if isinstance(result, Exception) else ErrorCode.NONE)
+
+        self._journal.append(self._home(group_id), written, appended)
+
+    def _become_server_side(self, group: Group) -> None:
+        """An empty group goes over to the newer protocol and keeps its offsets."""
+        if group.generation > 0:
+            self._append(
+                group.group_id,
+                [(records.encode_group_key(group.group_id), None)],
+                lambda error: None,
+            )
+        self._membership.forget(group)
+        group.consumer = ConsumerState(epoch=group.generation, target_epoch=group.generation)
+        group.protocol_type = group.protocol = group.leader = None
+
+    def _leave_server_side(self, group: Group) -> None:
+        """An empty group goes back to the classic protocol and keeps its offsets."""
+        assert group.consumer is not None
+        self._append(
+            group.group_id,
+            consumer_records.group_removal_records(group.group_id),
+            lambda error: None,
+        )
+        group.generation = group.consumer.epoch
+        group.consumer = None
+
     def _remove(self, group: Group, reply: Callable[[ErrorCode], None]) -> None:
         tombstones: list[KeyValue] = [
             (records.encode_offset_key(group.group_id, *key), None) for key in group.offsets
         ]
-        tombstones.append((records.encode_group_key(group.group_id), None))
+        if group.consumer is not None:
+            tombstones.extend(consumer_records.group_removal_records(group.group_id))
+        else:
+            tombstones.append((records.encode_group_key(group.group_id), None))
         self._membership.forget(group)
         group.state = GroupState.DEAD
         self._groups.pop(group.group_id, None)
@@ -367,10 +465,16 @@ class GroupCoordinator:
         for group_id, group in found.items():
             if group_id in stored or group.offsets or group.pending_offsets:
                 self._groups[group_id] = group
-                self._membership.restore(group)
+                if group.consumer is not None:
+                    self.consumers.restore(group, group.consumer)
+                else:
+                    self._membership.restore(group)
 
 
 def _replay(found: dict[str, Group], stored: set[str], entry: Entry) -> None:
+    if records.kind_of(entry.key) in consumer_records.KINDS:
+        _replay_server_side(found, stored, entry)
+        return
     key = records.decode_key(entry.key)
     match key:
         case records.OffsetKey(group_id=group_id):
@@ -395,6 +499,21 @@ def _replay(found: dict[str, Group], stored: set[str], entry: Entry) -> None:
                 records.decode_group_value(group, entry.value)
         case None:
             pass
+
+
+def _replay_server_side(found: dict[str, Group], stored: set[str], entry: Entry) -> None:
+    kind, group_id, member_id = consumer_records.decode_key(entry.key)
+    group = found.setdefault(group_id, Group(group_id))
+    if kind == consumer_records.EPOCH and entry.value is None:
+        group.consumer = None
+        stored.discard(group_id)
+        return
+    if group.consumer is None:
+        if entry.value is None:
+            return
+        group.consumer = ConsumerState()
+    stored.add(group_id)
+    consumer_records.replay(group.consumer, kind, member_id, entry.value)
 
 
 def _all(commit: Commit, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from tailrace.broker.groups.consumer_group import ConsumerState
 from tailrace.wire.errors import ErrorCode
 
 TopicPartition = tuple[str, int]
@@ -134,10 +135,22 @@ class Group:
     first_rebalance_remaining: float = 0.0
     member_added: bool = False
     rebalancing_since: float | None = None
+    # Of a group of the server-side protocol: its members are there, not above.
+    consumer: ConsumerState | None = None
     offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
     pending_offsets: dict[int, dict[TopicPartition, CommittedOffset]] = field(default_factory=dict)
     # Transactional commits whose append is not yet known to have succeeded.
     appending: Counter[TopicPartition] = field(default_factory=Counter)
+
+    @property
+    def kind(self) -> str:
+        """The group's protocol by Kafka's name."""
+        return "classic" if self.consumer is None else "consumer"
+
+    @property
+    def label(self) -> str:
+        """The group's state by Kafka's name."""
+        return str(self.state) if self.consumer is None else self.consumer.label
 
     @property
     def rebalance_timeout_ms(self) -> int:

@@ -66,6 +66,8 @@ def check_commit(group: Group, commit: Commit) -> ErrorCode:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if commit.generation < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE  # an administrator, or a consumer that assigns itself
+    if group.consumer is not None:
+        return _check_member_epoch(group, commit)
     if commit.generation >= 0 or commit.member_id != "" or commit.instance_id is not None:
         error = group.check_member(commit.member_id, commit.instance_id)
         if error is not ErrorCode.NONE:
@@ -79,8 +81,24 @@ def check_commit(group: Group, commit: Commit) -> ErrorCode:
     return ErrorCode.NONE
 
 
+def _check_member_epoch(group: Group, commit: Commit) -> ErrorCode:
+    """The same for a group of the server-side protocol."""
+    assert group.consumer is not None
+    anonymous = commit.member_id == "" and commit.generation < 0 and commit.instance_id is None
+    if commit.transactional and anonymous:
+        return ErrorCode.NONE
+    member = group.consumer.members.get(commit.member_id)
+    if member is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    if commit.generation != member.epoch:
+        return ErrorCode.STALE_MEMBER_EPOCH
+    return ErrorCode.NONE
+
+
 def subscribed_topics(group: Group) -> set[str] | None:
     """Topics the members of a consumer group read; None when that is not known."""
+    if group.consumer is not None:
+        return set(group.consumer.subscribed())
     if group.protocol_type != "consumer" or group.state is not GroupState.STABLE:
         return None
     topics: set[str] = set()
@@ -222,7 +240,7 @@ class Offsets:
         """Offsets whose time is over. A group in use keeps what its members subscribe to."""
         subscribed: set[str] = set()
         since_empty = -1
-        if group.protocol_type is not None:
+        if group.protocol_type is not None or group.consumer is not None:
             if group.state is GroupState.EMPTY:
                 since_empty = group.state_changed_at
             else:

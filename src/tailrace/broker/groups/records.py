@@ -93,6 +93,11 @@ def encode_group_value(group: Group) -> bytes:
     return bytes(out)
 
 
+def kind_of(key: bytes) -> int:
+    """The kind of record a key belongs to."""
+    return int(_SHORT.unpack_from(key)[0])
+
+
 def decode_key(key: bytes) -> OffsetKey | GroupKey | None:
     """What a record is about; None for kinds of newer protocols."""
     (kind,) = _SHORT.unpack_from(key)

@@ -67,8 +67,12 @@ class OffsetRequests:
 
         def reply(found: dict[TopicPartition, ErrorCode]) -> None:
             for key, error in found.items():
-                if error is ErrorCode.GROUP_ID_NOT_FOUND and request.version < 9:
-                    error = ErrorCode.ILLEGAL_GENERATION
+                if request.version < 9:
+                    # What older versions say instead, as Kafka translates it.
+                    if error is ErrorCode.GROUP_ID_NOT_FOUND:
+                        error = ErrorCode.ILLEGAL_GENERATION
+                    elif error is ErrorCode.STALE_MEMBER_EPOCH:
+                        error = ErrorCode.UNSUPPORTED_VERSION
                 answers[names[key]] = error
             topics = []
             for topic in body.topics:
@@ -141,6 +145,10 @@ class OffsetRequests:
                         unknown.append(_unknown_topic(topic))
                     else:
                         wanted.extend((name, index) for index in topic.partition_indexes)
+            error = self._groups.check_fetch(one.group_id, one.member_id, one.member_epoch)
+            if error is not ErrorCode.NONE:
+                groups.append(fetching.OffsetFetchResponseGroup(one.group_id, [], int(error)))
+                continue
             found = self._groups.fetch(one.group_id, wanted, request.body.require_stable)
             topics = []
             for name, rows in _by_topic(found):

@@ -207,10 +207,13 @@ class GroupRequests:
         types = {kind.lower() for kind in request.body.types_filter or ()}
         groups = [
             listing.ListedGroup(
-                group.group_id, group.protocol_type or "", str(group.state), "classic"
+                group.group_id,
+                group.protocol_type or ("consumer" if group.consumer is not None else ""),
+                group.label,
+                group.kind,
             )
             for group in self._groups.groups()
-            if (not states or group.state.lower() in states) and (not types or "classic" in types)
+            if (not states or group.label.lower() in states) and (not types or group.kind in types)
         ]
         request.answer(listing.ListGroupsResponse(groups=groups))
 

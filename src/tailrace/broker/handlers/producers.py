@@ -1,4 +1,4 @@
-"""Producer ids: InitProducerId without transactions, DescribeProducers."""
+"""DescribeProducers. InitProducerId is the transaction coordinator's."""
 
 from __future__ import annotations
 
@@ -15,28 +15,13 @@ from tailrace.wire.messages.describe_producers import (
     ProducerState,
     TopicResponse,
 )
-from tailrace.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from tailrace.broker.server import Broker
 
 
 def routes(broker: Broker) -> Iterable[Route]:
-    """The routes of this module; the transaction coordinator replaces the first."""
-
-    def init(request: Request[InitProducerIdRequest]) -> None:
-        if request.body.transactional_id is not None:
-            request.answer(
-                InitProducerIdResponse(
-                    error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE),
-                    producer_id=-1,
-                    producer_epoch=-1,
-                )
-            )
-            return
-        request.answer(
-            InitProducerIdResponse(producer_id=broker.next_producer_id(), producer_epoch=0)
-        )
+    """The routes of this module."""
 
     def partition(topic: str, index: int) -> PartitionResponse:
         found = broker.partition_by_name(topic, index)
@@ -77,5 +62,4 @@ def routes(broker: Broker) -> Iterable[Route]:
             )
         )
 
-    yield Route(ApiKey.INIT_PRODUCER_ID, 0, 6, init)
     yield Route(ApiKey.DESCRIBE_PRODUCERS, 0, 0, describe)

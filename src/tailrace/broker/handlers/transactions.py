@@ -162,7 +162,7 @@ class TransactionRequests:
 
         def reply(found: dict[TopicPartition, ErrorCode]) -> None:
             for key, error in found.items():
-                if error is ErrorCode.GROUP_ID_NOT_FOUND:
+                if error in (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH):
                     error = ErrorCode.ILLEGAL_GENERATION
                 answers[key] = error
             request.answer(
