@@ -9,11 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import orjson
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import View
 from tailrace.project import graph
 from tailrace.project.load import Project
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.graph import TableInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +76,21 @@ def _connected(project: Project) -> Iterator[Checked]:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources import describe
 
-    tables = []
+    tables: list[TableInput] = []
     for source in project.sources.values():
         try:
             found = describe(source)
         except TailraceError as error:
             yield Checked(f"source {source.name}", error=error)
             return
-        tables += [described_table(table.record(source.name)) for table in found]
+        tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
     if project.views:
         yield _look("columns and types", _compile, list(project.views.values()), tables)
 
 
-def _compile(views: list[View], tables: list[object]) -> str:
+def _compile(views: list[View], tables: list[TableInput]) -> str:
     from tailrace.pipelines.incremental.compile import compile_views
 
     compiled = compile_views(views, tables)

@@ -58,11 +58,11 @@ def read_catalog(reader: LogReader, sources: Iterable[str] | None = None) -> Cat
                 topic, version = document["topic"], int(document["version"])
                 if version >= versions.get(topic, 0):
                     versions[topic] = version
-                    tables[topic] = _table(document)
+                    tables[topic] = described_table(document)
     return Catalog(tables, versions, ends)
 
 
-def _table(document: dict[str, object]) -> TableInput:
+def described_table(document: dict[str, object]) -> TableInput:
     columns, key = document["columns"], document["key"]
     assert isinstance(columns, list)
     assert isinstance(key, list)
