@@ -453,13 +453,20 @@ def walk(
     position = 0
     try:
         for _ in range(header.record_count):
+            # Numbers of one or two bytes are read in place: a call would cost more.
             start = position
             length = data[position]
-            if length < 128:
-                position += 1
-                length >>= 1
+            position += 1
+            if length >= 128:
+                more = data[position]
+                if more < 128:
+                    position += 1
+                    length += (more - 1) << 7
+                    length >>= 1
+                else:
+                    length, position = read_varint(data, start)
             else:
-                length, position = read_varint(data, position)
+                length >>= 1
             end = position + length
             position += 1
             delta = data[position]
@@ -469,11 +476,17 @@ def walk(
             else:
                 delta, position = read_varint(data, position)
             offset = data[position]
-            if offset < 128:
-                position += 1
-                offset >>= 1
+            position += 1
+            if offset >= 128:
+                more = data[position]
+                if more < 128:
+                    position += 1
+                    offset += (more - 1) << 7
+                    offset >>= 1
+                else:
+                    offset, position = read_varint(data, position - 1)
             else:
-                offset, position = read_varint(data, position)
+                offset >>= 1
             length = data[position]
             if length < 128:
                 position += 1
@@ -481,8 +494,9 @@ def walk(
             else:
                 length, position = read_varint(data, position)
             if length >= 0:
-                key: bytes | None = data[position : position + length]
-                position += length
+                after = position + length
+                key: bytes | None = data[position:after]
+                position = after
             else:
                 key = None
             yield base + offset, delta, key, not data[position] & 1, start, end

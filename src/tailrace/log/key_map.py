@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import struct
 
 try:
     # The plain one takes a third of the time of OpenSSL's for short keys.
@@ -16,6 +17,9 @@ try:
 except ImportError:  # pragma: no cover - left out of some builds of Python
     md5 = hashlib.md5
 
+_OFFSET = struct.Struct(">q")
+_PUT, _GET = _OFFSET.pack_into, _OFFSET.unpack_from
+_PLACE = struct.Struct(">I").unpack_from
 _ENTRY = 24
 _PER_BUCKET = 24
 _BUCKET_OVERHEAD = 57
@@ -41,7 +45,7 @@ class KeyMap:
     def put(self, key: bytes, offset: int) -> bool:
         """Note the newest offset of `key`; False if the map is full and the key is new."""
         digest = md5(key).digest()
-        place = int.from_bytes(digest[:3], "big") & self._mask
+        place = _PLACE(digest)[0] & self._mask
         bucket = self._buckets[place]
         if bucket is None:
             if self.count >= self.capacity:
@@ -50,10 +54,10 @@ class KeyMap:
             self.count += 1
             return True
         found = bucket.find(digest)
-        while found % _ENTRY and found >= 0:
-            found = bucket.find(digest, found + 1)
+        if found % _ENTRY:
+            found = _aligned(bucket, digest, found)
         if found >= 0:
-            bucket[found + 16 : found + 24] = offset.to_bytes(8, "big")
+            _PUT(bucket, found + 16, offset)
             return True
         if self.count >= self.capacity:
             return False
@@ -64,10 +68,17 @@ class KeyMap:
     def get(self, key: bytes) -> int:
         """The newest offset of `key`; −1 if it was never noted."""
         digest = md5(key).digest()
-        bucket = self._buckets[int.from_bytes(digest[:3], "big") & self._mask]
+        bucket = self._buckets[_PLACE(digest)[0] & self._mask]
         if bucket is None:
             return -1
         found = bucket.find(digest)
-        while found % _ENTRY and found >= 0:
-            found = bucket.find(digest, found + 1)
-        return int.from_bytes(bucket[found + 16 : found + 24], "big") if found >= 0 else -1
+        if found % _ENTRY:
+            found = _aligned(bucket, digest, found)
+        return int(_GET(bucket, found + 16)[0]) if found >= 0 else -1
+
+
+def _aligned(bucket: bytearray, digest: bytes, found: int) -> int:
+    """The next place of `digest` at the beginning of an entry; −1 if there is none."""
+    while found >= 0 and found % _ENTRY:
+        found = bucket.find(digest, found + 1)
+    return found

@@ -18,7 +18,6 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from tailrace.log.checkpoints import LeaderEpochs
 from tailrace.log.damage import Damage
@@ -30,7 +29,7 @@ from tailrace.log.errors import (
     PolicyViolationError,
     StorageError,
 )
-from tailrace.log.files import WRITE, Descriptor
+from tailrace.log.files import WRITE
 from tailrace.log.lookup import (
     TimeOffset,
     check_keys,
@@ -40,8 +39,10 @@ from tailrace.log.lookup import (
     recompress,
 )
 from tailrace.log.producers import CompletedTransaction, ProducerRow, Producers
+from tailrace.log.reading import read_slice
 from tailrace.log.segment import Segment, Shelf
 from tailrace.log.settings import LONG_MAX, TopicConfig
+from tailrace.log.slices import Appended, Slice
 from tailrace.log.sync import SyncTicket
 from tailrace.log.transactions import (
     AbortedEntry,
@@ -61,47 +62,7 @@ _MOST_POSITION = 2**31 - 1
 
 WritableBatch = bytearray | memoryview
 
-
-class Appended(NamedTuple):
-    """What became of a batch."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time: int
-    """−1 under create time."""
-    log_start_offset: int
-    duplicate: bool
-
-
-class Slice:
-    """Bytes of one segment file, ready to be sent. Release it when they are."""
-
-    __slots__ = ("_held", "descriptor", "length", "position")
-
-    def __init__(self, held: Descriptor | None, position: int, length: int) -> None:
-        self._held = held
-        self.descriptor = held.number if held is not None else -1
-        self.position = position
-        self.length = length
-
-    def read(self) -> bytes:
-        """The bytes themselves, for small answers and readers in this process."""
-        if self._held is None:
-            return b""
-        import os
-
-        return os.pread(self.descriptor, self.length, self.position)
-
-    def release(self) -> None:
-        if self._held is not None:
-            self._held.release()
-            self._held = None
-
-    def __enter__(self) -> Slice:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.release()
+__all__ = ["Appended", "Partition", "Slice", "WritableBatch"]
 
 
 class Partition:
@@ -546,46 +507,7 @@ class Partition:
         them. Length 0 means nothing is there yet. Raises `OffsetOutOfRangeError` (1) and,
         on a damaged batch, `CorruptSegmentError` (56).
         """
-        limit = self.high_watermark if limit_offset is None else limit_offset
-        if offset < self.log_start_offset or offset > self.end_offset:
-            raise OffsetOutOfRangeError(
-                f"offset {offset} of {self.topic}-{self.index} is not there",
-                detail=f"the log holds {self.log_start_offset} to {self.end_offset}",
-            )
-        if offset >= limit or max_bytes <= 0:
-            return Slice(None, 0, 0)
-        if self.failure is not None:
-            raise self.failure
-        segment = self.active
-        place = len(self.segments) - 1
-        if offset < segment.base_offset:
-            place = bisect_right(self.bases, offset) - 1
-            if place < 0:
-                place = 0
-            segment = self.segments[place]
-        position = segment.position_of(offset)
-        while position >= segment.size:
-            # Compaction took what was here; read on in the next segment.
-            place += 1
-            if place >= len(self.segments) or self.bases[place] >= limit:
-                return Slice(None, 0, 0)
-            segment, position = self.segments[place], 0
-        end = segment.size
-        following = self.bases[place + 1] if place + 1 < len(self.bases) else self.end_offset
-        if limit < following:
-            end = segment.position_of(limit)
-        if segment.damaged:
-            end = _before_damage(segment, position, end)
-        length = end - position
-        if length > max_bytes:
-            length = max_bytes
-            if minimum_one_batch:
-                for _, header in segment.headers(position):
-                    length = max(length, header[1] + 12)
-                    break
-        if length <= 0:
-            return Slice(None, 0, 0)
-        return Slice(segment.acquire(), position, length)
+        return read_slice(self, offset, max_bytes, limit_offset, minimum_one_batch)
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
         """Aborted transactions with records in [start, end)."""
@@ -754,13 +676,3 @@ class Partition:
     def _moved(self) -> None:
         if self.on_moved is not None:
             self.on_moved(self)
-
-
-def _before_damage(segment: Segment, position: int, end: int) -> int:
-    """Where a read that begins at `position` must stop; raises if it begins in damage."""
-    for damage in segment.damaged:
-        if damage.position <= position < damage.end_position:
-            raise damage.error()
-        if position < damage.position < end:
-            end = damage.position
-    return end

@@ -201,9 +201,12 @@ def _adopt_clean(partition: Partition, clean: CleanState) -> bool:
 def _recover(partition: Partition, recovery_point: int, same_boot: bool) -> None:
     first = max(0, bisect_right(partition.bases, recovery_point) - 1)
     end_offset = partition.bases[first]
+    last_filled = max(
+        (place for place, each in enumerate(partition.segments) if each.size), default=-1
+    )
     for place in range(first, len(partition.segments)):
         segment = partition.segments[place]
-        has_later = any(later.size for later in partition.segments[place + 1 :])
+        has_later = place < last_filled
         start = 0
         if segment.base_offset < recovery_point:
             start = _trusted_position(segment, recovery_point)
