@@ -48,6 +48,7 @@ bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks ## eve
 
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven)
 	@$(PY) -m benchmarks.broker
+	@$(PY) -m benchmarks.writer
 
 bench-capture: setup ## capture beside pg_recvlogical and Debezium
 	@$(PY) -m benchmarks.capture
