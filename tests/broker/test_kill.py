@@ -118,6 +118,10 @@ def rounds(tmp_path: Path, count: int, seed: int) -> None:
                     writer.address = broker.address
                     writer.there.set()
                     check(client, writer, checked, number)
+            deadline = SYSTEM.monotonic() + 60
+            while not all(writer.acknowledged for writer in writers):
+                assert SYSTEM.monotonic() < deadline, "a writer never got through"
+                SYSTEM.sleep(0.05)
             SYSTEM.sleep(chance.uniform(0.0, 0.4))
             for writer in writers:
                 writer.there.clear()

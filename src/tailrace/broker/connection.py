@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+SCRATCH_BYTES = 256 * 1024
 FIRST_BYTES = 64 * 1024
 WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
 PENDING_LIMIT = 512
@@ -177,6 +178,10 @@ class Connection:
                 assert self._view is not None
                 view = self._view
                 count = self.sock.recv_into(view[filled:])
+            elif self._view is not None and len(self._view) >= SCRATCH_BYTES:
+                # A sender of large frames: receive where the frame will be needed.
+                view = self._view
+                count = self.sock.recv_into(view)
             else:
                 view = listener.scratch
                 count = self.sock.recv_into(view)

@@ -15,14 +15,13 @@ import socket
 from collections import Counter, deque
 from collections.abc import Callable
 
-from tailrace.broker.connection import Connection
+from tailrace.broker.connection import SCRATCH_BYTES, Connection
 from tailrace.broker.loop import READ, Loop
 from tailrace.clock import Clock
 from tailrace.errors import PortInUseError
 
 log = logging.getLogger(__name__)
 
-SCRATCH_BYTES = 256 * 1024
 SWEEP_SECONDS = 5.0
 STALLED_SECONDS = 15.0
 IN_PROCESS = "in-process"

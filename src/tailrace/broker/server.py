@@ -98,7 +98,7 @@ class Broker:
         self.store.sync_later = self.syncer.submit
         for module in (versions, metadata, topics, configs, offsets, producers):
             self.router.add(module.routes(self))
-        self.router.add(lazy.routes(lambda: self.coordination))
+        self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
             _ = self.coordination
         self.listener = Listener(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from tailrace.broker.start import LISTEN, LOG_FORMATS, LOG_LEVELS
 from tailrace.cli.output import json_option
-from tailrace.errors import UsageError
 
 
 @click.group()
@@ -22,7 +22,7 @@ def broker() -> None:
     help="Where the log lives; several spread partitions over disks.",
 )  # fmt: skip
 @click.option(
-    "--listen", metavar="HOST:PORT", default="127.0.0.1:9092", show_default=True,
+    "--listen", metavar="HOST:PORT", default=LISTEN, show_default=True,
     help="Address to serve; port 0 picks a free one.",
 )  # fmt: skip
 @click.option(
@@ -32,9 +32,9 @@ def broker() -> None:
 @click.option("--metrics", metavar="HOST:PORT", default=None, help="Serve Prometheus metrics here.")
 @click.option(
     "--log-level", default="warning", show_default=True,
-    type=click.Choice(["debug", "info", "warning", "error"]),
+    type=click.Choice(LOG_LEVELS),
 )  # fmt: skip
-@click.option("--log-format", default="human", type=click.Choice(["human", "json"]))
+@click.option("--log-format", default="human", type=click.Choice(LOG_FORMATS))
 def start(
     directories: tuple[Path, ...],
     listen: str,
@@ -47,37 +47,18 @@ def start(
 
     Prints `listening on HOST:PORT` once it answers.
     """
-    from tailrace.broker.process import serve
-    from tailrace.broker.server import Broker
-    from tailrace.broker.settings import BrokerSettings
-    from tailrace.telemetry import logs
+    from tailrace.broker.start import Start, run
 
-    logs.configure(log_level, log_format)
-    host, port = split_address(listen, "--listen")
-    given = dict(_pair(one) for one in settings)
-    if metrics:
-        given["metrics.listen"] = metrics
-    running = Broker(directories, host=host, port=port, settings=BrokerSettings(given))
-    serve(running, lambda address: click.echo(f"listening on {address}"))
-
-
-def split_address(text: str, option: str) -> tuple[str, int]:
-    """Host and port of HOST:PORT, `[::1]:9092` included."""
-    host, colon, port = text.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65535:
-        raise UsageError(
-            f"{option} takes HOST:PORT, not {text!r}", hint=f"for example {option} 127.0.0.1:9092"
+    run(
+        Start(
+            [str(directory) for directory in directories],
+            listen,
+            list(settings),
+            metrics,
+            log_level,
+            log_format,
         )
-    return host.strip("[]"), int(port)
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise UsageError(
-            f"--set takes NAME=VALUE, not {text!r}", hint="for example --set num.partitions=3"
-        )
-    return name.strip(), value.strip()
+    )
 
 
 @broker.command()

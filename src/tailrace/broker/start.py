@@ -1,0 +1,104 @@
+"""Starting a broker from a command line, in as little time as possible.
+
+`tailrace broker start` is parsed here when every option is of the plain form; the
+command-line library alone costs as much time as the broker needs to answer. Anything
+else (`--help`, a misspelt option) goes the long way through `cli/broker.py`, which ends
+in the same `start`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tailrace.errors import TailraceError, UsageError
+
+LISTEN = "127.0.0.1:9092"
+LOG_LEVELS = ("debug", "info", "warning", "error")
+LOG_FORMATS = ("human", "json")
+
+
+@dataclass(slots=True)
+class Start:
+    """What the command line said."""
+
+    directories: list[str] = field(default_factory=list)
+    listen: str = LISTEN
+    settings: list[str] = field(default_factory=list)
+    metrics: str | None = None
+    log_level: str = "warning"
+    log_format: str = "human"
+
+
+def parse(arguments: Sequence[str]) -> Start | None:
+    """The options of `tailrace broker start`, or None if they are not all of the plain form."""
+    start = Start()
+    rest = list(arguments)
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        if not equals:
+            if not rest or rest[0].startswith("-"):
+                return None
+            value = rest.pop(0)
+        match name:
+            case "--data":
+                start.directories.append(value)
+            case "--listen":
+                start.listen = value
+            case "--set":
+                start.settings.append(value)
+            case "--metrics":
+                start.metrics = value
+            case "--log-level" if value in LOG_LEVELS:
+                start.log_level = value
+            case "--log-format" if value in LOG_FORMATS:
+                start.log_format = value
+            case _:
+                return None
+    return start if start.directories else None
+
+
+def run(start: Start) -> None:
+    """Serve until SIGTERM or Ctrl-C; prints `listening on HOST:PORT` once it answers."""
+    from tailrace.broker.process import serve
+    from tailrace.broker.server import Broker
+    from tailrace.broker.settings import BrokerSettings
+    from tailrace.telemetry import logs
+
+    logs.configure(start.log_level, start.log_format)
+    host, port = split_address(start.listen, "--listen")
+    given = dict(_pair(one) for one in start.settings)
+    if start.metrics:
+        split_address(start.metrics, "--metrics")
+        given["metrics.listen"] = start.metrics
+    broker = Broker(start.directories, host=host, port=port, settings=BrokerSettings(given))
+    serve(broker, lambda address: print(f"listening on {address}", flush=True))
+
+
+def main(start: Start) -> None:
+    """`run` as a program: errors in four parts on stderr, exit status 1 or 2."""
+    try:
+        run(start)
+    except TailraceError as error:
+        print(error.render(), file=sys.stderr)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def split_address(text: str, option: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT, `[::1]:9092` included."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise UsageError(
+            f"{option} takes HOST:PORT, not {text!r}", hint=f"for example {option} 127.0.0.1:9092"
+        )
+    return host.strip("[]"), int(port)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise UsageError(
+            f"--set takes NAME=VALUE, not {text!r}", hint="for example --set num.partitions=3"
+        )
+    return name.strip(), value.strip()
