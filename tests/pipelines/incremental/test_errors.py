@@ -53,6 +53,13 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             "SELECT o.id FROM shop.orders o, shop.public.customers c",
             NotIncrementalError, "every row with every row", "",
         ),
+        ("SELECT id FROM shop.orders TABLESAMPLE (10 PERCENT)", NotIncrementalError, "sample", ""),
+        ("SELECT to_date(status, 'yyyy') d FROM shop.orders", NotIncrementalError, "format", ""),
+        ("SELECT sum(n) OVER nowhere s FROM shop.orders", SqlNameError, "no window", ""),
+        (
+            "SELECT id FROM shop.orders UNION ALL BY NAME SELECT 1 id",
+            NotIncrementalError, "by name", "",
+        ),
         ("SELECT id FROM shop.orders UNION ALL SELECT 1, 2", SqlTypeError, "columns on one side", ""),
     ],
 )  # fmt: skip

@@ -81,6 +81,11 @@ QUERIES = [
     "SELECT a.id FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.b JOIN shop.c ON b.k = c.k WHERE b.s = a.s AND c.n > a.k)",
     "SELECT id FROM shop.a WHERE NOT (k > 1 AND d < 2)",
     "SELECT id, k BETWEEN 1 AND 2 x, k IN (1, 2, NULL) y, NOT k = 1 z, k IS NULL w FROM shop.a",
+    "SELECT id FROM shop.a WHERE s NOT LIKE 'z%' AND NOT s LIKE 'x'",
+    "SELECT id, trim(BOTH 'x' FROM s) a, s IS DISTINCT FROM 'x' b FROM shop.a",
+    "SELECT k, sum(n) OVER w x, row_number() OVER w r FROM shop.b WINDOW w AS (PARTITION BY k ORDER BY id)",
+    "SELECT id, regexp_replace(s, 'z+', 'q') a, instr(s, 'z') b, concat_ws('-', s, 'e') c FROM shop.a",
+    "SELECT id, round(d, 1) a, floor(d) f, ceil(d) c, k % 3 e FROM shop.b",
 ]
 
 

@@ -24,7 +24,7 @@ from tailrace.pipelines.incremental.types import is_decimal, is_float, is_intege
 Scalar = Callable[..., Any]
 Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
 FUNCTIONS: dict[str, Maker] = {}
-KEEPS_NULL = {"least", "greatest"}
+KEEPS_NULL = {"least", "greatest", "concat_ws"}
 
 
 def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
@@ -103,6 +103,60 @@ def _split_part(text: str, separator: str, number: int) -> str:
     return parts[index] if 0 <= index < len(parts) else ""
 
 
+def _translate(text: str, old: str, new: str) -> str:
+    table: dict[int, int | None] = {}
+    for at, letter in enumerate(old):
+        table.setdefault(ord(letter), ord(new[at]) if at < len(new) else None)
+    return text.translate(table)
+
+
+def _java(pattern: str) -> re.Pattern[str]:
+    """A regular expression of Java; the common part of both languages."""
+    try:
+        return _compiled(pattern)
+    except re.error as error:
+        raise EvaluationError(f"bad regular expression {pattern!r}", detail=str(error)) from error
+
+
+@lru_cache(1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(
+        pattern.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!"), re.ASCII
+    )
+
+
+def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
+    form = re.sub(
+        r"\\(.)|\$(\d)", lambda m: "\\g<" + m[2] + ">" if m[2] else re.escape(m[1]), replacement
+    )
+    return _java(pattern).sub(form, text)
+
+
+def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
+    found = _java(pattern).search(text)
+    return (found[group] or "") if found is not None else ""
+
+
+def _get_json_object(text: str, path: str) -> str | None:
+    """`$.a.b[0]` of a JSON document; what is not a string comes back as JSON."""
+    import orjson
+
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    for name, index in re.findall(r"\.([^.\[]+)|\[(\d+)\]", path):
+        if name and isinstance(value, dict) and name in value:
+            value = value[name]
+        elif index and isinstance(value, list) and int(index) < len(value):
+            value = value[int(index)]
+        else:
+            return None
+    if value is None or isinstance(value, str):
+        return value
+    return orjson.dumps(value).decode()
+
+
 def _initcap(text: str) -> str:
     return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
 
@@ -110,9 +164,9 @@ def _initcap(text: str) -> str:
 simple("upper", str.upper)
 simple("lower", str.lower)
 simple("initcap", _initcap)
-simple("trim", lambda text: text.strip(" "))
-simple("ltrim", lambda text: text.lstrip(" "))
-simple("rtrim", lambda text: text.rstrip(" "))
+simple("trim", lambda text, letters=" ": text.strip(letters))
+simple("ltrim", lambda text, letters=" ": text.lstrip(letters))
+simple("rtrim", lambda text, letters=" ": text.rstrip(letters))
 simple("reverse", lambda text: text[::-1])
 simple("length", len)
 simple("concat", lambda *parts: "".join(parts))
@@ -132,7 +186,22 @@ simple(
     "ilike",
     lambda text, pattern: like_pattern(pattern, re.IGNORECASE).fullmatch(text) is not None,
 )
+simple("instr", lambda text, part: text.find(part) + 1)
+simple("translate", lambda text, old, new: _translate(text, old, new))
+simple("ascii", lambda text: ord(text[0]) if text else 0)
+simple("hex", lambda data: data.hex().upper())
+simple(
+    "concat_ws",
+    lambda sep, *parts: None if sep is None else sep.join(p for p in parts if p is not None),
+)
+simple("isnan", lambda value: value != value)
 simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
+
+
+simple("rlike", lambda text, pattern: _java(pattern).search(text) is not None)
+simple("regexp_replace", _regexp_replace)
+simple("regexp_extract", _regexp_extract)
+simple("get_json_object", _get_json_object)
 
 
 @made("sha2")
@@ -234,6 +303,16 @@ def _remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         a, b = a * up[0], b * up[1]
         result = abs(a) % abs(b)
         return result if a >= 0 else -result
+
+    return remainder
+
+
+@made("pmod")
+def _positive_remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    def remainder(a: float, b: float) -> float:
+        _no_zero(b)
+        result = math.fmod(a, b) if is_float(kind) else abs(a) % abs(b) * (1 if a >= 0 else -1)
+        return result + b if result < 0 else result
 
     return remainder
 

@@ -70,6 +70,7 @@ def _part(name: str) -> None:
         "dayofweek": lambda date: date.isoweekday() % 7 + 1,
         "dayofyear": lambda date: date.timetuple().tm_yday,
         "quarter": lambda date: (date.month + 2) // 3,
+        "weekday": lambda date: date.weekday(),
         "weekofyear": lambda date: date.isocalendar()[1],
     }
 
@@ -81,7 +82,7 @@ def _part(name: str) -> None:
         return lambda micros: take(_date(micros // DAY))
 
 
-for _name in ("year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear"):
+for _name in ("year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "weekday"):
     _part(_name)
 
 
@@ -97,6 +98,39 @@ _time_part("hour", 3_600_000_000, 24)
 _time_part("minute", 60_000_000, 60)
 _time_part("second", 1_000_000, 60)
 
+
+def _difference(unit: str, start: int, end: int) -> int:
+    """Whole units from start to end."""
+    name = unit.upper()
+    if name in ("MONTH", "QUARTER", "YEAR"):
+        a, b = _date(start // DAY), _date(end // DAY)
+        months = (b.year - a.year) * 12 + b.month - a.month
+        rest = (b.day, end % DAY) < (a.day, start % DAY), (b.day, end % DAY) > (a.day, start % DAY)
+        if months > 0 and rest[0]:
+            months -= 1
+        elif months < 0 and rest[1]:
+            months += 1
+        size = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[name]
+    else:
+        months, size = end - start, {**_UNITS, "WEEK": 7 * DAY}.get(name, 0)
+        if not size:
+            raise EvaluationError(f"unknown unit {unit!r}")
+    return abs(months) // size * (1 if months >= 0 else -1)
+
+
+def _months_between(end: int, start: int) -> float:
+    a, b = _date(start // DAY), _date(end // DAY)
+    months = (b.year - a.year) * 12 + b.month - a.month
+    last = [calendar.monthrange(d.year, d.month)[1] == d.day for d in (a, b)]
+    if a.day == b.day or all(last):
+        return float(months)
+    seconds = ((b.day - a.day) * DAY + end % DAY - start % DAY) // 1_000_000
+    return round(months + seconds / (31 * 86_400), 8)
+
+
+simple("timestampdiff", _difference)
+simple("months_between", _months_between)
+simple("make_date", lambda year, month, day: _days(datetime.date(year, month, day)))
 simple("date_trunc", date_trunc)
 simple("trunc", lambda days, unit: truncated(unit, days))
 simple("date_add", lambda days, count: days + count)

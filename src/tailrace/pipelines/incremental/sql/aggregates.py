@@ -8,7 +8,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import Expression, Literal
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
 from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
@@ -79,6 +79,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
             within, node = True, node.this
         else:
             within = False
+        ignores = isinstance(node, exp.IgnoreNulls)
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             node = node.this
         name = function_name(node)
@@ -97,6 +98,9 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
         bound = [binder.bind(argument) for argument in arguments]
+        if ignores and bound:
+            known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
+            condition = known if condition is None else conjunction([condition, known])
     finally:
         binder.collected = saved
     if name not in KNOWN:
@@ -221,6 +225,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     collected = binder.collected
     if collected is None:
         raise binder.context.type_error("a window function is not allowed here", node)
+    binder.context.only(node, "this", "partition_by", "order", "spec", "over")
     partition = tuple(binder.bind(part) for part in node.args.get("partition_by") or ())
     order_node = node.args.get("order")
     order = bind_order(binder, order_node.expressions) if order_node is not None else ()
@@ -299,7 +304,10 @@ def _frame(
     spec = node.args.get("spec")
     if spec is None:
         return ("range", None, 0) if ordered else ("range", None, None)
+    binder.context.only(spec, "kind", "start", "start_side", "end", "end_side")
     kind = str(spec.args.get("kind") or "RANGE").lower()
+    if kind not in ("rows", "range"):
+        raise binder.context.not_incremental(f"a frame of {kind}", node)
 
     def bound(side: str) -> int | None:
         value = spec.args.get(side)

@@ -76,6 +76,11 @@ class QueryBinder:
     # SELECT -------------------------------------------------------------------------------
 
     def _select(self, node: exp.Select, common: Common, outer: Scope | None) -> Plan:
+        self.context.only(
+            node, "expressions", "from_", "joins", "where", "group", "having", "qualify", "order",
+            "limit", "offset", "distinct", "with_", "laterals", "windows",
+        )  # fmt: skip
+        inline_windows(self.context, node)
         plan, scope = relations.bind_from(self, node, common, outer)
         work = subqueries.Work(self, common, plan)
         where = node.args.get("where")
@@ -254,6 +259,9 @@ class QueryBinder:
     # UNION, INTERSECT, EXCEPT --------------------------------------------------------------
 
     def _set(self, node: exp.SetOperation, common: Common, outer: Scope | None) -> Plan:
+        self.context.only(
+            node, "this", "expression", "distinct", "with_", "order", "limit", "offset"
+        )
         left, right = self.query(node.left, common, outer), self.query(node.right, common, outer)
         if len(left.fields) != len(right.fields):
             raise self.context.type_error(
@@ -302,6 +310,22 @@ class QueryBinder:
     def field(self, name: str, bound: Expression) -> Field:
         """A fresh column for an expression."""
         return Field(self.context.fresh(name), name, bound.type)
+
+
+def inline_windows(context: Context, node: exp.Select) -> None:
+    """`OVER w` with `WINDOW w AS (…)` → `OVER (…)`."""
+    named = {window.name.lower(): window for window in node.args.get("windows") or ()}
+    for use in list(node.find_all(exp.Window)):
+        alias = use.args.get("alias")
+        if alias is None or use in named.values():
+            continue
+        found = named.get(alias.name.lower())
+        if found is None:
+            raise context.name_error(f"there is no window {alias.name!r}", use)
+        for part in ("partition_by", "order", "spec"):
+            if not use.args.get(part):
+                use.set(part, found.args.get(part))
+        use.set("alias", None)
 
 
 def rename(plan: Plan, names: list[str]) -> Plan:

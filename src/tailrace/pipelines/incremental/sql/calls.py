@@ -23,11 +23,37 @@ Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expr
 
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
+    binder.context.only(
+        node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
+    )
     name, arguments = name_and_arguments(node)
     rule = RULES.get(name)
     if rule is None:
         raise binder.context.name_error(f"unknown function {name!r}", node)
     return rule(binder, [binder.bind(argument) for argument in arguments], node)
+
+
+# Marks of the parser that change nothing here.
+_HARMLESS = {
+    "safe", "coalesce", "big_int", "flatten", "null_if_pos_overflow", "nulls_excluded", "charset",
+    "unit",
+}  # fmt: skip
+_FORMATTED = {exp.TsOrDsToDate: "format", exp.Date: "expressions"}
+
+
+def _understood(kind: type[exp.Expr], name: str, value: object) -> bool:
+    """Whether an argument of a function is one that the rules read."""
+    if _FORMATTED.get(kind) == name:
+        return False
+    if isinstance(value, list):
+        return all(isinstance(part, exp.Expr) for part in value)
+    if isinstance(value, exp.Expr):
+        return True
+    return (
+        name in _HARMLESS
+        or (kind is exp.Anonymous and name == "this")
+        or (kind is exp.Trim and name == "position")
+    )
 
 
 def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
@@ -89,7 +115,16 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.RegexpLike: lambda node: ("rlike", [node.this, node.expression]),
     exp.Trim: lambda node: (
         {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim"),
-        [node.this],
+        [part for part in (node.this, node.expression) if part],
+    ),
+    exp.Initcap: lambda node: ("initcap", [node.this]),
+    exp.StrPosition: lambda node: ("instr", [node.this, node.args["substr"]]),
+    exp.JSONExtractScalar: lambda node: ("get_json_object", [node.this, node.expression]),
+    exp.StrToUnix: lambda node: ("unix_timestamp", [node.this]),
+    exp.TimeStrToTime: lambda node: ("to_timestamp", [node.this]),
+    exp.TimestampDiff: lambda node: (
+        "timestampdiff",
+        [_string(node.args["unit"].name), node.expression, node.this],
     ),
 }
 RENAMED = {
@@ -155,6 +190,8 @@ def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
 
 
 def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    if len(given) != 1:
+        raise binder.context.not_incremental("floor and ceil to a number of digits", node)
     value = binder.number(given[0], node)
     kind = types.BIGINT
     if types.is_decimal(value.type):
@@ -164,6 +201,18 @@ def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
 
 def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     return Call("concat", tuple(binder.coerce(g, types.STRING, node) for g in given), types.STRING)
+
+
+def _concat_ws(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    texts = tuple(binder.coerce(g, types.STRING, node) for g in given)
+    return Call("concat_ws", texts, types.STRING)
+
+
+def _null_test(name: str) -> Rule:
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        return Call(name, (given[0],), types.BOOLEAN)
+
+    return rule
 
 
 def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
@@ -177,15 +226,29 @@ def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.E
 
 
 def _date_trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    unit = Literal(str(getattr(given[0], "value", "")).upper(), types.STRING)
+    unit = _unit(binder, given[0], node)
     value = given[1]
     if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         value = binder.coerce(value, types.TIMESTAMP, node)
     return Call("date_trunc", (unit, value), value.type)
 
 
+_TRUNCATED = (
+    "MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "DD", "WEEK", "MONTH", "MON",
+    "MM", "QUARTER", "YEAR", "YYYY", "YY",
+)  # fmt: skip
+
+
+def _unit(binder: ExpressionBinder, given: Expression, node: exp.Expr) -> Literal:
+    """The unit of a truncation, which must be a known constant."""
+    name = str(given.value).upper() if isinstance(given, Literal) else ""
+    if name not in _TRUNCATED:
+        raise binder.context.type_error(f"unknown unit {name or given.sql!r}", node)
+    return Literal(name, types.STRING)
+
+
 def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    unit = Literal(str(getattr(given[1], "value", "")).upper(), types.STRING)
+    unit = _unit(binder, given[1], node)
     return Call("trunc", (binder.coerce(given[0], types.DATE, node), unit), types.DATE)
 
 
@@ -220,9 +283,9 @@ RULES: dict[str, Rule] = {
     "upper": _fixed(types.STRING, types.STRING),
     "lower": _fixed(types.STRING, types.STRING),
     "initcap": _fixed(types.STRING, types.STRING),
-    "trim": _fixed(types.STRING, types.STRING),
-    "ltrim": _fixed(types.STRING, types.STRING),
-    "rtrim": _fixed(types.STRING, types.STRING),
+    "trim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
+    "ltrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
+    "rtrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
     "reverse": _fixed(types.STRING, types.STRING),
     "length": _fixed(types.INT, types.STRING),
     "substring": _fixed(types.STRING, types.STRING, types.INT, types.INT, optional=1),
@@ -254,6 +317,19 @@ RULES: dict[str, Rule] = {
     "last_day": _fixed(types.DATE, types.DATE),
     "add_months": _fixed(types.DATE, types.DATE, types.INT),
     "unix_timestamp": _fixed(types.BIGINT, types.TIMESTAMP),
+    "instr": _fixed(types.INT, types.STRING, types.STRING),
+    "translate": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
+    "concat_ws": _concat_ws,
+    "isnull": _null_test("is null"),
+    "isnotnull": _null_test("is not null"),
+    "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
+    "timestampdiff": _fixed(types.BIGINT, types.STRING, types.TIMESTAMP, types.TIMESTAMP),
+    "pmod": _same_type,
+    "weekday": _part_of_time,
+    "hex": _fixed(types.STRING, types.BINARY),
+    "ascii": _fixed(types.INT, types.STRING),
+    "make_date": _fixed(types.DATE, types.INT, types.INT, types.INT),
+    "months_between": _fixed(types.DOUBLE, types.TIMESTAMP, types.TIMESTAMP),
     "get_json_object": _fixed(types.STRING, types.STRING, types.STRING),
     **dict.fromkeys(_TIME_PARTS, _part_of_time),
 }

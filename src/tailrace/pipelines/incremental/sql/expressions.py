@@ -66,6 +66,10 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
+        if node.args.get("negate"):
+            positive = node.copy()
+            positive.set("negate", None)
+            return Call("not", (self.condition(positive),), types.BOOLEAN)
         match node:
             case exp.Paren():
                 return self.bind(node.this)
@@ -98,7 +102,11 @@ class ExpressionBinder:
                 return self._in(node)
             case exp.Is():
                 return self._is(node)
+            case exp.NullSafeNEQ():
+                same = self.compare("<=>", self.bind(node.this), self.bind(node.expression), node)
+                return Call("not", (same,), types.BOOLEAN)
             case exp.Between():
+                self.context.only(node, "this", "low", "high")
                 value = self.bind(node.this)
                 low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
                 return Call(
@@ -145,6 +153,8 @@ class ExpressionBinder:
 
         if is_aggregate(node):
             return bind_aggregate(self, node)
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            raise self.context.not_incremental("grouping() is not kept incrementally", node)
         return bind_call(self, node)
 
     def condition(self, node: exp.Expr) -> Expression:
@@ -269,6 +279,7 @@ class ExpressionBinder:
         return self.choose(branches, self.bind(default) if default is not None else None, node)
 
     def _in(self, node: exp.In) -> Expression:
+        self.context.only(node, "this", "query", "expressions")
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
@@ -286,6 +297,7 @@ class ExpressionBinder:
         return Call("<=>", (left, right), types.BOOLEAN)
 
     def _cast(self, node: exp.Cast) -> Expression:
+        self.context.only(node, "this", "to", "_type")
         try:
             kind = types.parse_type(node.to.sql("spark"))
         except ValueError as error:

@@ -116,6 +116,7 @@ def _sets(
     aliases: Mapping[str, Expression],
 ) -> tuple[list[set[int]] | None, list[Expression]]:
     """The distinct key expressions, and the grouping sets over them (None: just one)."""
+    query.context.only(clause, "expressions", "all", "rollup", "cube", "grouping_sets")
     keys: list[Expression] = []
 
     def number(node: exp.Expr) -> int:

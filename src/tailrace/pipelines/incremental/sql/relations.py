@@ -37,6 +37,10 @@ def bind_from(
     clause = node.args.get("from_")
     if clause is None:
         return Constant((), ((),)), scope
+    if clause.this.args.get("version"):
+        raise binder.context.not_incremental(
+            "FOR SYSTEM_TIME AS OF is for a join with the row whose time it takes", clause.this
+        )
     plan = _relation(binder, clause.this, common, scope, outer)
     for join in [*(clause.this.args.get("joins") or ()), *(node.args.get("joins") or ())]:
         plan = _join(binder, plan, join, common, scope, outer)
@@ -57,6 +61,7 @@ def _relation(
     )
     match node:
         case exp.Table():
+            binder.context.only(node, "this", "db", "catalog", "alias", "joins", "version")
             alias = alias or node.name
             plan = _table(binder, node, common)
         case exp.Subquery():
@@ -147,10 +152,13 @@ def _mode(binder: QueryBinder, node: exp.Join) -> str:
     side, kind = (node.side or "").lower(), (node.kind or "").lower()
     if node.method and node.method.upper() == "NATURAL":
         raise binder.context.not_incremental("NATURAL JOIN", node, "name the columns with USING")
+    binder.context.only(node, "this", "side", "kind", "on", "using", "method")
     if kind in ("semi", "anti"):
         return kind
     if side in ("left", "right", "full"):
         return side
+    if kind not in ("", "inner", "cross"):
+        raise binder.context.not_incremental(f"a join of kind {kind!r}", node)
     return "inner"
 
 

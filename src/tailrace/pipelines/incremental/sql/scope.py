@@ -49,6 +49,16 @@ class Context:
     def not_incremental(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(NotIncrementalError, message, node, hint)
 
+    def only(self, node: exp.Expr, *known: str) -> None:
+        """Refuse a node with parts that nobody here reads: they would be ignored."""
+        for name, value in node.args.items():
+            if value and name not in known:
+                shown = value.sql("spark") if isinstance(value, exp.Expr) else name.strip("_")
+                raise self.not_incremental(
+                    f"{name.strip('_').replace('_', ' ')} is not kept incrementally here: {shown}",
+                    node,
+                )
+
     def _error(self, kind: type[ViewError], message: str, node: exp.Expr, hint: str) -> ViewError:
         return kind(f"view {self.view!r}: {message}", detail=place(self.sql, node), hint=hint)
 

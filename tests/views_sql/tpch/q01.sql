@@ -1,0 +1,5 @@
+select l_returnflag, l_linestatus, sum(l_quantity) as sum_qty, sum(l_extendedprice) as
+sum_base_price, sum(l_extendedprice * (1 - l_discount)) as sum_disc_price, sum(l_extendedprice * (1
+- l_discount) * (1 + l_tax)) as sum_charge, avg(cast(l_quantity as double)) as avg_qty, count(*) as
+count_order from tpch.lineitem where l_shipdate <= date '1998-12-01' - interval '90' day group by
+l_returnflag, l_linestatus order by l_returnflag, l_linestatus
