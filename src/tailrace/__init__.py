@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
-    from tailrace.views.connect import position as position
+    from tailrace.pipelines.windows import windowed as windowed
+    from tailrace.sources.position import position as position
 
 # public name → where it lives
 _NAMES: dict[str, str] = {
@@ -30,8 +31,11 @@ _NAMES: dict[str, str] = {
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
-    "position": "tailrace.views.connect",
+    "windowed": "tailrace.pipelines.windows",
+    "position": "tailrace.sources.position",
 }
+# public name → a module that is named after what it is about
+_MODULES = {"time": "tailrace.pipelines.time", "windows": "tailrace.pipelines.windows"}
 _ROOMS = ("sources", "sinks", "testing", "views")
 
 __all__ = [
@@ -44,6 +48,7 @@ __all__ = [
     "stream",
     "topic",
     "view",
+    "windowed",
 ]
 
 
@@ -52,10 +57,12 @@ def __getattr__(name: str) -> object:
         value = getattr(importlib.import_module(_NAMES[name]), name)
         globals()[name] = value
         return value
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name in _ROOMS:
         return importlib.import_module(f"tailrace.{name}")
     raise AttributeError(f"module 'tailrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(_NAMES) | set(_ROOMS))
+    return sorted(set(globals()) | set(_NAMES) | set(_MODULES) | set(_ROOMS))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
+from tailrace.config import parse_duration
 from tailrace.pipelines.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 POLICIES = ("auto", "incremental", "strict", "full")
 OUTPUT_MODES = ("append", "update", "complete")
 FORMATS = ("json", "avro", "raw")
+LATE_POLICIES = ("correct", "drop", "side")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
@@ -45,6 +47,24 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class EventTime:
+    """When a stream's rows happened, and what becomes of stragglers.
+
+    The watermark of a partition is the largest event time seen in it, less `delay`; the
+    stream's is the smallest of its partitions, those without new rows for `idle` left
+    out. It counts from the next tick on, so all operators of a tick see the same. A row
+    more than `lateness` behind it is late: `correct` takes it all the same, `drop` counts
+    it, `side` also puts it into `<topic>.late` with the reason.
+    """
+
+    column: str
+    delay_ms: int = 0
+    lateness_ms: int = 0
+    idle_ms: int = 60_000
+    late: str = "correct"
+
+
+@dataclass(frozen=True, slots=True)
 class Topic:
     """A stream of plain records, from any topic.
 
@@ -55,6 +75,7 @@ class Topic:
     name: str
     schema: str | None = None
     format: str = "json"
+    time: EventTime | None = None
     declared_at: Place | None = field(default=None, compare=False)
 
     @property
@@ -109,12 +130,34 @@ class Stream:
         return self.function(*frames, **named)
 
 
-def topic(name: str, schema: str | None = None, format: str = "json") -> Topic:
-    """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`."""
+def topic(
+    name: str,
+    schema: str | None = None,
+    format: str = "json",
+    *,
+    time: str | None = None,
+    watermark: str = "0 seconds",
+    lateness: str = "0 seconds",
+    idle: str = "1 minute",
+    late: str = "correct",
+) -> Topic:
+    """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`.
+
+    `time` names its event-time column; see `EventTime` for the other four.
+    """
     place = caller()
+    if late not in LATE_POLICIES:
+        raise _wrong(
+            place, f"unknown policy for late rows {late!r}", f"one of {', '.join(LATE_POLICIES)}"
+        )
+    if late != "correct" and time is None:
+        raise _wrong(place, "only rows with an event time can be late", 'time="at"')
+    policy = None
+    if time is not None:
+        policy = EventTime(time, _ms(watermark), _ms(lateness), _ms(idle), late)
     if format not in FORMATS:
         raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
-    return Topic(_checked_name(name, place), schema, format, place)
+    return Topic(_checked_name(name, place), schema, format, policy, place)
 
 
 def view(
@@ -181,6 +224,10 @@ def stream(
         )
 
     return declare
+
+
+def _ms(length: str) -> int:
+    return int(parse_duration(length).total_seconds() * 1000)
 
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:

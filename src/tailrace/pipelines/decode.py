@@ -47,6 +47,7 @@ class Decoded:
 
     rows: pa.Table
     dead: list[DeadRecord]
+    indices: list[int] | None = None  # a stream: the record of each row
 
 
 def decode(table: TableInput, records: Records, shards: int, *, envelope: bool = True) -> Decoded:
@@ -169,14 +170,16 @@ def _decode_stream(table: TableInput, records: Records, shards: int, envelope: b
     if envelope:
         parsed, where, dead = _parse(records, pa.schema([("op", pa.string()), ("after", kind)]))
         ops = parsed["op"].to_pylist()
-        facts = [row for _, row in where if row is not None and ops[row] == "c"]
+        taken = [(i, row) for i, row in where if row is not None and ops[row] == "c"]
+        facts = [row for _, row in taken]
         columns = parsed["after"].combine_chunks().take(pa.array(facts, pa.int64())).flatten()
     else:
         parsed, where, dead = _parse(records, table.schema)
-        facts = [row for _, row in where if row is not None]
+        taken = [(i, row) for i, row in where if row is not None]
+        facts = [row for _, row in taken]
         columns = [c.combine_chunks() for c in parsed.take(pa.array(facts, pa.int64())).columns]
     rows = pa.table([*columns, _shard(records, shards, len(facts))], schema=schema)
-    return Decoded(rows, dead)
+    return Decoded(rows, dead, [index for index, _ in taken])
 
 
 def _parse(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import requests, session
-from tailrace.pipelines.declare import Stream, Topic, View
+from tailrace.pipelines.declare import EventTime, Stream, Topic, View
 from tailrace.pipelines.errors import SqlNameError, UnknownTableError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
@@ -215,6 +215,7 @@ def _tick(
         ),
         lambda work: run_tick_on_spark(spark, work),
         plain=compiled.plain,
+        times=compiled.times,
         check=lambda: compiled.catalog.check(reader),
         clock=part.clock,
     )
@@ -240,6 +241,7 @@ def _tick(
                     tick_ms=round(main.worked_seconds * 1000),
                     lag=main.lag,
                     dead=main.dead,
+                    late=main.late,
                     filling=project.filling,
                     streams=running.progress(),
                     error=None,
@@ -265,6 +267,7 @@ class Compiled:
     graph: Graph
     catalog: Catalog
     plain: frozenset[str]
+    times: Mapping[str, EventTime]
 
 
 def wait_for_tables(
@@ -274,7 +277,8 @@ def wait_for_tables(
 
     None if told to stop meanwhile.
     """
-    declared = [topic_table(topic) for topic in topics]
+    given = [topic for topic in topics if topic.schema is not None]
+    declared = [topic_table(topic) for topic in given]
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
@@ -286,7 +290,8 @@ def wait_for_tables(
                 continue
             part.report("starting", error=None)
             plain = frozenset(table.topic for table in declared if table.topic in graph.tables)
-            return Compiled(graph, catalog, plain)
+            times = {t.name: t.time for t in given if t.time is not None and t.name in plain}
+            return Compiled(graph, catalog, plain, times)
     return None
 
 

@@ -18,6 +18,7 @@ from tailrace.client.admin import Admin
 from tailrace.client.errors import ProducerFencedError
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.decode import dead_key, dead_letter
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError, TickUnsteadyError
 from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
@@ -69,10 +70,12 @@ class TickDriver:
 
     def __init__(
         self, graph: Graph, settings: TickSettings, run: Runner, *,
-        plain: frozenset[str] = frozenset(), check: Callable[[], None] | None = None,
+        plain: frozenset[str] = frozenset(), times: Mapping[str, EventTime] | None = None,
+        check: Callable[[], None] | None = None,
         clock: Clock = SYSTEM,
     ) -> None:  # fmt: skip
         self.graph = graph
+        self._times = dict(times or {})
         self._check = check
         self.settings = settings
         self._run = run
@@ -87,12 +90,14 @@ class TickDriver:
         self._infos: dict[str, ViewInfo] = {}
         self.last = Tick(settings.project)
         self.dead = 0  # records that could not be read, since the start
+        self.late: dict[str, int] = {}  # late rows by topic, since the start
         self.begun = False  # has it looked for cuts?
         self.lag = 0  # records of known cuts that the last tick left
         self.worked_seconds = 0.0
         self.freshness_ms = 0
         self._ticks = counter("tailrace_ticks_total", "Committed ticks", ["project"])
         self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
+        self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
     def start(self, known: Mapping[str, ViewInfo] | None = None) -> Tick:
@@ -174,6 +179,9 @@ class TickDriver:
         self.last = tick
         self._dropped = ()
         self.dead += len(outcome.dead)
+        for topic, count in outcome.late_rows.items():
+            self.late[topic] = self.late.get(topic, 0) + count
+            self._late.labels(topic).inc(count)
         self.lag = self._planner.lag(tick)
         self.worked_seconds = self._clock.monotonic() - began
         if plan.committed_ms is not None:
@@ -224,6 +232,7 @@ class TickDriver:
                 self._plain,
                 self._dropped,
                 adoption,
+                self._times,
             )
         )
 
@@ -253,16 +262,26 @@ class TickDriver:
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
                 writer.send(f"{project}.dead", None, dead_key(record), dead_letter(record), headers)
+            for record in outcome.late:
+                name = f"{record.topic}.late"
+                writer.send(name, None, dead_key(record), dead_letter(record), headers)
             for (topic, partition), end in writer.flush().items():
                 if topic in ends:
                     ends[topic][partition] = end
+            now = self._clock.wall_ms()
+            newest = {
+                **self.last.newest,
+                **{place: (at, now) for place, at in outcome.newest.items()
+                   if at > self.last.newest.get(place, (at - 1, 0))[0]},
+            }  # fmt: skip
             tick = Tick(
                 project=project,
                 number=number,
                 cut=plan.positions,
                 inputs=plan.inputs,
                 positions=plan.positions,
-                watermarks=self.last.watermarks,
+                watermarks=watermarks(self._times, newest, self.last.watermarks, now),
+                newest=newest,
                 state={**self.last.state, **outcome.files},
                 ends={info.topic: ends[info.topic] for info in self._shown().values()},
                 views=self._shown(),
@@ -273,7 +292,7 @@ class TickDriver:
                 operators=tuple(sorted(node.id for node in self.graph.nodes)),
                 fingerprint=self.graph.fingerprint,
                 shards=self.settings.shards,
-                ts_ms=self._clock.wall_ms(),
+                ts_ms=now,
             )
             # The row goes last, after everything it vouches for is acknowledged.
             writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)
@@ -331,6 +350,22 @@ class TickDriver:
         removed = sweep(open_files(self.settings.state), self.last.state, older_than=limit)
         if removed:
             log.info("state files swept", extra={"removed": removed})
+
+
+def watermarks(
+    times: Mapping[str, EventTime],
+    newest: Mapping[str, tuple[int, int]],
+    before: Mapping[str, int],
+    now: int,
+) -> dict[str, int]:
+    """The watermark of every stream for the next tick; none goes back."""
+    found = dict(before)
+    for topic, policy in times.items():
+        seen = [pair for place, pair in newest.items() if place.rpartition("/")[0] == topic]
+        awake = [at for at, seen_at in seen if now - seen_at <= policy.idle_ms]
+        if awake:
+            found[topic] = max(min(awake) - policy.delay_ms, found.get(topic, -(1 << 62)))
+    return found
 
 
 def last_row(reader: LogReader, key: str) -> Tick | None:

@@ -20,12 +20,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.errors import TailraceError
+from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.decode import DeadRecord, decode
 from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
-from tailrace.pipelines.reader import Range, kept_reader
+from tailrace.pipelines.reader import Range, Records, kept_reader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import Version
@@ -63,6 +64,19 @@ class Work:
     plain: frozenset[str] = frozenset()  # topics whose values are rows, not envelopes
     dropped: tuple[str, ...] = ()
     adoption: Adoption | None = None
+    times: Mapping[str, EventTime] = field(default_factory=dict)  # by topic
+
+
+@dataclass(slots=True)
+class Inputs:
+    """What a task has read: rows by topic, and what it learnt on the way."""
+
+    tables: dict[str, pa.Table] = field(default_factory=dict)
+    records: int = 0
+    dead: list[DeadRecord] = field(default_factory=list)
+    late: list[DeadRecord] = field(default_factory=list)  # only those to be put aside
+    late_rows: dict[str, int] = field(default_factory=dict)  # all, by topic
+    newest: dict[str, int] = field(default_factory=dict)  # largest event time, by topic/partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,20 @@ class TaskOutcome:
     files: Mapping[int, Version]
     records: int
     dead: tuple[DeadRecord, ...]
+    late: tuple[DeadRecord, ...] = ()
+    late_rows: Mapping[str, int] = field(default_factory=dict)
+    newest: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, files: Mapping[int, Version], inputs: Inputs) -> TaskOutcome:
+        return cls(
+            files,
+            inputs.records,
+            tuple(inputs.dead),
+            tuple(inputs.late),
+            dict(inputs.late_rows),
+            dict(inputs.newest),
+        )
 
 
 @dataclass(slots=True)
@@ -82,33 +110,86 @@ class Outcome:
     files: dict[int, Version] = field(default_factory=dict)
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
+    late: list[DeadRecord] = field(default_factory=list)
+    late_rows: dict[str, int] = field(default_factory=dict)
+    newest: dict[str, int] = field(default_factory=dict)
     tasks: int = 0
 
+    def add(self, task: TaskOutcome) -> None:
+        """Take in what one task has done."""
+        for shard, names in task.files.items():
+            self.files[shard] = (*self.files.get(shard, ()), *names)
+        self.records += task.records
+        self.dead += task.dead
+        self.late += task.late
+        for topic, count in task.late_rows.items():
+            self.late_rows[topic] = self.late_rows.get(topic, 0) + count
+        for place, newest in task.newest.items():
+            self.newest[place] = max(newest, self.newest.get(place, newest))
+        self.tasks += 1
 
-def read_inputs(work: Work) -> tuple[dict[str, pa.Table], int, list[DeadRecord]]:
+
+def read_inputs(work: Work) -> Inputs:
     """The rows of the tick's ranges by topic, in the order of each partition."""
+    inputs = Inputs()
     pieces: dict[str, list[pa.Table]] = {}
-    dead: list[DeadRecord] = []
-    count = 0
     for records in kept_reader(work.bootstrap).read(work.ranges):
-        count += len(records.offsets)
+        inputs.records += len(records.offsets)
         table = work.graph.tables[records.topic]
         decoded = decode(table, records, work.shards, envelope=records.topic not in work.plain)
-        pieces.setdefault(records.topic, []).append(decoded.rows)
-        dead += decoded.dead
-    return {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}, count, dead
+        inputs.dead += decoded.dead
+        rows = decoded.rows
+        if records.topic in work.times and decoded.indices is not None:
+            rows = on_time(rows, decoded.indices, records, work, inputs)
+        pieces.setdefault(records.topic, []).append(rows)
+    inputs.tables = {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}
+    return inputs
+
+
+def on_time(
+    rows: pa.Table, indices: list[int], records: Records, work: Work, inputs: Inputs
+) -> pa.Table:
+    """The rows that are not too late, as the stream's policy says."""
+    policy = work.times[records.topic]
+    times = pc.cast(rows[policy.column], pa.int64())  # microseconds; null is never late
+    newest = pc.max(times).as_py()
+    if newest is not None:
+        place = f"{records.topic}/{records.partition}"
+        inputs.newest[place] = max(newest // 1000, inputs.newest.get(place, newest // 1000))
+    mark = work.context.watermarks.get(records.topic)
+    if mark is None or policy.late == "correct":
+        return rows
+    limit = (mark - policy.lateness_ms) * 1000
+    late = pc.fill_null(pc.less(times, limit), False)
+    count = pc.sum(late).as_py() or 0
+    if not count:
+        return rows
+    topic = records.topic
+    inputs.late_rows[topic] = inputs.late_rows.get(topic, 0) + count
+    if policy.late == "side":
+        for index, is_late, at in zip(indices, late.to_pylist(), times.to_pylist(), strict=True):
+            if is_late:
+                behind = mark - at // 1000
+                reason = f"{behind} ms behind the watermark of {topic}"
+                inputs.late.append(
+                    DeadRecord(
+                        topic, records.partition, records.offsets[index],
+                        reason, records.keys[index], records.values[index],
+                    )
+                )  # fmt: skip
+    return rows.filter(pc.invert(late))
 
 
 def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
     """The whole tick in this process; yields the answer."""
-    inputs, count, dead = read_inputs(work)
+    inputs = read_inputs(work)
     with Attempt.begin(open_files(work.state), Path(work.cache), work.versions) as attempt:
         if work.dropped:
             for shard in range(work.shards):
                 attempt.shard(shard)
         if work.adoption is not None:
             adopt(work.adoption, attempt, range(work.shards))
-        results = run_tick(work.graph, inputs, attempt, work.context, shards=work.shards)
+        results = run_tick(work.graph, inputs.tables, attempt, work.context, shards=work.shards)
         digest = hashlib.blake2b(digest_size=10)
         answers: list[pa.RecordBatch] = []
         for name in sorted(results):
@@ -119,7 +200,7 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
             answers += _answer(name, keys, values)
         files = attempt.finish(work.context.number, output=digest.hexdigest(), dropped=work.dropped)
     yield from answers
-    yield _control(TaskOutcome(files, count, tuple(dead)))
+    yield _control(TaskOutcome.of(files, inputs))
 
 
 def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:
@@ -182,11 +263,7 @@ def _take_control(outcome: Outcome, message: object) -> None:
     if isinstance(message, BaseException):
         raise message
     assert isinstance(message, TaskOutcome)
-    for shard, names in message.files.items():
-        outcome.files[shard] = (*outcome.files.get(shard, ()), *names)
-    outcome.records += message.records
-    outcome.dead += message.dead
-    outcome.tasks += 1
+    outcome.add(message)
 
 
 def _answer(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[pa.RecordBatch]:

@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.errors import TailraceError
-from tailrace.pipelines.decode import DeadRecord
 from tailrace.pipelines.errors import TickUnsteadyError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.evaluate import project
@@ -39,6 +38,7 @@ from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt
 from tailrace.pipelines.ticks.job import (
     ANSWER,
+    Inputs,
     Outcome,
     TaskOutcome,
     Work,
@@ -112,12 +112,10 @@ class LevelTask:
         inputs: dict[tuple[str, int], list[pa.Table]] = {}
         for value in arrived:
             inputs.setdefault((value.name, value.number), []).append(unpack(value.value))
-        count = 0
-        dead: list[DeadRecord] = []
-        tables: dict[str, pa.Table] = {}
+        read = Inputs()
         if self.level == 0:
             ranges = tuple(r for r in work.ranges if r.partition % work.shards == self.shard)
-            tables, count, dead = read_inputs(replace(work, ranges=ranges))
+            read = read_inputs(replace(work, ranges=ranges))
         files = open_files(work.state)
         with Attempt.begin(files, Path(work.cache), work.versions) as attempt:
             first = self.level == 0
@@ -127,7 +125,7 @@ class LevelTask:
                 ours = {node.id for node in nodes}
                 wanted = tuple(name for name in work.adoption.operators if name in ours)
                 adopt(replace(work.adoption, operators=wanted), attempt, [self.shard])
-            results = self._run_nodes(nodes, inputs, tables, attempt)
+            results = self._run_nodes(nodes, inputs, read.tables, attempt)
             digest = hashlib.blake2b(digest_size=10)
             for node in work.graph.nodes:
                 if node.id in results:
@@ -145,7 +143,7 @@ class LevelTask:
                 dropped=work.dropped if first else (),
                 snapshot_every=SNAPSHOT_EVERY if first else None,
             )
-        return TaskOutcome({self.shard: names} if names else {}, count, tuple(dead))
+        return TaskOutcome.of({self.shard: names} if names else {}, read)
 
     def _run_nodes(
         self,
@@ -293,11 +291,7 @@ def conclude(values: Iterable[Value], shards: int, depth: int) -> Outcome:
                 detail=f"{len(set(told))} answers reached {len(told)} of {shards} tasks behind it",
                 hint="the tick is tried again",
             )
-        done: TaskOutcome = pickle.loads(told[0])
-        for number, names in done.files.items():
-            outcome.files[number] = (*outcome.files.get(number, ()), *names)
-        outcome.records += done.records
-        outcome.dead += done.dead
+        outcome.add(pickle.loads(told[0]))
     if len(stories) != shards * (depth + 1):
         raise TickUnsteadyError(
             "a tick's job came back incomplete",

@@ -14,11 +14,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
@@ -53,10 +54,12 @@ class ProjectTicks:
 
     def __init__(
         self, graph: Graph, settings: TickSettings, run: Runner, *,
-        plain: frozenset[str] = frozenset(), check: Callable[[], None] | None = None,
+        plain: frozenset[str] = frozenset(), times: Mapping[str, EventTime] | None = None,
+        check: Callable[[], None] | None = None,
         clock: Clock = SYSTEM,
     ) -> None:  # fmt: skip
         self._graph = graph
+        self._times = times
         self._check = check
         self._settings = replace(settings, declared=frozenset(graph.views))
         self._run = run
@@ -125,7 +128,13 @@ class ProjectTicks:
 
     def _driver(self, graph: Graph, settings: TickSettings) -> TickDriver:
         return TickDriver(
-            graph, settings, self._run, plain=self._plain, check=self._check, clock=self._clock
+            graph,
+            settings,
+            self._run,
+            plain=self._plain,
+            times=self._times,
+            check=self._check,
+            clock=self._clock,
         )
 
     def _begin_fill(self, name: str) -> TickDriver:

@@ -27,7 +27,8 @@ class Tick:
     cut: Mapping[str, str] = field(default_factory=dict)
     inputs: Offsets = field(default_factory=dict)
     positions: Mapping[str, str] = field(default_factory=dict)
-    watermarks: Mapping[str, int] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)  # by topic, for the next tick
+    newest: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # event time, seen at
     state: Mapping[int, Version] = field(default_factory=dict)
     ends: Offsets = field(default_factory=dict)
     views: Mapping[str, ViewInfo] = field(default_factory=dict)
@@ -46,6 +47,7 @@ class Tick:
                 "inputs": _text(self.inputs),
                 "positions": dict(self.positions),
                 "watermarks": dict(self.watermarks),
+                "newest": dict(self.newest),
                 "state": {str(shard): list(files) for shard, files in self.state.items()},
                 "ends": _text(self.ends),
                 "views": {name: view.as_dict() for name, view in self.views.items()},
@@ -69,6 +71,7 @@ def parse(value: bytes) -> Tick:
         inputs=_numbers(document.get("inputs") or {}),
         positions=document.get("positions") or {},
         watermarks=document.get("watermarks") or {},
+        newest={place: (at, seen) for place, (at, seen) in (document.get("newest") or {}).items()},
         state={int(s): tuple(files) for s, files in (document.get("state") or {}).items()},
         ends=_numbers(document.get("ends") or {}),
         views={name: parse_view(name, view) for name, view in views.items()},
