@@ -18,7 +18,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., BrokerThread]]:
 
     def begin(directory: str = "log", **settings: str) -> BrokerThread:
         given = {name.replace("_", "."): value for name, value in settings.items()}
-        started.append(BrokerThread(tmp_path / directory, settings=given))
+        started.append(BrokerThread(tmp_path / directory, settings=given, durable=False))
         return started[-1]
 
     yield begin

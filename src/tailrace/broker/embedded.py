@@ -20,10 +20,26 @@ from tailrace.broker.errors import StartError
 from tailrace.broker.server import Broker
 from tailrace.broker.settings import BrokerSettings
 from tailrace.clock import SYSTEM, Clock
+from tailrace.log.files import FILES, Files
+
+
+class UnsyncedFiles(Files):
+    """Files that are never synced: for logs that need not survive the machine."""
+
+    __slots__ = ()
+
+    sync_data = staticmethod(lambda number: None)
+
+    def sync_directory(self, path: str | Path) -> None:
+        """Nothing."""
 
 
 class BrokerThread:
-    """A broker on a thread; `broker` is the broker itself."""
+    """A broker on a thread; `broker` is the broker itself.
+
+    `durable=False` is for tests: nothing is ever synced, so neither a busy disk nor many
+    topics make it slow.
+    """
 
     def __init__(
         self,
@@ -32,9 +48,15 @@ class BrokerThread:
         port: int = 0,
         settings: Mapping[str, str] | None = None,
         clock: Clock = SYSTEM,
+        durable: bool = True,
     ) -> None:
         self.broker = Broker(
-            directories, host=host, port=port, settings=BrokerSettings(settings), clock=clock
+            directories,
+            host=host,
+            port=port,
+            settings=BrokerSettings(settings),
+            clock=clock,
+            files=FILES if durable else UnsyncedFiles(),
         )
         self._thread = threading.Thread(target=self.broker.run, name="broker", daemon=True)
         self._thread.start()

@@ -6,8 +6,9 @@ synced before the first id of a block is given away. A crash loses the rest of a
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
+
+from tailrace.log.files import FILES, Files
 
 BLOCK = 1000
 
@@ -15,8 +16,9 @@ BLOCK = 1000
 class ProducerIds:
     """Owns the file `producer-ids` of a data directory."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, files: Files = FILES) -> None:
         self._path = path
+        self._files = files
         try:
             self._next = int(path.read_text())
         except FileNotFoundError:
@@ -26,22 +28,9 @@ class ProducerIds:
     def next(self) -> int:
         """A new id; raises OSError if the disk refuses."""
         if self._next == self._end:
-            self._reserve(self._end + BLOCK)
+            end = self._end + BLOCK
+            self._files.write_whole(self._path, f"{end}\n".encode())
+            self._end = end
         given = self._next
         self._next += 1
         return given
-
-    def _reserve(self, end: int) -> None:
-        draft = self._path.with_suffix(".tmp")
-        with draft.open("w") as file:
-            file.write(f"{end}\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._path)
-        # The rename must survive too, or the next start gives the same ids again.
-        directory = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-        self._end = end

@@ -43,6 +43,7 @@ from tailrace.broker.settings import BrokerSettings
 from tailrace.broker.sync import Syncer
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
+from tailrace.log.files import FILES, Files
 from tailrace.log.partition import Appended, Partition
 from tailrace.log.store import Store, Topic
 
@@ -65,14 +66,18 @@ class Broker:
         port: int = 0,
         settings: BrokerSettings | None = None,
         clock: Clock = SYSTEM,
+        files: Files = FILES,
     ) -> None:
+        self._files = files
         self.directories = [Path(directory) for directory in directories]
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
         self.features: dict[str, int] = dict(lazy.FEATURES)
         self._coordination: Coordination | None = None
         self._load_dynamic()
-        self.store = Store.open(self.directories, settings=self.settings.log(), clock=clock)
+        self.store = Store.open(
+            self.directories, settings=self.settings.log(), clock=clock, files=files
+        )
         try:
             self._start(host, port)
         except BaseException:
@@ -89,7 +94,7 @@ class Broker:
         self._by_id: dict[bytes, Topic] = {}
         for topic in self.store.topics.values():
             self._know(topic)
-        self._producer_ids = ProducerIds(self.directories[0] / "producer-ids")
+        self._producer_ids = ProducerIds(self.directories[0] / "producer-ids", self._files)
         self.syncer = Syncer(self.loop, self._synced)
         self.cold = ColdReader(self.loop)
         self.produce = produce.install(self)

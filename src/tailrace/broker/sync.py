@@ -17,7 +17,7 @@ from tailrace.broker.loop import Loop
 
 if TYPE_CHECKING:
     from tailrace.log.partition import Partition
-    from tailrace.log.sync import SyncTicket
+    from tailrace.log.sync import Ticket
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Syncer:
         self._moved = moved
         self._waiting: dict[Partition, list[Done]] = {}
         self._running: dict[Partition, list[Done]] = {}
-        self._work: SimpleQueue[tuple[Partition | None, SyncTicket] | None] = SimpleQueue()
+        self._work: SimpleQueue[tuple[Partition | None, Ticket] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self.syncs_total = 0
 
@@ -45,7 +45,7 @@ class Syncer:
         else:
             self._start(partition, [done])
 
-    def submit(self, ticket: SyncTicket) -> None:
+    def submit(self, ticket: Ticket) -> None:
         """Run a sync nobody waits for (flush by interval, checkpoints)."""
         self._ensure_thread(1)
         self._work.put((None, ticket))
@@ -87,7 +87,7 @@ class Syncer:
             self._loop.call_from_thread(_Finish(self, partition, ticket, error))
 
     def _finished(
-        self, partition: Partition | None, ticket: SyncTicket, error: Exception | None
+        self, partition: Partition | None, ticket: Ticket, error: Exception | None
     ) -> None:
         wishes = self._running.pop(partition) if partition is not None else []
         if error is None:
@@ -118,7 +118,7 @@ class _Finish:
         self,
         syncer: Syncer,
         partition: Partition | None,
-        ticket: SyncTicket,
+        ticket: Ticket,
         error: Exception | None,
     ) -> None:
         self._syncer = syncer

@@ -13,5 +13,5 @@ def tailrace_broker(tmp_path: Path) -> Iterator[str]:
     """HOST:PORT of a fresh broker that any Kafka client can use; gone after the test."""
     from tailrace.broker.embedded import BrokerThread
 
-    with BrokerThread(tmp_path / "tailrace-log") as broker:
+    with BrokerThread(tmp_path / "tailrace-log", durable=False) as broker:
         yield broker.address

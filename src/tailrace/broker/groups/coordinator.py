@@ -491,9 +491,16 @@ def _replay(found: dict[str, Group], stored: set[str], entry: Entry) -> None:
         case records.GroupKey(group_id=group_id):
             group = found.setdefault(group_id, Group(group_id))
             if entry.value is None:
-                kept = group.pending_offsets
-                found[group_id] = Group(group_id, pending_offsets=kept)
-                stored.discard(group_id)
+                # Offsets have tombstones of their own: a group that changes its protocol
+                # keeps them.
+                found[group_id] = Group(
+                    group_id,
+                    offsets=group.offsets,
+                    pending_offsets=group.pending_offsets,
+                    consumer=group.consumer,
+                )
+                if group.consumer is None:
+                    stored.discard(group_id)
             else:
                 stored.add(group_id)
                 records.decode_group_value(group, entry.value)
