@@ -19,6 +19,7 @@ COPIES_TOPIC = "__tailrace_sources"
 
 Key = bytes | None
 Value = bytes | None
+Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class SourceLog(Protocol):
 
     def send(
         self, topic: str, partition: int, keys: Sequence[Key], values: Sequence[Value],
-        timestamp_ms: int,
+        timestamp_ms: int, headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
         """Add records to the open log transaction, in order."""
 

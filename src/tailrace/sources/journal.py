@@ -28,6 +28,7 @@ from tailrace.records.partitioner import partition_for
 from tailrace.records.position import Position
 from tailrace.sources.base import COPIES_TOPIC, LogRecord, Part, Resume, SourceLog
 from tailrace.sources.declare import Source, for_table
+from tailrace.sources.outbox import Routed
 from tailrace.sources.schema import TableSchema, read_record
 
 WEEK_MS = str(int(timedelta(days=7).total_seconds() * 1000))
@@ -141,6 +142,17 @@ class Journal:
             held.keys[index].append(key)
             held.values[index].append(value)
             self._waiting += 1
+
+    def send_message(self, message: Routed) -> None:
+        """A message of the outbox, straight to its own topic."""
+        self.ensure_plain_topic(message.topic)
+        partitions = self._topics[message.topic].partitions
+        index = 0 if message.key is None else partition_for(message.key, partitions)
+        self._log.send(
+            message.topic, index, [message.key], [message.value], self._clock.wall_ms(),
+            [message.headers],
+        )  # fmt: skip
+        self._sent = True
 
     def note(self, document: Mapping[str, object]) -> None:
         """A record in `<source>.transactions`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from tailrace.sources.base import LogRecord
+from tailrace.sources.base import Headers, LogRecord
 
 
 class Fenced(Exception):
@@ -18,6 +18,7 @@ class SharedLog:
     def __init__(self) -> None:
         self.topics: dict[str, list[list[LogRecord | None]]] = {}
         self.configs: dict[str, dict[str, str]] = {}
+        self.headers: dict[tuple[str, bytes | None], Headers] = {}
         self.generation = 0
         self.guard = threading.Lock()
 
@@ -62,8 +63,11 @@ class MemorySourceLog:
     def send(
         self, topic: str, partition: int, keys: Sequence[bytes | None],
         values: Sequence[bytes | None], timestamp_ms: int,
+        headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
         self._check()
+        for key, given in zip(keys, headers or (), strict=False):
+            self.shared.headers[topic, key] = given
         self._open.setdefault((topic, partition), []).extend(zip(keys, values, strict=True))
 
     def flush(self) -> Mapping[tuple[str, int], int]:

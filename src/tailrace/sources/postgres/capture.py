@@ -14,6 +14,7 @@ from dataclasses import replace
 import orjson
 
 from tailrace.config import resolve
+from tailrace.sources import outbox
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.declare import Postgres, patterns
@@ -196,10 +197,10 @@ class PostgresCapture:
         )
 
     def _is_outbox(self, relation: Relation) -> bool:
-        outbox = self.source.outbox
-        if outbox is None:
+        declared = self.source.outbox
+        if declared is None:
             return False
-        name = outbox.table if "." in outbox.table else f"public.{outbox.table}"
+        name = declared.table if "." in declared.table else f"public.{declared.table}"
         return f"{relation.schema}.{relation.table}" == name
 
     # --- the loop --------------------------------------------------------------------------
@@ -275,6 +276,10 @@ class PostgresCapture:
             relation = int.from_bytes(data[1:5], "big")
             table = self._tables.get(relation)
             if table is None or transaction.commit_lsn < table.copied_until:
+                return
+            if table.is_outbox:
+                if kind == 0x49 and transaction.messages > transaction.skip:
+                    self._outbox_row(table, transaction, data)
                 return
             if table.events is None:
                 table.enter(transaction, self._journal.epoch)
@@ -379,6 +384,7 @@ class PostgresCapture:
         table = captured_table(
             self.source, relation, schema, self._types, self._connection.info.dbname
         )
+        table.is_outbox = self._is_outbox(relation)
         table.touched = self._copies.touched(name)
         table.copied_until = self._journal.copies[name].get("until", 0)
         self._tables[relation.id] = table
@@ -398,7 +404,12 @@ class PostgresCapture:
         part = self._resume.part
         if part is not None and part.commit == transaction.commit_lsn:
             self._resume = replace(self._resume, part=None)
-        if transaction.tables or transaction.notes or transaction.spilled:
+        if (
+            transaction.tables
+            or transaction.notes
+            or transaction.messages_out
+            or transaction.spilled
+        ):
             self._end(transaction)
         for table in transaction.tables:
             table.events = None
@@ -447,7 +458,16 @@ class PostgresCapture:
                 self._leave(table)
         for note in transaction.notes:
             self._journal.note(note)
-        transaction.notes = []
+        for message in transaction.messages_out:
+            self._journal.send_message(message)
+        transaction.notes, transaction.messages_out = [], []
+
+    def _outbox_row(self, table: CapturedTable, transaction: Transaction, data: bytes) -> None:
+        """An inserted row of the outbox is a message for another topic."""
+        assert self.source.outbox is not None
+        _, after, _ = table.decoder.row(data, 6)
+        row = orjson.loads(after or b"{}")
+        transaction.messages_out.append(outbox.route_row(self.source.outbox, self.source.name, row))
 
     def _skipped(self, transaction: Transaction) -> None:
         """Here the log's last PART ended: from the next row on it is news."""
@@ -503,6 +523,16 @@ class PostgresCapture:
                 transaction.requests.append(_annotation(message.content))
         elif message.prefix == "tailrace.annotation" and transaction is not None:
             transaction.annotations |= _annotation(message.content)
+        elif (
+            message.prefix == outbox.MESSAGE_PREFIX
+            and transaction is not None
+            and (
+                routed := outbox.route_message(
+                    self.source.outbox, self.source.name, message.content
+                )
+            )
+        ):
+            transaction.messages_out.append(routed)
         else:
             self._rows.message(transaction, message, self.source, self._clock.wall_ms())
             if transaction is None and self._group_since is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import tailrace
 from tailrace.records.envelope import TableFrame, TransactionFrame
 from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.outbox import Routed
 from tailrace.sources.postgres.catalog import CatalogTable
 from tailrace.sources.postgres.decoder import ColumnPlan, Decoder, generate, masked
 from tailrace.sources.postgres.pgoutput import Relation
@@ -33,7 +34,7 @@ class Transaction:
     marks: list[str] = field(default_factory=list)
     requests: list[dict[str, object]] = field(default_factory=list)
     annotations: dict[str, object] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
+    messages_out: list[Routed] = field(default_factory=list)
 
     @property
     def id(self) -> str:
@@ -61,6 +62,7 @@ class CapturedTable:
     toastable: bool = False
     # Changes committed before this position are in the copy already (tables without key).
     copied_until: int = 0
+    is_outbox: bool = False
 
     @property
     def name(self) -> str:

@@ -1,0 +1,127 @@
+"""Change streams of one table in Python, sync and async.
+
+Changes come in the order of the topic, only committed ones. Within one partition that is
+the order of the source's transactions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+
+from tailrace.client.admin import Admin
+from tailrace.client.errors import OffsetOutOfRangeError, UnknownTopicError
+from tailrace.client.fetcher import Fetcher
+from tailrace.errors import UsageError
+from tailrace.records.envelope import Change, read_change
+from tailrace.records.position import Position, parse_position
+from tailrace.sources.declare import Changes
+from tailrace.sources.errors import PositionError, PositionTooOldError
+
+WAIT = 0.25
+
+
+def follow(wanted: Changes) -> Iterator[Change]:
+    """Changes of a table from where it was asked for, then as they happen, for ever."""
+    with Fetcher(_bootstrap(wanted)) as fetcher:
+        offsets, after = _start(wanted, fetcher)
+        while True:
+            for partition, offset in offsets.items():
+                # With several partitions none may keep the others waiting.
+                wait = WAIT if len(offsets) == 1 else WAIT / len(offsets)
+                records, following, _ = fetcher.fetch(wanted.topic, partition, offset, wait=wait)
+                offsets[partition] = following
+                for record in records:
+                    change = read_change(record.key, record.value)
+                    if change is not None and (after is None or (change.commit or 0) > after):
+                        yield _positioned(change, wanted)
+
+
+async def follow_async(wanted: Changes) -> AsyncIterator[Change]:
+    """The same for asyncio; waiting happens in a thread."""
+    stream = follow(wanted)
+    while True:
+        yield await asyncio.to_thread(next, stream)
+
+
+def _positioned(change: Change, wanted: Changes) -> Change:
+    kind = "sqlite" if change.extra.get("connector") == "sqlite" else "pg"
+    version = f"{(change.commit or 0) + 1:016X}"
+    return replace(change, position=str(Position(kind, wanted.table.source, version)))
+
+
+def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], int | None]:
+    """Offsets to read from, and the commit that changes must be later than."""
+    admin = Admin.over(fetcher.cluster)
+    try:
+        ends = admin.topic_end_offsets(wanted.topic)
+    except UnknownTopicError as error:
+        raise UsageError(
+            f'table "{wanted.table.name}" is not captured (there is no topic {wanted.topic})',
+            hint="is the source running? see `tailrace source list`",
+        ) from error
+    if wanted.start == "now":
+        return ends, None
+    places = [(wanted.topic, partition) for partition in ends]
+    first = {place[1]: offset for place, offset in admin.start_offsets(places).items()}
+    if wanted.start == "snapshot":
+        return first, None
+    try:
+        position = parse_position(wanted.start)
+    except UsageError as error:
+        raise PositionError(error.message, detail=error.detail, hint=error.hint) from error
+    if position.name != wanted.table.source or position.kind not in ("pg", "sqlite"):
+        raise PositionError(
+            f"{wanted.start} is no position of source {wanted.table.source}",
+            hint='"now", "snapshot", or a position of that source',
+        )
+    return _offsets_at(wanted, fetcher, position.number, first), position.number - 1
+
+
+def _offsets_at(
+    wanted: Changes, fetcher: Fetcher, position: int, first: dict[int, int]
+) -> dict[int, int]:
+    """Where the cuts say a position stood in the topic's partitions."""
+    offsets = dict.fromkeys(first, 0)
+    oldest: int | None = None
+    try:
+        for record in fetcher.read_all(f"{wanted.table.source}.transactions"):
+            document = orjson.loads(record.value or b"{}")
+            if document.get("status") not in ("CUT", "PART"):
+                continue
+            reached = int(document["position"].rpartition(":")[2], 16)
+            oldest = reached if oldest is None else oldest
+            if document["status"] == "CUT" and reached > position:
+                break
+            for partition, offset in document["offsets"].get(wanted.topic, {}).items():
+                if document["status"] == "CUT":
+                    offsets[int(partition)] = offset
+    except OffsetOutOfRangeError:
+        oldest = None
+    if oldest is None or position < oldest or any(offsets[p] < first[p] for p in first):
+        raise PositionTooOldError(
+            f"changes from {wanted.start} on are not all kept any more",
+            detail=f"{wanted.topic} begins later.",
+            hint=f'declare history={{"{wanted.table.table}": "90 days"}}, or start with "snapshot"',
+        )
+    return offsets
+
+
+def _bootstrap(wanted: Changes) -> str:
+    """The log to read: as given, else of the project here."""
+    given = wanted.bootstrap or os.environ.get("TAILRACE_LOG")
+    if given and ":" in given and not given.startswith((".", "/")):
+        return given
+    from tailrace import config
+    from tailrace.telemetry.part import read_reports
+
+    settings = config.load(Path(given or "."))
+    for report in read_reports(settings.state_directory):
+        if report.get("kind") == "broker" and report.get("address"):
+            return str(report["address"])
+    return settings.bootstrap
