@@ -25,7 +25,7 @@ Place = tuple[str, int]  # topic and partition
 T = TypeVar("T", bound=Message)
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
-TOPIC_RESOURCE, BROKER_RESOURCE = 2, 4
+TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +217,19 @@ class Admin:
 
     def alter_topic_config(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set settings of a topic; None puts one back to its default."""
+        self._alter_config(TOPIC_RESOURCE, name, changes)
+
+    def alter_group_config(self, group: str, changes: Mapping[str, str | None]) -> None:
+        """Set settings of a group (`share.auto.offset.reset` …); None: back to default."""
+        self._alter_config(GROUP_RESOURCE, group, changes)
+
+    def _alter_config(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
         from tailrace.wire.messages import incremental_alter_configs as messages
 
         request = messages.IncrementalAlterConfigsRequest(
             resources=[
                 messages.AlterConfigsResource(
-                    TOPIC_RESOURCE,
+                    kind,
                     name,
                     [
                         messages.AlterableConfig(key, 1 if value is None else 0, value)

@@ -37,6 +37,7 @@ from tailrace.clock import SYSTEM, Clock
 
 if TYPE_CHECKING:
     from tailrace.broker.embedded import BrokerThread
+    from tailrace.client.queue import Queue
 
 IN_PROCESS = "in-process:0"
 
@@ -196,6 +197,38 @@ class Log(ABC):
             source.close()
             raise
 
+    def queue(
+        self,
+        topic: str | Sequence[str],
+        group: str,
+        *,
+        max_records: int = 100,
+        start: str = "earliest",
+    ) -> Queue:
+        """A topic as a work queue: members of the group share single records.
+
+        `start` is where a new group begins. Needs a log with share groups.
+        """
+        self._check()
+        from tailrace.client.queue import Queue
+
+        topics = [topic] if isinstance(topic, str) else list(topic)
+        cluster, heartbeats = self._wire(), self._wire()
+        try:
+            return Queue(
+                cluster,
+                heartbeats,
+                topics,
+                group,
+                max_records=max_records,
+                start=start,
+                clock=self._clock,
+            )
+        except BaseException:
+            cluster.close()
+            heartbeats.close()
+            raise
+
     def read(
         self,
         topic: str,
@@ -247,6 +280,12 @@ class Log(ABC):
 
     @abstractmethod
     def _outlet(self, settings: ProducerSettings) -> Outlet: ...
+
+    def _wire(self) -> Cluster:
+        """A client of its own on our wire."""
+        return Cluster(
+            self._bootstrap(), timeout=self._timeout, opener=self._opener(), clock=self._clock
+        )
 
     def _check(self) -> None:
         if self._closed:
@@ -352,18 +391,15 @@ class LocalLog(Log):
 
         return connect
 
-    def _cluster(self) -> Cluster:
-        return Cluster(IN_PROCESS, opener=self._opener(), clock=self._clock)
-
     def _source(self, group: str | None, settings: ConsumerSettings) -> Source:
         from tailrace.client.wire_source import WireSource
 
-        return WireSource(self._cluster(), self._groups, group, settings, self._clock)
+        return WireSource(self._wire(), self._groups, group, settings, self._clock)
 
     def _outlet(self, settings: ProducerSettings) -> Outlet:
         from tailrace.client.wire_outlet import WireOutlet
 
-        return WireOutlet(self._cluster(), self._cluster(), settings, self._clock)
+        return WireOutlet(self._wire(), self._wire(), settings, self._clock)
 
 
 def connect(address: str, *, timeout: float = 60.0, **settings: object) -> RemoteLog:
