@@ -46,6 +46,19 @@ class Files:
         finally:
             os.close(descriptor)
 
+    def sync_filesystem(self, path: str | Path) -> None:
+        """Everything on the filesystem that holds `path` is on disk on return."""
+        import ctypes
+
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            library = ctypes.CDLL(None, use_errno=True)
+            if library.syncfs(descriptor) != 0:
+                code = ctypes.get_errno()
+                raise OSError(code, os.strerror(code), str(path))
+        finally:
+            os.close(descriptor)
+
     def write_whole(self, path: str | Path, data: bytes, *, sync: bool = True) -> None:
         """Replace the file at `path` by one holding `data`, never by a part of it.
 

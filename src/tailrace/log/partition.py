@@ -74,7 +74,7 @@ class Partition:
 
     __slots__ = (
         "_config",
-        "_new_names",
+        "_names",
         "_pending_paths",
         "_unsynced",
         "aborted",
@@ -95,6 +95,7 @@ class Partition:
         "last_sync_ms",
         "leader_epoch",
         "log_start_offset",
+        "names_synced",
         "needs_sync",
         "on_moved",
         "producers",
@@ -145,9 +146,13 @@ class Partition:
         """Called when offsets move outside an append: a sync, retention, DeleteRecords."""
         self.keep_start: Callable[[Partition], None] | None = None
         """Called to have a start moved by DeleteRecords on disk."""
-        self._unsynced: list[Segment] = []
-        self._pending_paths: list[str] = []
-        self._new_names = True
+        self._unsynced: dict[str, None] = {}
+        """Paths of sealed segments not known to be on disk."""
+        self._pending_paths: dict[str, None] = {}
+        """Other files to be synced before the recovery point may move."""
+        self._names = 1
+        """Counts changes to the directory; `names_synced` tells which is on disk."""
+        self.names_synced = 0
         self.config = config
 
     def __repr__(self) -> str:
@@ -385,13 +390,13 @@ class Partition:
         old = self.active
         try:
             new.open_to_write()
-            self._pending_paths += old.seal()
+            self._pending_paths.update(dict.fromkeys(old.seal()))
             self.write_snapshot()
         except OSError as error:
             raise self._refused(error, old) from error
-        if old.descriptor is not None:
-            self._unsynced.append(old)
-        self._new_names = True
+        self._unsynced[old.path] = None
+        old.release_descriptor()
+        self._names += 1
         self.active = new
         self.segments.append(new)
         self.bases.append(new.base_offset)
@@ -407,10 +412,10 @@ class Partition:
         offset = self.end_offset
         path = f"{self.directory}/{offset:020d}.snapshot"
         self.shelf.files.write_whole(path, self.producers.encode(), sync=False)
-        self._pending_paths.append(path)
+        self._pending_paths[path] = None
         if offset not in self.snapshots:
             self.snapshots.append(offset)
-        self._new_names = True
+        self._names += 1
         while len(self.snapshots) > 1 and self.snapshots[1] <= self.recovery_point:
             self._remove(f"{self.directory}/{self.snapshots.pop(0):020d}.snapshot")
 
@@ -422,7 +427,8 @@ class Partition:
         gone = self.segments[:count]
         del self.segments[:count]
         del self.bases[:count]
-        self._unsynced = [segment for segment in self._unsynced if segment not in gone]
+        for segment in gone:
+            self._unsynced.pop(segment.path, None)
         self._move_start(max(self.log_start_offset, self.bases[0]))
         for segment in gone:
             segment.delete()
@@ -431,7 +437,6 @@ class Partition:
         """Take cleaned segments in the place of old ones."""
         self.segments = segments
         self.bases = [segment.base_offset for segment in segments]
-        self._unsynced = [segment for segment in self._unsynced if segment in segments]
         self.aborted = AbortedTransactions()
         for entry in aborted:
             self.aborted.add(entry)
@@ -466,8 +471,8 @@ class Partition:
             # The marker is written and counts; recovery writes this file again from it.
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise self._refused(error, segment) from error
-        self._pending_paths.append(path)
-        self._new_names = True
+        self._pending_paths[path] = None
+        self._names += 1
 
     def _begin_epoch(self, offset: int) -> None:
         self.epochs.assign(self.leader_epoch, offset)
@@ -478,16 +483,15 @@ class Partition:
         except OSError as error:
             self.epochs.cut_end(offset)
             raise self._refused(error, self.active) from error
-        self._pending_paths.append(str(path))
-        self._new_names = True
+        self._pending_paths[str(path)] = None
+        self._names += 1
 
     def _remove(self, path: str) -> None:
         try:
             self.shelf.files.remove(path)
         except FileNotFoundError:
             return
-        if path in self._pending_paths:
-            self._pending_paths.remove(path)
+        self._pending_paths.pop(path, None)
 
     # ── reading ──────────────────────────────────────────────────────────────────────
 
@@ -542,25 +546,22 @@ class Partition:
         """
         if self.failure is not None:
             raise self.failure
-        synced = self.synced_offset == self.end_offset and not self._unsynced
+        synced = self.synced_offset == self.end_offset
         if synced and (not checkpoint or self.recovery_point == self.end_offset):
             return None
-        segments = [*self._unsynced, self.active]
-        self._unsynced = []
-        paths: list[str] = []
+        paths = list(self._unsynced)
         if checkpoint:
             try:
-                if self.active.descriptor is not None:
-                    self._pending_paths += self.active.write_indexes()
+                if self.active.ready:
+                    self._pending_paths.update(dict.fromkeys(self.active.write_indexes()))
                 self.write_snapshot()
             except OSError as error:
                 raise self._refused(error, self.active) from error
-            paths, self._pending_paths = list(dict.fromkeys(self._pending_paths)), []
+            paths += self._pending_paths
         directories: list[str] = []
-        if self._new_names or checkpoint:
+        if self._names != self.names_synced:
             directories = [str(self.directory), str(self.directory.parent)]
-            self._new_names = False
-        return SyncTicket(self, segments, paths, directories, checkpoint)
+        return SyncTicket(self, paths, directories, self._names, checkpoint)
 
     def sync(self, *, checkpoint: bool = False) -> None:
         """Have everything appended so far on disk on return."""
@@ -569,13 +570,22 @@ class Partition:
             ticket.run()
             ticket.finish()
 
-    def synced(self, offset: int, now_ms: int) -> None:
-        """Everything before `offset` is on disk; called by a finished ticket."""
-        self.last_sync_ms = now_ms
-        if offset > self.synced_offset:
-            self.synced_offset = offset
-            if self.needs_sync and offset > self.high_watermark:
-                self.high_watermark = offset
+    def synced(self, ticket: SyncTicket) -> None:
+        """Take note of what a finished ticket has brought to disk."""
+        # Only now, not when the ticket began: a later ticket that ends first must have
+        # synced these files itself.
+        for path in ticket.paths:
+            self._unsynced.pop(path, None)
+            if ticket.checkpoint:
+                self._pending_paths.pop(path, None)
+        self.names_synced = max(self.names_synced, ticket.names)
+        self.last_sync_ms = self.shelf.clock.wall_ms()
+        if ticket.checkpoint and ticket.offset > self.recovery_point:
+            self.recovery_point = ticket.offset
+        if ticket.offset > self.synced_offset:
+            self.synced_offset = ticket.offset
+            if self.needs_sync and ticket.offset > self.high_watermark:
+                self.high_watermark = ticket.offset
                 self._find_stable()
                 self._moved()
 
@@ -650,11 +660,7 @@ class Partition:
         more than the disk."""
         if not self.needs_sync:
             return
-        self._unsynced = [
-            segment
-            for segment in self.segments
-            if segment.sealed and segment.descriptor is not None
-        ]
+        self._unsynced = {segment.path: None for segment in self.segments if segment.sealed}
         self.sync()
 
     def lose(self, failure: StorageError) -> None:

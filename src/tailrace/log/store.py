@@ -34,7 +34,6 @@ from tailrace.log.directories import (
     write_clean_stop,
 )
 from tailrace.log.errors import (
-    DiskFullError,
     InvalidPartitionsError,
     InvalidTopicNameError,
     StorageError,
@@ -48,13 +47,14 @@ from tailrace.log.recovery import CleanState, open_partition
 from tailrace.log.retention import apply_retention
 from tailrace.log.segment import Shelf
 from tailrace.log.settings import LONG_MAX, LogSettings, TopicConfig, check_topic_config
-from tailrace.log.sync import SyncTicket
+from tailrace.log.sync import FilesystemTicket, SyncTicket, Ticket
 
 if TYPE_CHECKING:
     from tailrace.log.cleaner import CleaningResult
 
 log = logging.getLogger(__name__)
 
+_SYNCED_ONE_BY_ONE = 16
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
@@ -96,7 +96,7 @@ class Store:
     """Whether this start followed a crash."""
     topics: dict[str, Topic] = field(default_factory=dict)
     topics_by_id: dict[uuid.UUID, Topic] = field(default_factory=dict)
-    sync_later: Callable[[SyncTicket], None] | None = None
+    sync_later: Callable[[Ticket], None] | None = None
     """Set by the broker: takes a ticket, runs it on a thread and finishes it on the loop.
     Without it `tick` syncs by itself."""
     on_moved: Callable[[Partition], None] | None = None
@@ -174,24 +174,19 @@ class Store:
             return
         self.closed = True
         self.compaction.stop()
-        clean: dict[str, dict[tuple[str, int], CleanState]] = {}
-        places = {str(directory.path): directory for directory in self.directories}
-        whole = set(places)
-        for partition in self.partitions():
-            place = str(partition.directory.parent)
-            if partition.failure is not None or place not in places:
-                # Its next start must look at the files again.
-                continue
-            try:
-                partition.sync(checkpoint=True)
-            except StorageError as error:
-                log.error("partition not closed cleanly", extra={"error": error.detail})
-                continue
-            clean.setdefault(place, {})[partition.topic, partition.index] = CleanState.of(partition)
+        self.sync_later = None
+        self._sync_all()
         try:
             self._write_checkpoints()
-            for place in whole:
-                write_clean_stop(places[place], clean.get(place, {}), self.shelf.files)
+            for directory in self.directories:
+                # A partition that failed is left out: its next start looks at the files.
+                clean = {
+                    (partition.topic, partition.index): CleanState.of(partition)
+                    for partition in self._partitions_of(directory)
+                    if partition.failure is None
+                    and partition.recovery_point == partition.end_offset
+                }
+                write_clean_stop(directory, clean, self.shelf.files)
         except OSError as error:
             log.error("clean stop not noted", extra={"error": str(error)})
         self.abandon()
@@ -365,9 +360,27 @@ class Store:
             self._write_checkpoints()
         except OSError as error:
             log.warning("recovery points not written", extra={"error": str(error)})
-        for partition in self.partitions():
-            if partition.failure is None and partition.recovery_point < partition.end_offset:
-                self._sync(partition, checkpoint=True)
+        self._sync_all()
+
+    def _sync_all(self) -> None:
+        """Begin to move every recovery point to its end."""
+        for directory in self.directories:
+            tickets: list[SyncTicket] = []
+            for partition in self._partitions_of(directory):
+                if partition.failure is not None:
+                    continue
+                try:
+                    ticket = partition.begin_sync(checkpoint=True)
+                except StorageError as error:
+                    log.warning("checkpoint put off", extra={"error": error.detail})
+                    continue
+                if ticket is not None:
+                    tickets.append(ticket)
+            if len(tickets) > _SYNCED_ONE_BY_ONE:
+                self._run(FilesystemTicket(directory.path, tickets))
+            else:
+                for ticket in tickets:
+                    self._run(ticket)
 
     def _flush(self, now: int) -> None:
         for topic in self.topics.values():
@@ -397,18 +410,22 @@ class Store:
             except OSError as error:
                 log.warning("retention put off", extra={"error": str(error)})
 
-    def _sync(self, partition: Partition, *, checkpoint: bool = False) -> None:
+    def _sync(self, partition: Partition) -> None:
         try:
-            ticket = partition.begin_sync(checkpoint=checkpoint)
-            if ticket is None:
-                return
-            if self.sync_later is not None:
-                self.sync_later(ticket)
-                return
-            ticket.run()
+            ticket = partition.begin_sync()
+        except StorageError as error:
+            log.error("sync failed", extra={"error": error.detail})
+            return
+        if ticket is not None:
+            self._run(ticket)
+
+    def _run(self, ticket: Ticket) -> None:
+        if self.sync_later is not None:
+            self.sync_later(ticket)
+            return
+        ticket.run()
+        try:
             ticket.finish()
-        except DiskFullError:
-            return  # told to producers; tried again on the next round
         except StorageError as error:
             log.error("sync failed", extra={"error": error.detail})
 

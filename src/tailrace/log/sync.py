@@ -8,6 +8,7 @@ recovery looks at what is really there.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.log.errors import StorageError
@@ -15,57 +16,61 @@ from tailrace.log.files import READ
 
 if TYPE_CHECKING:
     from tailrace.log.partition import Partition
-    from tailrace.log.segment import Segment
+
+
+_MANY_FILES = 64
 
 
 class SyncTicket:
     """Everything of one partition up to `offset`, on its way to disk."""
 
     __slots__ = (
-        "_checkpoint",
-        "_descriptors",
+        "_descriptor",
         "_directories",
-        "_paths",
-        "_segments",
+        "checkpoint",
         "error",
+        "names",
         "offset",
         "partition",
+        "paths",
     )
 
     def __init__(
         self,
         partition: Partition,
-        segments: list[Segment],
         paths: list[str],
         directories: list[str],
+        names: int,
         checkpoint: bool,
     ) -> None:
         self.partition = partition
         self.offset = partition.end_offset
+        self.paths = paths
+        self.names = names
+        self.checkpoint = checkpoint
         self.error: OSError | None = None
-        self._segments = segments
-        self._descriptors = [
-            segment.descriptor.acquire() for segment in segments if segment.descriptor is not None
-        ]
-        self._paths = paths
+        held = partition.active.descriptor
+        self._descriptor = held.acquire() if held is not None else None
         self._directories = directories
-        self._checkpoint = checkpoint
 
     def run(self) -> None:
         """Sync; an error is kept for `finish`."""
         files = self.partition.shelf.files
         try:
-            for descriptor in self._descriptors:
-                files.sync_data(descriptor.number)
-            for path in self._paths:
+            if len(self.paths) > _MANY_FILES:
+                files.sync_filesystem(self.partition.directory)
+                return
+            for path in self.paths:
                 try:
                     number = files.open(path, READ)
                 except FileNotFoundError:
-                    continue  # deleted meanwhile, with its segment or a newer snapshot
+                    continue  # deleted meanwhile, with its segment or for a newer snapshot
                 try:
                     files.sync_data(number)
                 finally:
                     files.close(number)
+            if self._descriptor is not None:
+                files.sync_data(self._descriptor.number)
             for directory in self._directories:
                 files.sync_directory(directory)
         except OSError as error:
@@ -73,8 +78,8 @@ class SyncTicket:
 
     def finish(self) -> None:
         """Move the partition's offsets; raises `StorageError` if the sync failed."""
-        for descriptor in self._descriptors:
-            descriptor.release()
+        if self._descriptor is not None:
+            self._descriptor.release()
         partition = self.partition
         if self.error is not None:
             partition.failure = StorageError(
@@ -83,9 +88,45 @@ class SyncTicket:
                 hint="check the disk, then start the broker again",
             )
             raise partition.failure from self.error
-        for segment in self._segments:
-            if segment.sealed:
-                segment.release_descriptor()
-        partition.synced(self.offset, partition.shelf.clock.wall_ms())
-        if self._checkpoint and self.offset > partition.recovery_point:
-            partition.recovery_point = self.offset
+        partition.synced(self)
+
+
+class FilesystemTicket:
+    """Many partitions of one data directory, synced by one call for the whole filesystem.
+
+    Thousands of files one by one take seconds; the kernel writes them together in the
+    time of a few.
+    """
+
+    __slots__ = ("error", "path", "tickets")
+
+    def __init__(self, path: Path, tickets: list[SyncTicket]) -> None:
+        self.path = path
+        self.tickets = tickets
+        self.error: OSError | None = None
+
+    @property
+    def partition(self) -> Partition:
+        """One of the partitions, to name in messages."""
+        return self.tickets[0].partition
+
+    def run(self) -> None:
+        try:
+            self.tickets[0].partition.shelf.files.sync_filesystem(self.path)
+        except OSError as error:
+            self.error = error
+
+    def finish(self) -> None:
+        """Finish every ticket; raises the first `StorageError` after all are finished."""
+        failure: StorageError | None = None
+        for ticket in self.tickets:
+            ticket.error = self.error
+            try:
+                ticket.finish()
+            except StorageError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+
+
+Ticket = SyncTicket | FilesystemTicket

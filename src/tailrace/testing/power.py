@@ -47,6 +47,14 @@ class PowerFiles(Files):
     def sync_directory(self, path: str | Path) -> None:
         self._names[str(path)] = _listing(str(path))
 
+    def sync_filesystem(self, path: str | Path) -> None:
+        for folder, _, names in os.walk(path):
+            self.sync_directory(folder)
+            for name in names:
+                number = os.open(f"{folder}/{name}", READ)
+                self.sync_data(number)
+                os.close(number)
+
     def cut(self, target: Path, chance: random.Random) -> None:
         """Build in `target` what the disk may hold when the machine is up again."""
         # The root itself was there before anything was written.
