@@ -103,12 +103,13 @@ class Batch:
     `changes` has the shape's columns and `__deleted` (bool; then only key columns are
     set), `__partition`, `__offset`, `__version` and `__at` (when the record was written, in
     milliseconds). For sinks that want "latest", every key
-    is in it once.
+    is in it once. `forced`: a repair, to be written whatever version the target has.
     """
 
     shape: Shape
     changes: pa.Table
     position: SinkPosition
+    forced: bool = False
 
     @property
     def upserts(self) -> pa.Table:

@@ -154,7 +154,7 @@ class Verifier:
             (AT, pa.array([position.at_ms] * count, pa.int64())),
         ):
             table = table.append_column(name, values)
-        self._sink.apply(Batch(self._shape, table, position))
+        self._sink.apply(Batch(self._shape, table, position, forced=True))
         return count
 
     def _expected(

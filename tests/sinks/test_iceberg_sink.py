@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from tailrace.sinks import Iceberg
+from tailrace.testing.sink_contract import SinkContract, Target
+
+pytest.importorskip("pyiceberg")
+pytest.importorskip("sqlalchemy")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library_started():
+    """Its thread stays until the process ends; one is enough here."""
+    from pyiceberg.utils.concurrent import ExecutorFactory
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYICEBERG_MAX_WORKERS", "1")
+        ExecutorFactory.get_or_create().submit(int).result()
+
+
+class IcebergTarget(Target):
+    def declare(self, view, **options):
+        catalog = {
+            "type": "sql",
+            "uri": f"sqlite:///{self.directory}/catalog.db",
+            "warehouse": f"file://{self.directory}/warehouse",
+        }
+        return Iceberg(catalog, table=f"copies.{view}", **options)
+
+
+class TestIcebergSink(SinkContract):
+    repairs = False  # what is appended cannot be taken back
+    kill_lines = range(3, 300, 140)
+
+    def target(self, directory):
+        return IcebergTarget(directory)
