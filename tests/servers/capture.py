@@ -57,6 +57,12 @@ class Database:
             else:
                 return
 
+    def wait_for_slot(self) -> None:
+        """Until the server has noticed that the last reader of its slots is gone."""
+        active = "SELECT 1 FROM pg_replication_slots WHERE active AND database = current_database()"
+        while self.rows(active):
+            time.sleep(0.02)
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(query.encode()).fetchall()
 
@@ -136,10 +142,12 @@ class Running:
         shared: SharedLog,
         directory: Path,
         settings: CaptureSettings | SQLiteSettings,
+        fail_after: int | None = None,
     ) -> None:
         self.part = Part("shop", "source", "test", "memory", directory)
         self.written = Captured(shared, source.name)
         self.log = MemorySourceLog(shared)
+        self.log.fail_after = fail_after
         self.error: BaseException | None = None
         self._make = lambda: _capture(source, self.log, self.part, settings)
         self._thread = threading.Thread(target=self._work, daemon=True)

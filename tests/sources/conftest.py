@@ -44,6 +44,8 @@ def capture(database: Database, shared: SharedLog, tmp_path: Path) -> Callable[.
 
     def start(settings: CaptureSettings = SMALL, **parameters: Any) -> Running:
         directory = parameters.pop("directory", tmp_path)
+        if directory == tmp_path:
+            database.wait_for_slot()
         return Running(
             Postgres("shop", parameters.pop("dsn", database.dsn), **parameters),
             shared,

@@ -129,13 +129,15 @@ def _line_source(columns: Sequence[ColumnPlan], key: Sequence[int]) -> str:
     used = [(n, plan) for n, plan in enumerate(columns) if plan.captured or n in key]
     names = ", ".join(f"t{i}" for i in range(len(columns)))
     lines = ["def line(data):", f" {names}{',' if len(columns) == 1 else ''} = data.split(b'\\t')"]
-    lines.append(" if b'\\\\' in data:")
+    if used:
+        lines.append(" if b'\\\\' in data:")
     for number, plan in used:
         lines.append(f"  c{number} = b'null' if t{number} == b'\\\\N' else None")
         lines.append(f"  if c{number} is None:")
         lines.append(f"   t{number} = unescape(t{number})")
         lines.append(f"   c{number} = {_value(plan, number, f't{number}')}")
-    lines.append(" else:")
+    if used:
+        lines.append(" else:")
     for number, plan in used:
         lines.append(f"  c{number} = {_value(plan, number, f't{number}')}")
     lines.append(f" return {_key(columns, key)}, {_object(columns)}")
