@@ -34,6 +34,7 @@ from tailrace.sources.postgres.pgoutput import (
 )
 from tailrace.sources.postgres.replication import EPOCH_MICROSECONDS, ReplicationStream
 from tailrace.sources.postgres.rows import RowWriter
+from tailrace.sources.postgres.safety import HEARTBEAT_PREFIX, Safety
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.postgres.table import (
     CapturedTable,
@@ -93,6 +94,7 @@ class PostgresCapture:
             source, self._dsn, self._connection, self._journal, self._rows, self.settings,
             part.directory, part.clock, lambda: self._types,
         )  # fmt: skip
+        self._safety = Safety(source, self._connection, part.clock)
         self._part_rows = 0
         self._patterns = any("*" in pattern for pattern in patterns(source))
         self._looked_at = 0.0
@@ -263,6 +265,7 @@ class PostgresCapture:
             copied={t: s.get("rows", 0) for t, s in self._journal.copies.items()},
             events=self._journal.events_written,
             error=None,
+            **self._safety.watch(),
         )
 
     # --- messages --------------------------------------------------------------------------
@@ -513,8 +516,8 @@ class PostgresCapture:
             self._cut_now = True
             if transaction is None:
                 self._position = max(self._position, message.lsn + 1)
-        elif message.prefix == "tailrace.heartbeat":
-            return
+        elif message.prefix == HEARTBEAT_PREFIX:
+            self._safety.beat(message.content)
         elif message.prefix == ddl.PREFIX:
             if transaction is not None:
                 self._ddl(message, transaction)
