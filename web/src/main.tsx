@@ -8,6 +8,7 @@ import { connect, connected, live, route } from "./live";
 import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
+import { Alarms, PartPage } from "./pages/parts";
 import { TopicPage, Topics } from "./pages/topics";
 import { ViewPage, Views } from "./pages/views";
 
@@ -17,6 +18,7 @@ const PAGES = [
   ["/topics", "Topics"],
   ["/groups", "Groups"],
   ["/parts", "Parts"],
+  ["/alarms", "Alarms"],
 ] as const;
 
 function Page() {
@@ -32,7 +34,9 @@ function Page() {
     case "views":
       return name ? <ViewPage name={name} key={name} /> : <Views />;
     case "parts":
-      return <div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div>;
+      return name ? <PartPage id={name} key={name} /> : <div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div>;
+    case "alarms":
+      return <Alarms />;
     default:
       return <Empty>There is no such page.</Empty>;
   }

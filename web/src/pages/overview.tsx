@@ -6,7 +6,7 @@ import { age, count, rate } from "../format";
 import { layout, NODE_HEIGHT, NODE_WIDTH } from "../layout";
 import { live } from "../live";
 import { Demo } from "../parts/demo";
-import { Empty, FaultBox, State, useLoaded } from "../parts/common";
+import { AlarmBox, Empty, FaultBox, State, useLoaded } from "../parts/common";
 import type { GraphNode, Live, Part } from "../types";
 
 export function Overview() {
@@ -17,11 +17,7 @@ export function Overview() {
   if (!placed || !state) return <Empty>Waiting for the first figures…</Empty>;
   return (
     <>
-      {state.alarms.map((alarm) => (
-        <div class={`alarm alarm-${alarm.level}`} role="alert" key={alarm.what + alarm.message}>
-          <strong>{alarm.what}</strong> {alarm.message}. <em>{alarm.hint}</em>
-        </div>
-      ))}
+      {state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}
       <section aria-label="Topology" class="scroll">
         {placed.nodes.length === 0 ? <Empty>This project declares nothing yet.</Empty> : null}
         <svg width={placed.width} height={placed.height} class="topology" role="img" aria-label="what feeds what">
@@ -58,7 +54,7 @@ export function PartCard({ part }: { part: Part }) {
   return (
     <article class="card">
       <header>
-        <span class="kind">{part.kind}</span> <strong>{part.name}</strong> <State state={part.state} />
+        <span class="kind">{part.kind}</span> <a href={`#/parts/${encodeURIComponent(`${part.kind}-${part.name}`)}`}><strong>{part.name}</strong></a> <State state={part.state} />
       </header>
       <dl>
         <dt>fresh</dt>
@@ -103,8 +99,8 @@ function edgeFigure(state: Live, from: string) {
 
 function link(node: GraphNode): string {
   if (node.kind === "view") return `#/views/${encodeURIComponent(node.name)}`;
-  if (node.kind === "source") return "#/parts";
-  if (node.kind === "sink") return "#/parts";
+  if (node.kind === "source") return `#/parts/${encodeURIComponent(`source-${node.label}`)}`;
+  if (node.kind === "sink") return `#/parts/${encodeURIComponent(node.name.replace(/^sink:/, "sink-"))}`;
   return `#/topics/${encodeURIComponent(node.name)}`;
 }
 

@@ -6,7 +6,7 @@ import uPlot from "uplot";
 import { ApiError } from "../api";
 import { cell, columnsOf } from "../format";
 import { history, live } from "../live";
-import type { Fault, Row } from "../types";
+import type { Alarm, Fault, Row } from "../types";
 
 export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}>{state}</span>;
@@ -18,6 +18,14 @@ export function FaultBox({ fault }: { fault: Fault }) {
       <strong>{fault.error}</strong> <code>{fault.code}</code>
       {fault.detail ? <pre>{fault.detail}</pre> : null}
       {fault.hint ? <p>hint: {fault.hint}</p> : null}
+    </div>
+  );
+}
+
+export function AlarmBox({ alarm }: { alarm: Alarm }) {
+  return (
+    <div class={`alarm alarm-${alarm.level}`} role="alert">
+      <strong>{alarm.what}</strong> {alarm.message}. <em>{alarm.hint}</em>
     </div>
   );
 }

@@ -1,0 +1,48 @@
+/** One part with everything it reports; and what deserves attention. */
+
+import { age, cell, count } from "../format";
+import { live } from "../live";
+import { AlarmBox, Chart, Empty, FaultBox, State } from "../parts/common";
+
+const SHOWN_ELSEWHERE = new Set(["name", "kind", "project", "state", "error", "at"]);
+
+export function PartPage({ id }: { id: string }) {
+  const part = live.value?.parts.find((candidate) => `${candidate.kind}-${candidate.name}` === id);
+  if (!live.value) return <Empty>Waiting for the first figures…</Empty>;
+  if (!part) return <Empty>No such part runs.</Empty>;
+  const facts = Object.entries(part).filter(([name]) => !SHOWN_ELSEWHERE.has(name));
+  return (
+    <>
+      <h1>{part.kind} {part.name} <State state={part.state} /></h1>
+      {part.error ? <FaultBox fault={part.error} /> : null}
+      <p>{age(part.freshness_ms)} fresh, {count(part.lag)} records behind</p>
+      <Chart series={`part:${id}`} label="freshness in ms" />
+      <dl class="settings">
+        {facts.map(([name, value]) => (
+          <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd data-live={`${id}:${name}`}>{cell(value)}</dd></div>
+        ))}
+      </dl>
+      <p class="note">{commands(part.kind, part.name).map((command) => <code key={command}>{command} </code>)}</p>
+    </>
+  );
+}
+
+export function Alarms() {
+  const state = live.value;
+  if (!state) return <Empty>Waiting for the first figures…</Empty>;
+  if (state.alarms.length === 0) return <Empty>Nothing deserves attention.</Empty>;
+  return <>{state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}</>;
+}
+
+function commands(kind: string, name: string): string[] {
+  switch (kind) {
+    case "source":
+      return [`tailrace source doctor ${name}`, `tailrace source snapshot ${name}`];
+    case "sink":
+      return [`tailrace sink verify ${name}`, `tailrace sink dead-letters ${name}`];
+    case "pipelines":
+      return ["tailrace pipeline list", "tailrace pipeline dead-letters NAME"];
+    default:
+      return [];
+  }
+}
