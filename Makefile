@@ -9,7 +9,7 @@ FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
   test-cluster test-thorough bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
-  docs lock codegen fuzz web clean
+  bench-console test-web docs lock codegen fuzz web clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -44,7 +44,7 @@ test-cluster: setup ## the same project on a 3-broker Kafka and a Spark cluster 
 test-thorough: setup ## thousands of random cases
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) tests -m "thorough or not (clients or crash or cluster)" --timeout 3600
 
-bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks ## every benchmark, one table each
+bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks bench-console ## every benchmark, one table each
 
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven)
 	@$(PY) -m benchmarks.broker
@@ -62,6 +62,9 @@ bench-views: setup ## views: cost follows the change
 bench-sinks: setup ## sinks beside the plain drivers
 	@$(PY) -m benchmarks.sinks
 
+bench-console: setup ## the console: look-ups, status calls, subscribers
+	@$(PY) -m benchmarks.console
+
 docs: setup ## build the documentation into site/
 	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"
 
@@ -70,6 +73,9 @@ web: ## build the console's page (needs npm)
 
 fuzz: setup ## ten minutes of coverage-guided fuzzing of the decoders (needs atheris)
 	$(PY) tests/wire/fuzz.py -max_total_time=600
+
+test-web: ## types, logic and freshness of the console's page (needs npm)
+	@scripts/check-web
 
 codegen: setup ## generate wire/messages from the kafka-clients jar (needs Maven)
 	$(PY) codegen/generate.py
