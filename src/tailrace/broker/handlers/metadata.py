@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.broker.router import Request, Route
 from tailrace.errors import TailraceError
+from tailrace.log.store import check_topic_name
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.message import ZERO_UUID
@@ -88,9 +89,10 @@ class Metadata:
             return self._topic(topic, body)
         topic = broker.store.topics.get(name)
         if topic is None:
-            if not create or not broker.settings.boolean("auto.create.topics.enable"):
-                return _missing(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             try:
+                check_topic_name(name)
+                if not create or not broker.settings.boolean("auto.create.topics.enable"):
+                    return _missing(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 topic = broker.auto_create(name)
             except TailraceError as error:
                 code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
