@@ -250,3 +250,77 @@ def test_kafkas_own_tools_see_our_groups(address: str) -> None:
     tool(command, *at, "--delete")
     with Admin(address) as admin:
         assert Groups(admin).every() == []
+
+
+@pytest.fixture
+def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A broker that asks members of server-side groups for frequent heartbeats."""
+    settings = {"group.consumer.heartbeat.interval.ms": "200"}
+    with BrokerThread(tmp_path_factory.mktemp("broker"), settings=settings) as broker:
+        with Admin(broker.address) as admin:
+            admin.create_topic("t", PARTITIONS)
+        producer = Producer({"bootstrap.servers": broker.address})
+        for number in range(RECORDS):
+            producer.produce("t", value=str(number), partition=number % PARTITIONS)
+        assert producer.flush(10) == 0
+        yield broker.address
+
+
+def start_server_side(address: str, *topics: str, **given: object) -> Watched:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": address,
+            "group.id": "g",
+            "group.protocol": "consumer",
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "log_level": 0,
+        }
+        | {name.replace("_", "."): value for name, value in given.items()}
+    )
+    watched = Watched(consumer)
+    consumer.subscribe(
+        list(topics) or ["t"],
+        on_assign=watched._assign,
+        on_revoke=watched._revoke,
+        on_lost=watched._revoke,
+    )
+    return watched
+
+
+@pytest.mark.parametrize("assignor", ["uniform", "range"])
+def test_librdkafka_members_of_a_server_side_group(lively: str, assignor: str) -> None:
+    one = start_server_side(lively, group_remote_assignor=assignor)
+    until(lambda: len(one.seen) == RECORDS and shared_out(one)(), one)
+    one.consumer.commit(asynchronous=False)
+    two = start_server_side(lively, group_remote_assignor=assignor)
+    three = start_server_side(lively, "^t$", group_remote_assignor=assignor)
+    until(shared_out(one, two, three), one, two, three)
+    two.consumer.close()
+    until(shared_out(one, three), one, three)
+    assert two.seen == three.seen == []
+    with Admin(lively) as admin:
+        [row] = Groups(admin).every()
+        assert (row.state, row.kind) == ("Stable", "consumer")
+        described = Groups(admin).describe("g")
+        assert described is not None
+        assert (described.protocol, len(described.members)) == (assignor, 2)
+    for each in (one, three):
+        each.consumer.close()
+
+
+@pytest.mark.clients
+def test_java_reads_in_a_server_side_group(lively: str) -> None:
+    from servers.kafka import tool
+
+    read = tool(
+        "org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", lively,
+        "--topic", "t", "--group", "j", "--from-beginning", "--max-messages", str(RECORDS),
+        "--timeout-ms", "30000", "--command-property", "group.protocol=consumer",
+    )  # fmt: skip
+    assert sorted(map(int, read.split())) == list(range(RECORDS))
+    listed = tool(
+        "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand", "--bootstrap-server", lively,
+        "--list", "--type",
+    )  # fmt: skip
+    assert "Consumer" in listed

@@ -180,11 +180,7 @@ class GroupCoordinator:
         group = self.group(beat.group_id)
         if group is None:
             if beat.epoch != 0:
-                reply(
-                    BeatAnswer(ErrorCode.GROUP_ID_NOT_FOUND, message="there is no such group")
-                    if beat.epoch < 0
-                    else BeatAnswer(ErrorCode.UNKNOWN_MEMBER_ID, message="there is no such group")
-                )
+                reply(BeatAnswer(ErrorCode.GROUP_ID_NOT_FOUND, message="there is no such group"))
                 return
             group = self._create(beat.group_id)
         if group.consumer is None:

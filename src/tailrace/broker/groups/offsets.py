@@ -54,6 +54,8 @@ class Commit:
     retention_ms: int = -1
     producer_id: int = -1
     producer_epoch: int = -1
+    knows_member_epochs: bool = True
+    """Whether the request's version (9 and newer) can come from a server-side group."""
 
     @property
     def transactional(self) -> bool:
@@ -90,6 +92,8 @@ def _check_member_epoch(group: Group, commit: Commit) -> ErrorCode:
     member = group.consumer.members.get(commit.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
+    if not (commit.transactional or commit.knows_member_epochs):
+        return ErrorCode.UNSUPPORTED_VERSION
     if commit.generation != member.epoch:
         return ErrorCode.STALE_MEMBER_EPOCH
     return ErrorCode.NONE

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
 TOPIC_IDS = 10
+MEMBER_EPOCHS = 9
 Fetched = dict[TopicPartition, tuple[ErrorCode, CommittedOffset]]
 
 
@@ -67,12 +68,8 @@ class OffsetRequests:
 
         def reply(found: dict[TopicPartition, ErrorCode]) -> None:
             for key, error in found.items():
-                if request.version < 9:
-                    # What older versions say instead, as Kafka translates it.
-                    if error is ErrorCode.GROUP_ID_NOT_FOUND:
-                        error = ErrorCode.ILLEGAL_GENERATION
-                    elif error is ErrorCode.STALE_MEMBER_EPOCH:
-                        error = ErrorCode.UNSUPPORTED_VERSION
+                if error is ErrorCode.GROUP_ID_NOT_FOUND and request.version < MEMBER_EPOCHS:
+                    error = ErrorCode.ILLEGAL_GENERATION
                 answers[names[key]] = error
             topics = []
             for topic in body.topics:
@@ -98,6 +95,7 @@ class OffsetRequests:
             instance_id=body.group_instance_id,
             generation=body.generation_id_or_member_epoch,
             retention_ms=body.retention_time_ms if request.version <= 4 else -1,
+            knows_member_epochs=request.version >= MEMBER_EPOCHS,
         )
         self._groups.commit(commit, reply)
         self._coordination.poke()
