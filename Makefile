@@ -69,7 +69,7 @@ docs: setup ## build the documentation into site/
 	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"
 
 web: ## build the console's page (needs npm)
-	cd web && npm ci --no-fund --no-audit && npm run build
+	cd web && npm install --no-save && npm run build
 
 fuzz: setup ## ten minutes of coverage-guided fuzzing of the decoders (needs atheris)
 	$(PY) tests/wire/fuzz.py -max_total_time=600
