@@ -90,6 +90,56 @@ def test_dump_tool_accepts_every_file_of_a_partition(open_store: Callable[..., S
     assert "producerId: 2 " in text
 
 
+def test_dump_tool_accepts_compacted_segments(open_store: Callable[..., Store]) -> None:
+    chance = random.Random(6)
+    store = open_store()
+    config = {
+        "cleanup.policy": "compact",
+        "internal.segment.bytes": "8000",
+        "index.interval.bytes": "300",
+    }
+    partition = store.create_topic("t", 1, config).partitions[0]
+    sequence = 0
+    for _ in range(400):
+        count = chance.randrange(1, 6)
+        keys = [b"%d" % chance.randrange(120) for _ in range(count)]
+        values = [chance.choice([None, b"v" * chance.randrange(60)]) for _ in range(count)]
+        stamps = [1_700_000_000_000 + chance.randrange(10**6) for _ in range(count)]
+        codec = chance.choice(["none", "gzip", "snappy", "lz4", "zstd"])
+        if chance.random() < 0.5:
+            partition.append(encode_columns(keys, values, stamps, compression=codec))
+            continue
+        partition.append(
+            encode_columns(
+                keys,
+                values,
+                stamps,
+                compression=codec,
+                producer_id=1,
+                producer_epoch=0,
+                base_sequence=sequence,
+                transactional=True,
+            )
+        )
+        sequence += count
+        partition.append_marker(1, 0, chance.random() < 0.5, 0)
+    partition.roll(1_700_000_000_000)
+    before = partition.size_bytes
+    for _ in range(2):
+        assert store.compact("t", 0).damage == []
+    assert partition.size_bytes < before / 2
+    store.close()
+    files = sorted(
+        str(path)
+        for path in partition.directory.iterdir()
+        if path.suffix in (".log", ".index", ".timeindex", ".txnindex")
+    )
+    text = dump(files)
+    for complaint in COMPLAINTS:
+        assert complaint not in text, text[max(0, text.find(complaint) - 2000) :][:4000]
+    assert "deleteHorizonMs: OptionalLong[" in text
+
+
 def test_dump_tool_sees_a_flipped_bit(open_store: Callable[..., Store]) -> None:
     store = open_store()
     partition = store.create_topic("t").partitions[0]
