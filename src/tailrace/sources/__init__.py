@@ -19,6 +19,7 @@ from tailrace.sources.declare import (
 )
 
 if TYPE_CHECKING:
+    from tailrace.sources.schema import TableSchema
     from tailrace.telemetry.part import Part
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "SQLite",
     "Source",
     "TableRef",
+    "describe",
     "run",
 ]
 
@@ -38,3 +40,10 @@ def run(source: Source, part: Part) -> None:
     from tailrace.sources.runner import run as work
 
     work(source, part)
+
+
+def describe(source: Source) -> list[TableSchema]:
+    """The tables of a source as its database has them now."""
+    from tailrace.sources.describe import describe as look
+
+    return look(source)

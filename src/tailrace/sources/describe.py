@@ -1,0 +1,44 @@
+"""What a source's tables look like now, without capturing them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.config import resolve
+from tailrace.sources.declare import Postgres, Source, SQLite, for_table
+from tailrace.sources.schema import TableSchema
+
+
+def describe(source: Source) -> list[TableSchema]:
+    """The schemas that capture would record first; raises what would keep it from working."""
+    shapes = _postgres(source) if isinstance(source, Postgres) else _sqlite(source)
+    described = []
+    for shape in shapes:
+        kept = for_table(source.history, shape.schema, shape.table)
+        described.append(replace(shape, history=None if kept is None else str(kept)))
+    return described
+
+
+def _postgres(source: Postgres) -> list[TableSchema]:
+    from tailrace.sources.postgres import catalog
+    from tailrace.sources.postgres.table import shape_of
+
+    with catalog.connect(resolve(source.dsn)) as connection:
+        catalog.check_server(connection, source)
+        types = catalog.read_types(connection)
+        return [
+            shape_of(source, table.relation, table, types)
+            for table in catalog.wanted_tables(connection, source)
+        ]
+
+
+def _sqlite(source: SQLite) -> list[TableSchema]:
+    from tailrace.sources.sqlite import change_table
+    from tailrace.sources.sqlite.tracked import covers, schema_of
+
+    connection = change_table.connect(resolve(source.path))
+    try:
+        shapes = change_table.read_shapes(connection)
+        return [schema_of(source, shape) for shape in shapes if covers(source, shape.table)]
+    finally:
+        connection.close()
