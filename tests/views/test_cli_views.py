@@ -5,7 +5,6 @@ import pytest
 
 import tailrace as tr
 from tailrace.cli.main import main
-from tailrace.errors import UsageError
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.views.follower import Follower
 
@@ -113,19 +112,3 @@ def test_a_console_that_does_not_answer_is_an_error_with_a_hint():
     with tr.views("127.0.0.1:1") as views, pytest.raises(ViewsRemoteError) as caught:
         views["totals"].get("NL")
     assert "tailrace up" in caught.value.hint
-
-
-def test_positions_are_told_from_a_connection():
-    psycopg = pytest.importorskip("psycopg")
-    from servers.postgres import start_postgres
-
-    for server in start_postgres():
-        with psycopg.connect(server.dsn(), autocommit=True) as connection:
-            with pytest.raises(UsageError):
-                tr.position(connection)
-            kind, name, version = tr.position(connection, source="shop").split(":")
-            assert (kind, name, len(version)) == ("pg", "shop", 16)
-            connection.execute(
-                "SELECT pg_create_logical_replication_slot('tailrace_shop', 'pgoutput')"
-            )
-            assert tr.position(connection) > f"pg:shop:{version}"

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import random
+import threading
+import time
 
 from servers.ticks import Driver
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.client.ticks import last_row
-from tailrace.views.follower import Follower
+from tailrace.telemetry.part import Part, read_reports
+from tailrace.views.follower import Follower, run
 from tailrace.views.reader import Views
 
 
@@ -50,3 +53,28 @@ def test_ranges_end_at_their_end_though_markers_stand_between(tailrace_broker):
     assert row.tick == 13
     driver.close()
     reader.close()
+
+
+def test_a_follower_process_is_running_once_it_serves_a_tick(tailrace_broker, tmp_path):
+    part = Part("views", "views", "shop", tailrace_broker, tmp_path)
+    thread = threading.Thread(target=run, args=(part,), kwargs={"expected": True})
+    thread.start()
+    states = set()
+
+    def state():
+        reports = read_reports(tmp_path)
+        states.add(reports[0]["state"] if reports else None)
+        return reports[0]["state"] if reports else None
+
+    while state() != "starting":
+        time.sleep(0.01)
+    driver = Driver(tailrace_broker)
+    driver.write({"NL": 1})
+    while state() != "running":
+        time.sleep(0.01)
+    with Views(tmp_path / "views") as views:
+        assert views["totals"].get("NL") == {"country": "NL", "n": 1}
+    driver.close()
+    part.stopping.set()
+    thread.join()
+    assert read_reports(tmp_path)[0]["state"] == "stopped"

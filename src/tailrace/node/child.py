@@ -70,9 +70,10 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
 
 
 def run_views(project: project_load.Project, part: Part) -> None:
-    from tailrace.views.follower import run
+    from tailrace.views.follower import FollowerSettings, run
 
-    run(part)
+    indexes = {view.name: view.indexes for view in project.views.values() if view.indexes}
+    run(part, FollowerSettings(indexes=indexes), expected=bool(project.views))
 
 
 def run_sink(project: project_load.Project, part: Part) -> None:

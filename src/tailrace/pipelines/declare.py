@@ -96,6 +96,7 @@ class View:
     policy: str = "auto"
     to: tuple[object, ...] = ()
     declared_at: Place | None = field(default=None, compare=False)
+    indexes: tuple[str, ...] = ()
 
     @property
     def topic(self) -> str:
@@ -167,13 +168,15 @@ def view(
     key: str | Sequence[str] | None = None,
     policy: str = "auto",
     to: object | Iterable[object] = (),
+    indexes: str | Sequence[str] = (),
 ) -> View:
     """A view kept up to date from its SQL (Spark's dialect); see `View`.
 
     `key` names the columns that tell its rows apart; without one it is inferred from
     GROUP BY or a table's key, and else the view is a bag whose rows carry a count.
+    Columns in `indexes` are looked up quickly where the view is served.
     """
-    return view_at(caller(), name, sql, key=key, policy=policy, to=to)
+    return view_at(caller(), name, sql, key=key, policy=policy, to=to, indexes=indexes)
 
 
 def view_at(
@@ -184,6 +187,7 @@ def view_at(
     key: str | Sequence[str] | None = None,
     policy: str = "auto",
     to: object | Iterable[object] = (),
+    indexes: str | Sequence[str] = (),
 ) -> View:
     """`view`, for whoever declares one on a user's behalf."""
     if policy not in POLICIES:
@@ -191,7 +195,9 @@ def view_at(
     if not sql.strip():
         raise _wrong(place, f'view "{name}" has no SQL', "give a SELECT statement")
     columns = None if key is None else _names(key)
-    return View(_checked_name(name, place), sql, columns, policy, _targets(to), place)
+    return View(
+        _checked_name(name, place), sql, columns, policy, _targets(to), place, _names(indexes)
+    )
 
 
 def stream(

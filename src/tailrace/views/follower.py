@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.errors import ClientError
 from tailrace.client.ranges import KafkaRanges, Range, RangeReader
 from tailrace.client.ticks import last_row
 from tailrace.clock import SYSTEM, Clock
@@ -433,35 +434,51 @@ def _lock(directory: Path) -> IO[str]:
     return handle
 
 
-def run(part: Part, settings: FollowerSettings | None = None) -> None:
-    """Follow the project of `part` until it must stop."""
+def run(part: Part, settings: FollowerSettings | None = None, *, expected: bool = False) -> None:
+    """Follow the project of `part` until it must stop.
+
+    A log that does not answer is waited for; what was applied is served meanwhile.
+    `expected`: the project has views, so it is running only once a tick is served.
+    """
     reader = KafkaRanges(part.bootstrap)
     try:
         with Follower(
             part.directory / "views", reader, part.project, settings=settings, clock=part.clock
         ) as follower:
-            part.report("running", lag=0, freshness_ms=None)
-            reported = part.clock.monotonic()
+            part.report("starting" if expected and follower.tick is None else "running", lag=0)
+            reported = 0.0
             while not part.stopping.is_set():
-                follower.step(timeout=0.2)
+                error: ClientError | None = None
+                try:
+                    applied = follower.step(timeout=0.2)
+                except ClientError as reason:
+                    applied, error = 0, reason
+                    log.warning("the log does not answer", extra={"error": str(reason)})
+                    part.stopping.wait(0.5)
                 now = part.clock.monotonic()
-                if now - reported >= 1:
+                first = applied and not reported
+                if now - reported >= 1 or first:
                     reported = now
-                    _report(part, follower)
+                    _report(part, follower, error, expected)
             part.report("stopped")
     finally:
         reader.close()
 
 
-def _report(part: Part, follower: Follower) -> None:
+def _report(part: Part, follower: Follower, error: ClientError | None, expected: bool) -> None:
     request = follower.directory / "rebuild"
-    if request.exists():
+    if request.exists() and error is None:
         names = request.read_text().split()
         request.unlink()
         follower.rebuild(names or None)
     reached = follower.state.streams.get(part.project)
+    if error is not None:
+        state = "lagging"
+    else:
+        state = "starting" if expected and reached is None else "running"
     part.report(
-        "running",
+        state,
+        error=None if error is None else error.as_dict(),
         lag=0,
         freshness_ms=follower.freshness_ms,
         views=len(follower.state.views),
