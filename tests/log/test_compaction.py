@@ -316,8 +316,8 @@ def test_a_killed_cleaner_is_started_again(open_store: OpenStore, clock: HandClo
     store.tick()
     child = store.compaction._child
     assert child is not None
-    os.kill(child.pid, signal.SIGKILL)
-    child.wait()
+    os.kill(child.process.pid, signal.SIGKILL)
+    child.process.wait()
     wait_for_cleaner(store, clock, 1)
     assert table(partition) == {b"a": b"99"}
 

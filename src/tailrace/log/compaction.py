@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING
@@ -16,15 +15,14 @@ from typing import TYPE_CHECKING
 import orjson
 
 from tailrace.log import swap
+from tailrace.log.child import Child
 from tailrace.log.partition import Partition
 from tailrace.log.segment import Segment
 from tailrace.log.settings import LogSettings
 from tailrace.log.transactions import encode_entries
 
 if TYPE_CHECKING:
-    # The loop needs neither until there is something to clean: start-up stays short.
-    import subprocess
-
+    # Not needed until there is something to clean: start-up stays short.
     from tailrace.log.cleaner import CleaningJob, CleaningResult
 
 log = logging.getLogger(__name__)
@@ -34,8 +32,7 @@ class Compaction:
     """The cleaner of one store."""
 
     def __init__(self) -> None:
-        self._child: subprocess.Popen[bytes] | None = None
-        self._output = -1
+        self._child: Child | None = None
         self._partition: Partition | None = None
         self._next_look_ms = 0
         self._broken: set[tuple[str, int]] = set()
@@ -50,7 +47,7 @@ class Compaction:
     def tick(self, partitions: Iterable[Partition], settings: LogSettings, now_ms: int) -> None:
         """Collect a child that has ended, start the next when one is due."""
         if self._child is not None:
-            if self._child.poll() is None:
+            if not self._child.ended:
                 return
             self._collect(now_ms)
         if now_ms < self._next_look_ms and self._next_look_ms - now_ms < 86_400_000:
@@ -67,8 +64,9 @@ class Compaction:
         """End a running child; what it wrote is removed."""
         if self._child is not None:
             self._child.kill()
-            self._child.wait()
-            self._forget_child()
+            if self._partition is not None and os.path.isdir(self._partition.directory):
+                swap.remove_leftovers(self._partition.directory)
+            self._child = self._partition = None
 
     def clean_here(
         self, partition: Partition, settings: LogSettings, now_ms: int
@@ -82,46 +80,24 @@ class Compaction:
         return result
 
     def _start(self, partition: Partition, job: CleaningJob) -> None:
-        import subprocess
-
-        wish = os.memfd_create("cleaning-job")
-        self._output = os.memfd_create("cleaning-result")
         try:
-            os.write(wish, orjson.dumps(asdict(job)))
-            os.lseek(wish, 0, os.SEEK_SET)
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", "tailrace.log.cleaner"],
-                stdin=wish,
-                stdout=self._output,
-                stderr=subprocess.DEVNULL,
-            )
+            self._child = Child("tailrace.log.cleaner", orjson.dumps(asdict(job)))
             self._partition = partition
         except OSError as error:
             log.warning("cleaner not started", extra={"error": str(error)})
-            self._take_output()
             self._next_look_ms = job.now_ms + 15_000
-        finally:
-            os.close(wish)
-
-    def _take_output(self) -> bytes:
-        data = os.pread(self._output, os.fstat(self._output).st_size, 0)
-        os.close(self._output)
-        self._output = -1
-        return data
 
     def _collect(self, now_ms: int) -> None:
         from tailrace.log.cleaner import CleaningResult
 
         assert self._child is not None
-        partition, status = self._partition, self._child.returncode
-        data = self._take_output()
+        partition, data = self._partition, self._child.result()
         self._child = self._partition = None
         if partition is None or partition.failure is not None:
             return
-        if status != 0:
+        if data is None:
             log.warning(
-                "cleaner failed",
-                extra={"topic": partition.topic, "partition": partition.index, "status": status},
+                "cleaner failed", extra={"topic": partition.topic, "partition": partition.index}
             )
             swap.remove_leftovers(partition.directory)
             self._next_look_ms = now_ms + 15_000
@@ -155,12 +131,6 @@ class Compaction:
                 "bytes_written": result.bytes_written,
             },
         )
-
-    def _forget_child(self) -> None:
-        self._take_output()
-        if self._partition is not None and os.path.isdir(self._partition.directory):
-            swap.remove_leftovers(self._partition.directory)
-        self._child = self._partition = None
 
 
 def cleanable_end(partition: Partition, now_ms: int) -> int:
