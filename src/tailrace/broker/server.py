@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 0.25
+DYNAMIC_SETTINGS = "dynamic-settings.json"
 
 
 class Broker:
@@ -94,7 +95,9 @@ class Broker:
         self._by_id: dict[bytes, Topic] = {}
         for topic in self.store.topics.values():
             self._know(topic)
-        self._producer_ids = ProducerIds(self.directories[0] / "producer-ids", self._files)
+        self._producer_ids = ProducerIds(
+            [directory.path for directory in self.store.directories], self._files
+        )
         self.syncer = Syncer(self.loop, self._synced)
         self.cold = ColdReader(self.loop)
         self.produce = produce.install(self)
@@ -310,16 +313,19 @@ class Broker:
             self.settings.change(name, value)
         self.fetch_limit_bytes = self.settings.integer("fetch.max.bytes")
         self.store.change_settings(self.settings.log())
-        path = self.directories[0] / "dynamic-settings.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_bytes(orjson.dumps(dict(self.settings.dynamic), option=orjson.OPT_INDENT_2))
-        draft.replace(path)
+        if self._coordination is not None:
+            self._coordination.change_settings()
+        document = orjson.dumps(dict(self.settings.dynamic), option=orjson.OPT_INDENT_2)
+        for directory in self.store.directories:
+            self._files.write_whole(directory.path / DYNAMIC_SETTINGS, document)
 
     def _load_dynamic(self) -> None:
-        path = self.directories[0] / "dynamic-settings.json"
-        if path.exists():
-            for name, value in orjson.loads(path.read_bytes()).items():
-                self.settings.change(name, value)
+        for directory in self.directories:
+            path = directory / DYNAMIC_SETTINGS
+            if path.is_file():
+                for name, value in orjson.loads(path.read_bytes()).items():
+                    self.settings.change(name, value)
+                return
 
     # appending and waiting
 
@@ -386,6 +392,10 @@ class Broker:
                 if partition is not None:
                     lag = max(0, partition.high_watermark - committed.offset)
                     yield group.group_id, topic, index, lag
+
+    def rebalance_seconds(self) -> dict[str, float]:
+        """How long each group's members have stood still in rebalances."""
+        return {} if self._coordination is None else self._coordination.rebalance_seconds
 
     def next_producer_id(self) -> int:
         return self._producer_ids.next()

@@ -257,6 +257,8 @@ def _read(
             else ErrorCode.UNKNOWN_LEADER_EPOCH
         )
         return Outcome(wanted, int(code))
+    if partition.failure is not None:
+        return Outcome(wanted, partition.failure.kafka_code)
     high_watermark = partition.high_watermark
     stable = partition.last_stable_offset
     start = partition.log_start_offset

@@ -113,6 +113,15 @@ class Metadata:
                     replica_nodes=[node],
                     isr_nodes=[node],
                 )
+                if partition.failure is None
+                else MetadataResponsePartition(
+                    error_code=int(ErrorCode.LEADER_NOT_AVAILABLE),
+                    partition_index=partition.index,
+                    leader_id=-1,
+                    leader_epoch=partition.leader_epoch,
+                    replica_nodes=[node],
+                    offline_replicas=[node],
+                )
                 for partition in topic.partitions
             ],
             topic_authorized_operations=TOPIC_OPERATIONS

@@ -154,7 +154,10 @@ class Offsets:
 
 
 def check_epoch(partition: Partition, epoch: int) -> int:
-    """The error for a client whose idea of the leader's epoch is not ours; 0 if it agrees."""
+    """The error for a client whose idea of the leader's epoch is not ours, or for a
+    partition whose disk failed; 0 if all is well."""
+    if partition.failure is not None:
+        return partition.failure.kafka_code
     if epoch < 0 or epoch == partition.leader_epoch:
         return 0
     if epoch < partition.leader_epoch:
