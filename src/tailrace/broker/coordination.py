@@ -20,12 +20,12 @@ from tailrace.broker.transactions.coordinator import TransactionCoordinator, Tra
 from tailrace.broker.transactions.recovery import load
 from tailrace.broker.transactions.state import TopicPartition
 from tailrace.errors import TailraceError
-from tailrace.telemetry import metrics
 from tailrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from tailrace.broker.router import Route, Timer
     from tailrace.broker.server import Broker
+    from tailrace.broker.settings import BrokerSettings
     from tailrace.log.partition import Partition
     from tailrace.log.store import Store
 
@@ -77,6 +77,8 @@ class Coordination:
         self._broker = broker
         settings = broker.settings
         self.topics = Topics(broker.store)
+        self.rebalance_seconds: dict[str, float] = {}
+        """Time the members of each group have stood still in rebalances."""
         self.offsets_topic = InternalTopic(
             broker,
             OFFSETS_TOPIC,
@@ -96,39 +98,15 @@ class Coordination:
             },
         )
         self.groups = GroupCoordinator(
-            GroupSettings(
-                MembershipSettings(
-                    min_session_timeout_ms=settings.integer("group.min.session.timeout.ms"),
-                    max_session_timeout_ms=settings.integer("group.max.session.timeout.ms"),
-                    initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
-                    max_size=settings.integer("group.max.size"),
-                ),
-                OffsetSettings(
-                    retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
-                    check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
-                    metadata_max_bytes=settings.integer("offset.metadata.max.bytes"),
-                ),
-                ConsumerSettings(
-                    session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
-                    heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
-                    max_size=settings.integer("group.consumer.max.size"),
-                ),
-            ),
+            group_settings(settings),
             broker.clock,
             self.offsets_topic,
             catalog=self.topics,
-            stood_still=_note_rebalance,
+            stood_still=self._note_rebalance,
         )
         self._world = LogPartitions(broker, self.topics, self.groups)
         self.transactions = TransactionCoordinator(
-            TransactionSettings(
-                max_timeout_ms=settings.integer("transaction.max.timeout.ms"),
-                flush=settings.boolean("transaction.flush"),
-                id_expiration_ms=settings.integer("transactional.id.expiration.ms"),
-                check_interval_ms=settings.integer(
-                    "transaction.abort.timed.out.transaction.cleanup.interval.ms"
-                ),
-            ),
+            transaction_settings(settings),
             broker.clock,
             self.transactions_topic,
             self._world,
@@ -152,6 +130,14 @@ class Coordination:
         yield from OffsetRequests(self).routes()
         yield from ConsumerGroupRequests(self).routes()
         yield from TransactionRequests(self).routes()
+
+    def change_settings(self) -> None:
+        """The broker's settings were changed while it runs."""
+        self.groups.change_settings(group_settings(self._broker.settings))
+        self.transactions.change_settings(transaction_settings(self._broker.settings))
+
+    def _note_rebalance(self, group_id: str, seconds: float) -> None:
+        self.rebalance_seconds[group_id] = self.rebalance_seconds.get(group_id, 0.0) + seconds
 
     @property
     def node_id(self) -> int:
@@ -314,9 +300,35 @@ def machine_restarted(path: Path) -> bool:
     return before != now
 
 
-def _note_rebalance(group_id: str, seconds: float) -> None:
-    metrics.counter(
-        "tailrace_group_rebalance_seconds_total",
-        "Time a group's members stood still in rebalances",
-        ["group"],
-    ).labels(group_id).inc(seconds)
+def group_settings(settings: BrokerSettings) -> GroupSettings:
+    """What the broker's settings say about groups."""
+    return GroupSettings(
+        MembershipSettings(
+            min_session_timeout_ms=settings.integer("group.min.session.timeout.ms"),
+            max_session_timeout_ms=settings.integer("group.max.session.timeout.ms"),
+            initial_rebalance_delay_ms=settings.integer("group.initial.rebalance.delay.ms"),
+            max_size=settings.integer("group.max.size"),
+        ),
+        OffsetSettings(
+            retention_ms=settings.integer("offsets.retention.minutes") * 60_000,
+            check_interval_ms=settings.integer("offsets.retention.check.interval.ms"),
+            metadata_max_bytes=settings.integer("offset.metadata.max.bytes"),
+        ),
+        ConsumerSettings(
+            session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
+            heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
+            max_size=settings.integer("group.consumer.max.size"),
+        ),
+    )
+
+
+def transaction_settings(settings: BrokerSettings) -> TransactionSettings:
+    """What the broker's settings say about transactions."""
+    return TransactionSettings(
+        max_timeout_ms=settings.integer("transaction.max.timeout.ms"),
+        flush=settings.boolean("transaction.flush"),
+        id_expiration_ms=settings.integer("transactional.id.expiration.ms"),
+        check_interval_ms=settings.integer(
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms"
+        ),
+    )

@@ -201,6 +201,15 @@ class BrokerMetrics:
                 for group, topic, index, lag in lags
             ),
         )
+        yield from _metric(
+            "kafka_consumergroup_rebalance_seconds_total",
+            "counter",
+            "Time the members of a group stood still in rebalances.",
+            (
+                ({"consumergroup": group}, round(seconds, 6))
+                for group, seconds in self._broker.rebalance_seconds().items()
+            ),
+        )
 
 
 def _metric(

@@ -22,7 +22,9 @@ RECORDS = 300
 @pytest.fixture
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = {"group.min.session.timeout.ms": "1000"}
-    with BrokerThread(tmp_path_factory.mktemp("broker"), settings=settings) as broker:
+    with BrokerThread(
+        tmp_path_factory.mktemp("broker"), settings=settings, durable=False
+    ) as broker:
         with Admin(broker.address) as admin:
             admin.create_topic("t", PARTITIONS)
         producer = Producer({"bootstrap.servers": broker.address})
@@ -256,7 +258,9 @@ def test_kafkas_own_tools_see_our_groups(address: str) -> None:
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A broker that asks members of server-side groups for frequent heartbeats."""
     settings = {"group.consumer.heartbeat.interval.ms": "200"}
-    with BrokerThread(tmp_path_factory.mktemp("broker"), settings=settings) as broker:
+    with BrokerThread(
+        tmp_path_factory.mktemp("broker"), settings=settings, durable=False
+    ) as broker:
         with Admin(broker.address) as admin:
             admin.create_topic("t", PARTITIONS)
         producer = Producer({"bootstrap.servers": broker.address})

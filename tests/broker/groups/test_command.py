@@ -18,7 +18,7 @@ RECORDS = 40
 
 @pytest.fixture
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with BrokerThread(tmp_path_factory.mktemp("broker")) as broker:
+    with BrokerThread(tmp_path_factory.mktemp("broker"), durable=False) as broker:
         with Admin(broker.address) as admin:
             admin.create_topic("clicks", 2)
         producer = Producer({"bootstrap.servers": broker.address})

@@ -26,7 +26,9 @@ Heard = list[tuple[str, object]]
 @pytest.fixture
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     settings = {"group.initial.rebalance.delay.ms": "0"}
-    with BrokerThread(tmp_path_factory.mktemp("broker"), settings=settings) as broker:
+    with BrokerThread(
+        tmp_path_factory.mktemp("broker"), settings=settings, durable=False
+    ) as broker:
         yield broker.address
 
 

@@ -339,3 +339,13 @@ def test_only_empty_groups_can_be_deleted(table: Table) -> None:
     ]
     table.restart()
     assert table.groups.groups() == []
+
+
+def test_settings_can_be_changed_while_it_runs(table: Table) -> None:
+    from tailrace.broker.groups.coordinator import GroupSettings
+    from tailrace.broker.groups.membership import MembershipSettings
+
+    assert table.join(session_ms=1_000)[0].error is ErrorCode.INVALID_SESSION_TIMEOUT
+    table.groups.change_settings(GroupSettings(MembershipSettings(500, 5_000, 0)))
+    assert table.join(session_ms=1_000)[0].error is ErrorCode.NONE
+    assert table.join(session_ms=6_000)[0].error is ErrorCode.INVALID_SESSION_TIMEOUT

@@ -24,7 +24,7 @@ PARTITIONS = 4
 
 @pytest.fixture
 def ours(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with BrokerThread(tmp_path_factory.mktemp("broker")) as broker:
+    with BrokerThread(tmp_path_factory.mktemp("broker"), durable=False) as broker:
         yield broker.address
 
 

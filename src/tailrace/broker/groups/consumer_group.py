@@ -64,6 +64,8 @@ class ConsumerState:
     topics: tuple[tuple[str, bytes, int], ...] = ()
     """Name, id and partitions of every topic read, as of the last epoch."""
     patterns_checked_at: float = 0.0
+    wanted: frozenset[str] | None = None
+    """Every topic somebody reads; None when it has to be gathered anew."""
 
     @property
     def label(self) -> str:
@@ -81,7 +83,9 @@ class ConsumerState:
 
     def subscribed(self) -> frozenset[str]:
         """Every topic somebody in the group reads."""
-        return frozenset().union(*(one.subscribed for one in self.members.values()))
+        if self.wanted is None:
+            self.wanted = frozenset().union(*(one.subscribed for one in self.members.values()))
+        return self.wanted
 
     def held_by_others(self, member_id: str) -> set[Place]:
         """Partitions that other members have, or have not given up yet."""
@@ -94,6 +98,7 @@ class ConsumerState:
 
     def remove(self, member_id: str) -> None:
         member = self.members.pop(member_id, None)
+        self.wanted = None
         self.target.pop(member_id, None)
         if member is not None and self.static.get(member.instance_id or "") == member_id:
             del self.static[member.instance_id or ""]

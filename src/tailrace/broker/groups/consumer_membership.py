@@ -137,6 +137,7 @@ class ConsumerMembership:
             reply(changed)
             return
         if joined or changed:
+            state.wanted = None
             written.append(records.member_record(group.group_id, member))
         self._refresh(group, state, written, force=joined or changed)
         moved = state.reconcile(member, beat.owned)
@@ -168,6 +169,7 @@ class ConsumerMembership:
         for member in state.members.values():
             self._find(member)
             self._wait_for(group, member, moved=True)
+        state.wanted = None
         state.topics = self._topics(state)
 
     def forget(self, group: Group, state: ConsumerState) -> None:
@@ -337,6 +339,7 @@ class ConsumerMembership:
             for member in state.members.values():
                 if member.pattern is not None:
                     self._find(member)
+                    state.wanted = None
         topics = self._topics(state)
         if force or topics != state.topics:
             state.topics = topics

@@ -115,6 +115,13 @@ class GroupCoordinator:
         self._offsets = Offsets(settings.offsets, clock, journal)
         self._expiry_due = clock.monotonic() + settings.offsets.check_interval_ms / 1000
 
+    def change_settings(self, settings: GroupSettings) -> None:
+        """Take other settings from now on."""
+        self._settings = settings
+        self._membership.settings = settings.membership
+        self.consumers.settings = settings.consumer
+        self._offsets.settings = settings.offsets
+
     # membership
 
     def join(self, request: Join, reply: JoinReply) -> None:

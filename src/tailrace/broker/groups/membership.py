@@ -85,7 +85,7 @@ class Membership:
         new_id: Callable[[], str],
         stood_still: Callable[[str, float], None] = lambda group_id, seconds: None,
     ) -> None:
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._deadlines = deadlines
         self._store = store
@@ -204,7 +204,7 @@ class Membership:
         if group.first_rebalance and group.member_added and group.first_rebalance_remaining > 0:
             group.member_added = False
             delay = min(
-                self._settings.initial_rebalance_delay_ms / 1000, group.first_rebalance_remaining
+                self.settings.initial_rebalance_delay_ms / 1000, group.first_rebalance_remaining
             )
             group.first_rebalance_remaining -= delay
             self._deadlines.set(("join", group.group_id, ""), self._clock.monotonic() + delay)
@@ -238,7 +238,7 @@ class Membership:
     # joining
 
     def _has_room(self, group: Group, member_id: str) -> bool:
-        limit = self._settings.max_size
+        limit = self.settings.max_size
         match group.state:
             case GroupState.PREPARING:
                 member = group.members.get(member_id)
@@ -404,7 +404,7 @@ class Membership:
             )
             self._maybe_complete_join(group)
             return
-        delay = self._settings.initial_rebalance_delay_ms / 1000
+        delay = self.settings.initial_rebalance_delay_ms / 1000
         if delay <= 0:
             self._complete_join(group)
             return

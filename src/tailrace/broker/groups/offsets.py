@@ -125,7 +125,7 @@ class Offsets:
     """The offsets of all groups, written through the journal."""
 
     def __init__(self, settings: OffsetSettings, clock: Clock, journal: Journal) -> None:
-        self._settings = settings
+        self.settings = settings
         self._clock = clock
         self._journal = journal
 
@@ -137,7 +137,7 @@ class Offsets:
         batch: list[KeyValue] = []
         for one in commit.offsets:
             key = (one.topic, one.partition)
-            if len(one.metadata) > self._settings.metadata_max_bytes:
+            if len(one.metadata) > self.settings.metadata_max_bytes:
                 answers[key] = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 continue
             committed = CommittedOffset(
@@ -253,7 +253,7 @@ class Offsets:
                     return []
                 subscribed = topics
         now = self._clock.wall_ms()
-        retention = self._settings.retention_ms
+        retention = self.settings.retention_ms
         gone: list[TopicPartition] = []
         for key, committed in group.offsets.items():
             if key[0] in subscribed or group.unstable(key):

@@ -103,6 +103,10 @@ class TransactionCoordinator:
         self._check_due = now + settings.check_interval_ms / 1000
         self._expiry_due = now + settings.expiry_interval_ms / 1000
 
+    def change_settings(self, settings: TransactionSettings) -> None:
+        """Take other settings from now on."""
+        self._settings = settings
+
     # requests
 
     def init_producer_id(
