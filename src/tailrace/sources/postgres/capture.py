@@ -95,6 +95,7 @@ class PostgresCapture:
             part.directory, part.clock, lambda: self._types,
         )  # fmt: skip
         self._safety = Safety(source, self._connection, part.clock)
+        self._spill_rows = self.settings.spill_rows
         self._part_rows = 0
         self._patterns = any("*" in pattern for pattern in patterns(source))
         self._looked_at = 0.0
@@ -212,8 +213,9 @@ class PostgresCapture:
         assert stream is not None
         clock, stopping = self._clock, self._part.stopping
         while not stopping.is_set():
+            take = self._take
             for lsn, data in stream.messages():
-                self._take(lsn, data)
+                take(lsn, data)
                 if self._group_since is not None and self._group_due():
                     self._cut(self._position)
             # Nothing more at the moment: whoever waits has waited long enough.
@@ -272,19 +274,20 @@ class PostgresCapture:
 
     def _take(self, lsn: int, data: bytes) -> None:
         kind = data[0]
-        if kind in (0x49, 0x55, 0x44):  # I, U, D
+        if kind == 0x49 or kind == 0x55 or kind == 0x44:  # I, U, D
             transaction = self._transaction
             assert transaction is not None
             transaction.messages += 1
-            relation = int.from_bytes(data[1:5], "big")
-            table = self._tables.get(relation)
-            if table is None or transaction.commit_lsn < table.copied_until:
-                return
-            if table.is_outbox:
-                if kind == 0x49 and transaction.messages > transaction.skip:
-                    self._outbox_row(table, transaction, data)
+            table = self._tables.get(int.from_bytes(data[1:5], "big"))
+            if table is None:
                 return
             if table.events is None:
+                if transaction.commit_lsn < table.copied_until:
+                    return
+                if table.is_outbox:
+                    if kind == 0x49 and transaction.messages > transaction.skip:
+                        self._outbox_row(table, transaction, data)
+                    return
                 table.enter(transaction, self._journal.epoch)
             if kind == 0x49:
                 self._rows.insert(table, transaction, lsn, data)
@@ -294,7 +297,7 @@ class PostgresCapture:
                 self._rows.delete(table, transaction, lsn, data)
             if transaction.messages == transaction.skip:
                 self._skipped(transaction)
-            elif transaction.rows >= self.settings.spill_rows:
+            elif transaction.rows >= self._spill_rows:
                 self._spill(transaction)
         elif kind == 0x42:  # B
             begin = read_begin(data)
@@ -468,7 +471,7 @@ class PostgresCapture:
     def _outbox_row(self, table: CapturedTable, transaction: Transaction, data: bytes) -> None:
         """An inserted row of the outbox is a message for another topic."""
         assert self.source.outbox is not None
-        _, after, _ = table.decoder.row(data, 6)
+        _, after, _ = table.row(data, 6)
         row = orjson.loads(after or b"{}")
         transaction.messages_out.append(outbox.route_row(self.source.outbox, self.source.name, row))
 

@@ -31,6 +31,8 @@ EPOCH_MICROSECONDS = 946_684_800_000_000
 
 _KEEPALIVE = struct.Struct(">cqqB")
 _STATUS = struct.Struct(">cqqqqB")
+_POSITION = struct.Struct(">q").unpack_from
+_join = b"".join
 _PADDING = b"\0\0\0\0"  # lets a decoder read a 5-byte column head at the last byte
 
 
@@ -87,45 +89,32 @@ class ReplicationStream:
 
         Keepalives are taken in here: they move `wal_end` and are answered.
         """
-        connection = self._connection
-        get_copy_data = connection.get_copy_data
+        get_copy_data = self._connection.get_copy_data
+        consumed = False
         while True:
             try:
                 count, data = get_copy_data(1)
+                if count == 0:
+                    if consumed:
+                        return
+                    # Never blocks; what it brought is taken in the next round.
+                    self._connection.consume_input()
+                    consumed = True
+                    continue
             except psycopg.OperationalError as error:
                 raise self._lost(str(error)) from error
-            if count > 0:
-                if data[0] == 0x77:
-                    head = bytes(data[1:17])
-                    end = int.from_bytes(head[8:], "big")
-                    if end > self.received:
-                        self.received = end
-                    yield int.from_bytes(head[:8], "big"), b"".join((data[25:], _PADDING))
-                elif data[0] == 0x6B:
-                    self._keepalive(bytes(data))
-                else:
-                    raise ReplicationProtocolError(f"unknown replication message {data[0]:#x}")
-            elif count == 0:
-                try:
-                    connection.consume_input()
-                except psycopg.OperationalError as error:
-                    raise self._lost(str(error)) from error
-                # consume_input never blocks; what it brought is taken in the next round.
-                count, data = get_copy_data(1)
-                if count == 0:
-                    return
-                if count < 0:
-                    raise self._lost(self._end_of_copy())
-                if data[0] == 0x77:
-                    head = bytes(data[1:17])
-                    end = int.from_bytes(head[8:], "big")
-                    if end > self.received:
-                        self.received = end
-                    yield int.from_bytes(head[:8], "big"), b"".join((data[25:], _PADDING))
-                else:
-                    self._keepalive(bytes(data))
-            else:
+            if count < 0:
                 raise self._lost(self._end_of_copy())
+            consumed = False
+            if data[0] == 0x77:
+                (lsn,) = _POSITION(data, 1)
+                if lsn > self.received:
+                    self.received = lsn
+                yield lsn, _join((data[25:], _PADDING))
+            elif data[0] == 0x6B:
+                self._keepalive(bytes(data))
+            else:
+                raise ReplicationProtocolError(f"unknown replication message {data[0]:#x}")
 
     def _keepalive(self, data: bytes) -> None:
         _, end, _, reply = _KEEPALIVE.unpack(data)

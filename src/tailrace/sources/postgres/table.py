@@ -10,7 +10,7 @@ from tailrace.records.envelope import TableFrame, TransactionFrame
 from tailrace.sources.declare import Postgres, for_table
 from tailrace.sources.outbox import Routed
 from tailrace.sources.postgres.catalog import CatalogTable
-from tailrace.sources.postgres.decoder import ColumnPlan, Decoder, generate, masked
+from tailrace.sources.postgres.decoder import ColumnPlan, Decode, Decoder, generate, masked
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.types import TypeTable
 from tailrace.sources.schema import Column, TableSchema
@@ -63,10 +63,14 @@ class CapturedTable:
     # Changes committed before this position are in the copy already (tables without key).
     copied_until: int = 0
     is_outbox: bool = False
+    # Of the decoder, of the schema and of `events`, looked up once instead of for every row.
+    row: Decode = field(init=False)
+    name: str = field(init=False)
+    inserts: tuple[bytes, bytes, bytes, bytes] = (b"", b"", b"", b"")
 
-    @property
-    def name(self) -> str:
-        return self.schema.name
+    def __post_init__(self) -> None:
+        self.row = self.decoder.row
+        self.name = self.schema.name
 
     def enter(self, transaction: Transaction, epoch: int) -> TransactionFrame:
         """Begin this table's events of a transaction."""
@@ -78,9 +82,11 @@ class CapturedTable:
             committed_ms=transaction.committed_ms,
             now_ms=transaction.now_ms,
         )
+        frame = self.events
+        self.inserts = (frame.head, frame.middle, frame.operations["c"], frame.key)
         self.order = 0
         transaction.tables.append(self)
-        return self.events
+        return frame
 
 
 def key_columns(relation: Relation, primary_key: Sequence[str]) -> tuple[str, ...]:
