@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 from tailrace.broker.embedded import BrokerThread
 from tailrace.testing.wire_client import WireClient, batch_of
+from tailrace.wire.apis import ApiKey
+from tailrace.wire.messages import offset_commit as committing
 
 LINE = re.compile(r'^[a-z_:]+(\{[a-zA-Z_]+="[^"]*"(,[a-zA-Z_]+="[^"]*")*\})? [0-9.e+-]+$')
 
@@ -36,17 +38,22 @@ def test_the_page_tells_what_happened(start: Callable[..., BrokerThread]) -> Non
             client.produce("t", batch_of(b"a", b"b"))
         client.fetch("t", 0)
         client.produce("t", b"garbage" * 30)
+        client.say(ApiKey.PRODUCE, 7, client.produce_request("t", batch_of(b"c"), 1, acks=0))
+        client.expect_nothing()
+        client.fetch("t", 0, partition=1)
         found = figures(port)
-    assert found['kafka_server_brokertopicmetrics_messagesin_total{topic="t"}'] == 6
+    assert found['kafka_server_brokertopicmetrics_messagesin_total{topic="t"}'] == 7
     assert found['kafka_server_brokertopicmetrics_bytesin_total{topic="t"}'] > 100
     assert found['kafka_server_brokertopicmetrics_bytesout_total{topic="t"}'] > 100
     assert found['kafka_server_brokertopicmetrics_failedproducerequests_total{topic="t"}'] == 1
-    assert found['kafka_network_requestmetrics_requests_total{request="Produce"}'] == 4
-    assert found['kafka_network_requestmetrics_totaltime_seconds_count{request="Fetch"}'] == 1
+    assert found['kafka_network_requestmetrics_requests_total{request="Produce"}'] == 5
+    assert found['kafka_network_requestmetrics_totaltime_seconds_count{request="Fetch"}'] == 2
     assert (
-        found['kafka_network_requestmetrics_requestqueuetime_seconds_count{request="Fetch"}'] == 1
+        found['kafka_network_requestmetrics_requestqueuetime_seconds_count{request="Fetch"}'] == 2
     )
     assert found['kafka_log_log_logendoffset{topic="t",partition="0"}'] == 6
+    assert found['kafka_log_log_unsyncedrecords{topic="t",partition="0"}'] == 6
+    assert found["tailrace_broker_produce_without_acknowledgement_total"] == 1
     assert found["kafka_server_socketservermetrics_connection_count"] == 1
     assert found["kafka_server_replicamanager_partitioncount"] == 2
     assert 0 <= found["kafka_network_socketserver_networkprocessoravgidle_percent"] <= 1
@@ -54,9 +61,6 @@ def test_the_page_tells_what_happened(start: Callable[..., BrokerThread]) -> Non
 
 
 def test_the_lag_of_a_group_is_told(start: Callable[..., BrokerThread]) -> None:
-    from tailrace.wire.apis import ApiKey
-    from tailrace.wire.messages import offset_commit as committing
-
     broker = start(metrics_listen="127.0.0.1:0")
     with WireClient(broker.address) as client:
         client.create("t")

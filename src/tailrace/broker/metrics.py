@@ -53,6 +53,8 @@ class BrokerMetrics:
         self._broker = broker
         self.topics: dict[str, TopicTraffic] = {}
         self.storage_error_told_at = 0.0
+        self.unacknowledged_requests = 0
+        self.unacknowledged_failures = 0
         self._idle_at = (0.0, 0.0)
 
     def traffic(self, topic: str) -> TopicTraffic:
@@ -160,6 +162,8 @@ class BrokerMetrics:
             ("kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total", "counter", "Sessions that made room for others.", broker.fetch.sessions.evictions_total),
             ("kafka_log_logflushstats_logflush_total", "counter", "Syncs of a partition before an acknowledgement.", broker.syncer.syncs_total),
             ("tailrace_broker_cold_reads_total", "counter", "Fetches that had to wait for the disk.", broker.cold.reads_total),
+            ("tailrace_broker_produce_without_acknowledgement_total", "counter", "Produce requests with acks=0.", self.unacknowledged_requests),
+            ("tailrace_broker_produce_without_acknowledgement_lost_total", "counter", "Of these, refused: the producer was not told but by a closed connection.", self.unacknowledged_failures),
             ("kafka_server_replicamanager_partitioncount", "gauge", "Partitions.", sum(len(topic.partitions) for topic in broker.store.topics.values())),
             ("kafka_server_replicamanager_underreplicatedpartitions", "gauge", "Always 0: one node keeps one copy.", 0),
             ("kafka_controller_kafkacontroller_activecontrollercount", "gauge", "Always 1.", 1),
@@ -181,7 +185,8 @@ class BrokerMetrics:
             ("logstartoffset", "First offset.", lambda p: p.log_start_offset),
             ("logendoffset", "Next offset.", lambda p: p.end_offset),
             ("numlogsegments", "Segments.", lambda p: len(p.segments)),
-        )
+            ("unsyncedrecords", "Records a power cut could take now.", lambda p: p.end_offset - p.synced_offset),
+        )  # fmt: skip
         for name, text, value in names:
             yield from _metric(
                 f"kafka_log_log_{name}",

@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
 log = logging.getLogger(__name__)
+# Topics and settings coming and going, in a stream of their own as Kafka's controller log.
+controller_log = logging.getLogger("tailrace.broker.controller")
 
 TICK_SECONDS = 0.25
 DYNAMIC_SETTINGS = "dynamic-settings.json"
@@ -262,7 +264,7 @@ class Broker:
         )
         if not validate_only:
             self._know(topic)
-            log.info("topic created", extra={"topic": name, "partitions": partitions})
+            controller_log.info("topic created", extra={"topic": name, "partitions": partitions})
         return topic
 
     def auto_create(self, name: str) -> Topic:
@@ -286,16 +288,18 @@ class Broker:
         if self._coordination is not None:
             self._coordination.groups.forget_topic(name)
         self.metrics.forget(name)
-        log.info("topic deleted", extra={"topic": name})
+        controller_log.info("topic deleted", extra={"topic": name})
 
     def add_partitions(self, name: str, total: int) -> None:
         """Let a topic have `total` partitions."""
         self.store.add_partitions(name, total)
+        controller_log.info("partitions added", extra={"topic": name, "partitions": total})
         self._know(self.store.topics[name])
 
     def alter_topic(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Change a topic's settings; None goes back to the default."""
         self.store.alter_config(name, dict(changes))
+        controller_log.info("topic altered", extra={"topic": name, "changes": dict(changes)})
         self._know(self.store.topics[name])
         for partition in self.store.topics[name].partitions:
             self.fetch.moved(partition)
@@ -311,6 +315,7 @@ class Broker:
         """Change settings of the running broker and keep them for the next start."""
         for name, value in changes.items():
             self.settings.change(name, value)
+        controller_log.info("settings altered", extra={"changes": dict(changes)})
         self.fetch_limit_bytes = self.settings.integer("fetch.max.bytes")
         self.store.change_settings(self.settings.log())
         if self._coordination is not None:

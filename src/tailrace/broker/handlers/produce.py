@@ -99,7 +99,9 @@ class Produce:
                     unsynced.append(partition)
             topics.append((key, results))
         if acks == 0:
+            self._broker.metrics.unacknowledged_requests += 1
             if failed:
+                self._broker.metrics.unacknowledged_failures += 1
                 # The only way to tell a producer that does not listen: Kafka does the same.
                 connection.close()
         elif unsynced:
