@@ -1,0 +1,49 @@
+"""The pipelines of a small project as a process of their own.
+
+python running_pipelines.py BOOTSTRAP SOURCE DIRECTORY
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+from pyspark.sql import DataFrame
+
+import tailrace as tr
+from tailrace.pipelines.declare import Stream, View
+from tailrace.pipelines.runner import run
+from tailrace.sources.declare import TableRef
+from tailrace.telemetry.part import Part
+
+
+def declared(source: str) -> tuple[list[View], list[Stream]]:
+    view = tr.view(
+        f"{source}_open_orders",
+        f"""SELECT c.country, count(*) AS orders, sum(o.amount) AS value
+            FROM {source}.orders o JOIN {source}.customers c ON c.id = o.customer_id
+            WHERE o.status = 'open' GROUP BY c.country""",
+        key="country",
+    )
+    orders = TableRef(source, "public", "orders", "forever")
+
+    @tr.stream(orders.inserts(snapshot=True), name=f"{source}_placed", trigger="200 milliseconds")
+    def placed(frame: DataFrame) -> DataFrame:
+        return frame.select("id", "amount")
+
+    return [view], [placed]
+
+
+def main(bootstrap: str, source: str, directory: str) -> None:
+    Path(directory, "tailrace.toml").write_text(
+        '[project]\nname = "p"\n[spark]\nmaster = "local[2]"\n'
+    )
+    views, streams = declared(source)
+    part = Part("p", "pipelines", source, bootstrap, Path(directory) / ".tailrace")
+    signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
+    run(views, streams, part)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,130 @@
+"""kill -9 of the driver, the JVM and the Python workers while views and streams run."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import psutil
+import pytest
+
+from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
+from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.ticks.driver import last_row
+from tailrace.testing.feed import Change, ChangeFeed
+
+pytestmark = [pytest.mark.crash, pytest.mark.spark]
+
+SCRIPT = Path(__file__).parent / "running_pipelines.py"
+
+
+class Running:
+    def __init__(self, bootstrap: str, source: str, directory: Path) -> None:
+        self.command = [sys.executable, str(SCRIPT), bootstrap, source, str(directory)]
+        self.log = directory / "output"
+        self.start()
+
+    def start(self) -> None:
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(self.command, stdout=output, stderr=output)
+
+    def kill(self, victim: str) -> None:
+        """kill -9 one process; the driver is started again when it has ended."""
+        driver = psutil.Process(self.process.pid)
+        family = driver.children(recursive=True)
+        java = [p for p in family if p.name() == "java"]
+        workers = [p for p in family if "python" in p.name() and p.pid != driver.pid]
+        chosen = {"driver": [driver], "jvm": java, "worker": workers}[victim]
+        if chosen:
+            random.choice(chosen).send_signal(signal.SIGKILL)
+        if victim != "worker":
+            self.process.wait(30)
+            psutil.wait_procs(family, timeout=20)
+
+    def keep_running(self) -> None:
+        if self.process.poll() is not None:
+            self.start()
+
+    def stop(self) -> None:
+        family = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.terminate()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        psutil.wait_procs(family, timeout=10)
+
+
+def inserted(feed: ChangeFeed, changes: list[Change]) -> list[tuple[int, str]]:
+    """The inserts among changes, as capture would call them."""
+    live = {row["id"] for row in feed.rows["orders"].values()}
+    found = []
+    for table, key, row in changes:
+        if table == "orders":
+            if row is not None and key["id"] not in live:
+                found.append((key["id"], row["amount"]))
+            live.discard(key["id"])
+            if row is not None:
+                live.add(key["id"])
+    return found
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("victim", ["driver", "jvm", "worker"])
+def test_nothing_is_lost_or_doubled(log_address: str, tmp_path: Path, victim: str) -> None:
+    source = f"shop{uuid.uuid4().hex[:6]}"
+    placed: list[tuple[int, str]] = []
+    with ChangeFeed(log_address, source, [ORDERS, CUSTOMERS]) as feed:
+        running = Running(log_address, source, tmp_path)
+        try:
+            position = ""
+            kills = 3
+            began = time.monotonic()
+            for number, changes in enumerate(traffic(41, 120)):
+                placed += inserted(feed, changes)
+                position = feed.transaction(*changes)
+                time.sleep(0.05)
+                if number % 40 == 30 and kills:
+                    wait_for_progress(log_address, source, running)
+                    time.sleep(random.random())
+                    running.kill(victim)
+                    kills -= 1
+                running.keep_running()
+            with LogReader(log_address) as reader:
+                while time.monotonic() - began < 300:
+                    running.keep_running()
+                    row = last_row(reader, source)
+                    written = [
+                        orjson.loads(value or b"")
+                        for records in read_all(reader, f"{source}_placed")
+                        for value in records.values
+                    ]
+                    if row and row.positions.get(source) == position and len(written) >= len(placed):  # fmt: skip
+                        break
+                    time.sleep(0.3)
+        finally:
+            running.stop()
+        assert row is not None, running.log.read_text()[-3000:]
+        assert row.positions.get(source) == position, running.log.read_text()[-3000:]
+        assert shown(log_address, f"{source}_open_orders") == recompute(feed)
+    assert Counter((row["id"], row["amount"]) for row in written) == Counter(placed)
+
+
+def wait_for_progress(bootstrap: str, source: str, running: Running) -> None:
+    """Wait until a tick has been committed since the call, so that a kill hits real work."""
+    with LogReader(bootstrap) as reader:
+        before = last_row(reader, source)
+        for _ in range(300):
+            running.keep_running()
+            row = last_row(reader, source)
+            if row is not None and (before is None or row.number > before.number or row.inputs):
+                return
+            time.sleep(0.2)
