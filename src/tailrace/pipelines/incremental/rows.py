@@ -34,6 +34,15 @@ def dumps(value: object) -> bytes:
 encode_row: Callable[[Row], bytes] = dumps
 
 
+def encode_rows(rows: Sequence[Row]) -> list[bytes]:
+    """`encode_row` of each, without a Python call per row."""
+    return list(map(marshal.dumps, rows, repeat(2)))  # type: ignore[arg-type]
+
+
+def decode_rows(data: Iterable[bytes]) -> list[Row]:
+    return list(map(marshal.loads, data))
+
+
 def decode_row(data: bytes) -> Row:
     return cast(Row, marshal.loads(data))
 
@@ -71,6 +80,20 @@ def _numbers(column: pa.Array) -> list[object]:
     if column.null_count:
         column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
     return cast("list[object]", column.to_numpy(zero_copy_only=False).tolist())
+
+
+def whole_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    """A column of integers, or of decimals that fit, as int64 (0 for NULL); else None."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if pa.types.is_integer(array.type):
+        numbers: np.ndarray = array.fill_null(0).to_numpy(zero_copy_only=False)
+        return numbers.astype("i8", copy=False)
+    if is_decimal(array.type) and array.type.precision <= 18:
+        if array.null_count:
+            array = array.fill_null(0)
+        words = np.frombuffer(array.buffers()[1], dtype="<i8")
+        return words[2 * array.offset : 2 * (array.offset + len(array)) : 2]
+    return None
 
 
 def _decimal_integers(column: pa.Array) -> list[object]:

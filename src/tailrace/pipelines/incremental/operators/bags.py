@@ -71,7 +71,8 @@ class Bag:
                 (self._key + _hash(row), dumps((weight, row))) for row, weight in rows.items()
             )
         elif rows:
-            puts.append((self._key, b"\x00" + dumps(dict(sorted(rows.items())))))
+            ordered = dict(sorted(rows.items())) if len(rows) > 1 else rows
+            puts.append((self._key, b"\x00" + dumps(ordered)))
         elif self._rows:
             puts.append((self._key, None))
         return bool(rows)

@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     finisher,
     linear,
 )
+from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
 
@@ -52,6 +53,11 @@ class Group:
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0]
+        kept = [(aggregate, linear(aggregate)) for aggregate in self.aggregates]
+        width = sum(rule.width for _, rule in kept if rule)
+        summed = sum_columns(table, self.keys, kept) if table.num_rows >= SUM_ROWS else None
+        if summed is not None:
+            table, sums = summed
         counts = weights(table)
         keys = encode_keys(table, self.keys)
         shown: dict[bytes, Row] = dict(zip(keys, self._key_rows(table), strict=True))
@@ -64,8 +70,6 @@ class Group:
             else None
             for key, value in zip(order, state.get_many([b"g" + key for key in order]), strict=True)
         }
-        kept = [(aggregate, linear(aggregate)) for aggregate in self.aggregates]
-        width = sum(rule.width for _, rule in kept if rule)
         totals: dict[bytes, int] = dict.fromkeys(order, 0)
         for key, weight in zip(keys, counts, strict=True):
             totals[key] += weight
@@ -73,7 +77,10 @@ class Group:
         puts: list[tuple[bytes, bytes | None]] = []
         at = 0
         front: list[_Ordered] = []
-        for number, (aggregate, rule) in enumerate(kept):
+        if summed is not None:
+            for key, row in zip(keys, sums, strict=True):
+                deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
+        for number, (aggregate, rule) in enumerate(kept if summed is None else ()):
             used = self._used(aggregate, table)
             if rule is None:
                 front.append(_Ordered(state, number, aggregate, table, keys, counts, used))

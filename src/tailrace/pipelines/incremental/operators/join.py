@@ -12,6 +12,7 @@ behind an inner join; the compiler builds the other kinds from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from marshal import loads
 from typing import ClassVar
 
 import pyarrow as pa
@@ -24,7 +25,7 @@ from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
     decode_row,
-    encode_row,
+    encode_rows,
     to_rows,
     weights,
 )
@@ -98,7 +99,7 @@ class Join:
             elif side == b"r" and self.mode in ("right", "full"):
                 out.extend(pad + row for row in to_rows(lonely, names))
                 counts.extend(weights(lonely))
-        rows = [encode_row(row) for row in to_rows(table, names)]
+        rows = encode_rows(to_rows(table, names))
         return by_key(encode_keys(table, keys), rows, weights(table))
 
     def _apply_key(
@@ -112,6 +113,16 @@ class Join:
         puts: list[tuple[bytes, bytes | None]],
     ) -> None:
         mode = self.mode
+        if mode == "inner" and not right_delta:  # by far the most common case, kept short
+            if right:
+                others = [(loads(row), factor) for row, factor in right.rows()]
+                for data, weight in left_delta.items():
+                    row = loads(data)
+                    for other, factor in others:
+                        out.append(row + other)
+                        counts.append(weight * factor)
+            left.change(left_delta, puts)
+            return
         left_was, right_was = bool(left), bool(right)
         left_is = left.change(left_delta, puts) if left_delta else left_was
         right_is = right.change(right_delta, puts) if right_delta else right_was

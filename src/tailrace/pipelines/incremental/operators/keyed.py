@@ -13,15 +13,17 @@ import marshal
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.graph import DELETED, KEY, WEIGHT, TickContext
-from tailrace.pipelines.incremental.keys import bounded
+from tailrace.pipelines.incremental.keys import KEY_LIMIT, bounded
 from tailrace.pipelines.incremental.rows import (
-    Row,
     changes,
     decode_row,
+    decode_rows,
     encode_row,
+    encode_rows,
     physical,
     to_rows,
     weighted,
@@ -44,30 +46,34 @@ class Keyed:
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         upserts = inputs[0]
-        names = self.schema.names
-        rows = to_rows(upserts, names)
-        last: dict[bytes, bytes | None] = {}
-        for key, deleted, row in zip(
-            physical(upserts.column(KEY)), physical(upserts.column(DELETED)), rows, strict=True
-        ):
-            last[bounded(key)] = None if deleted else encode_row(row)  # type: ignore[arg-type]
+        encoded = encode_rows(to_rows(upserts, self.schema.names))
+        deleted = physical(upserts.column(DELETED))
+        last: dict[bytes, int] = {}
+        for position, key in enumerate(physical(upserts.column(KEY))):
+            last[key if len(key) <= KEY_LIMIT else bounded(key)] = position  # type: ignore[arg-type,index]
         keys = sorted(last)
-        out: list[Row] = []
-        counts: list[int] = []
+        gone: list[bytes] = []
+        came: list[int] = []
         puts: list[tuple[bytes, bytes | None]] = []
         for key, old in zip(keys, state.get_many(keys), strict=True):
-            new = last[key]
+            position = last[key]
+            new = None if deleted[position] else encoded[position]
             if old == new:
                 continue
             if old is not None:
-                out.append(decode_row(old))
-                counts.append(-1)
+                gone.append(old)
             if new is not None:
-                out.append(decode_row(new))
-                counts.append(1)
+                came.append(position)
             puts.append((key, new))
         state.put_many(puts)
-        return changes(out, counts, self.schema)
+        # The new rows are taken from the input as they stand, only old ones are rebuilt.
+        fresh = upserts.select(self.schema.names).take(pa.array(came, pa.int64()))
+        added = pa.Table.from_arrays(
+            [*fresh.columns, pa.array(np.ones(len(came), "i8"))], schema=weighted(self.schema)
+        )
+        if not gone:
+            return added
+        return pa.concat_tables([changes(decode_rows(gone), [-1] * len(gone), self.schema), added])
 
 
 @dataclass(frozen=True, slots=True)

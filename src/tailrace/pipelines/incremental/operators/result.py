@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.rows import (
     Row,
     decode_row,
     encode_row,
+    encode_rows,
     to_array,
     to_rows,
     weights,
@@ -45,7 +46,7 @@ class Result:
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0]
         rows = to_rows(table, self.schema.names)
-        deltas = by_key(encode_keys(table, self.key), [encode_row(r) for r in rows], weights(table))
+        deltas = by_key(encode_keys(table, self.key), encode_rows(rows), weights(table))
         keys = sorted(deltas)
         out: list[Row] = []
         deleted: list[bool] = []

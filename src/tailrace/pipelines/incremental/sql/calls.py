@@ -38,7 +38,7 @@ _HARMLESS = {
     "safe", "coalesce", "big_int", "flatten", "null_if_pos_overflow", "nulls_excluded", "charset",
     "unit",
 }  # fmt: skip
-_FORMATTED = {exp.TsOrDsToDate: "format", exp.Date: "expressions"}
+_FORMATTED: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "format", exp.Date: "expressions"}
 
 
 def _understood(kind: type[exp.Expr], name: str, value: object) -> bool:

@@ -1,0 +1,147 @@
+"""Short ways through operators give what the long ways give."""
+
+from __future__ import annotations
+
+import random
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.incremental.harness import check_view
+from tailrace.pipelines.incremental.graph import TickContext
+from tailrace.pipelines.incremental.operators import bags, group
+from tailrace.pipelines.incremental.operators.aggregates import Aggregate, fixed, to_float
+from tailrace.pipelines.incremental.operators.group import Group
+from tailrace.pipelines.incremental.rows import changes, to_rows, weights
+from tailrace.testing.state import MemoryState
+from tailrace.testing.ticks import MemoryTables, table
+
+SCHEMA = pa.schema(
+    [("k", pa.string()), ("n", pa.int64()), ("d", pa.decimal128(10, 2)), ("b", pa.bool_())]
+)
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["x", "y", None]),
+        st.none() | st.integers(-5, 5) | st.sampled_from([2**62, -(2**62)]),
+        st.none() | st.integers(-1000, 1000),
+        st.none() | st.booleans(),
+        st.sampled_from([1, 1, 2, -1]),
+    ),
+    max_size=30,
+)  # fmt: skip
+
+
+def grouping(keys: tuple[str, ...]) -> Group:
+    kinds = {field.name: field.type for field in SCHEMA}
+
+    def aggregate(name: str, function: str, of: str, kind: pa.DataType) -> Aggregate:
+        return Aggregate(name, function, (of,), (kinds[of],), kind)
+
+    aggregates = (
+        Aggregate("c", "count", (), (), pa.int64()),
+        aggregate("cn", "count", "n", pa.int64()),
+        aggregate("s", "sum", "d", pa.decimal128(20, 2)),
+        aggregate("a", "avg", "d", pa.decimal128(14, 6)),
+        aggregate("m", "avg", "n", pa.float64()),
+        Aggregate("f", "sum", ("d",), (kinds["d"],), pa.decimal128(20, 2), condition="b"),
+    )
+    fields = [SCHEMA.field(name) for name in keys] + [pa.field(a.name, a.type) for a in aggregates]
+    return Group(keys, aggregates, pa.schema(fields))
+
+
+@given(st.lists(ROWS, min_size=1, max_size=3), st.sampled_from([("k",), ()]))
+def test_sums_in_arrow_equal_sums_row_by_row(batches, keys) -> None:
+    operator = grouping(keys)
+    states = MemoryState(), MemoryState()
+    for number, rows in enumerate(batches):
+        given_rows = changes([row[:4] for row in rows], [row[4] for row in rows], SCHEMA)
+        results = []
+        for state, limit in zip(states, (0 if rows else 1, 10**9), strict=True):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(group, "SUM_ROWS", limit)
+                out = operator.apply(state, [given_rows], TickContext(number, 0))
+                results.append(sorted(map(repr, zip(to_rows(out), weights(out), strict=True))))
+        assert results[0] == results[1]
+        assert states[0].rows == states[1].rows
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a.id, b.id x FROM shop.a JOIN shop.b ON a.k = b.k",
+        "SELECT a.id, b.id x FROM shop.a FULL JOIN shop.b ON a.k = b.k",
+        "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k)",
+        "SELECT id, sum(d) OVER (PARTITION BY k ORDER BY id) s FROM shop.a",
+    ],
+)
+def test_large_bags_behave_as_small_ones(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bags, "SPILL_ROWS", 1)
+    for seed in range(3):
+        check_view(sql, seed, ticks=15)
+
+
+def test_long_strings_keep_their_order_in_min_and_limit() -> None:
+    texts = [f"{'x' * 300}{number:03}" for number in range(20)]
+    random.Random(1).shuffle(texts)
+    tables = [table("t", "id BIGINT, s STRING", ["id"])]
+    from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+
+    memory = MemoryTables(
+        compile_views(
+            [
+                ViewDefinition("low", "SELECT min(s) AS s, max(s) AS z FROM t"),
+                ViewDefinition("top", "SELECT id, s FROM t ORDER BY s LIMIT 3"),
+            ],
+            tables,
+        )
+    )
+    for number, text in enumerate(texts):
+        memory.upsert("t", {"id": number, "s": text})
+    memory.tick()
+    assert memory.rows("low") == [{"s": min(texts), "z": max(texts)}]
+    assert sorted(row["s"] for row in memory.rows("top")) == sorted(texts)[:3]
+    first = texts.index(min(texts))
+    memory.delete("t", {"id": first})
+    memory.tick()
+    assert memory.rows("low") == [{"s": sorted(texts)[1], "z": max(texts)}]
+    assert sorted(row["s"] for row in memory.rows("top")) == sorted(texts)[1:4]
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
+def test_what_was_added_to_a_float_sum_can_be_taken_away(values: list[float]) -> None:
+    total = sum(fixed(value) for value in values)
+    for value in values[1:]:
+        total -= fixed(value)
+    from fractions import Fraction
+
+    assert to_float(Fraction(total, 1 << 1074)) == values[0]
+
+
+def test_float_sum_returns_to_what_it_was() -> None:
+    from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+
+    tables = [table("t", "id BIGINT, f DOUBLE", ["id"])]
+    memory = MemoryTables(compile_views([ViewDefinition("v", "SELECT sum(f) AS s FROM t")], tables))
+    memory.upsert("t", {"id": 1, "f": 0.1})
+    memory.tick()
+    memory.upsert("t", {"id": 2, "f": 1e300})
+    memory.tick()
+    memory.delete("t", {"id": 2})
+    memory.tick()
+    assert memory.rows("v") == [{"s": 0.1}]
+
+
+def test_decimals_wider_than_64_bits_are_exact() -> None:
+    from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+
+    tables = [table("t", "id BIGINT, d DECIMAL(38,4)", ["id"])]
+    sql = "SELECT sum(d) AS s, max(d) AS m FROM t"
+    memory = MemoryTables(compile_views([ViewDefinition("v", sql)], tables))
+    big = Decimal("12345678901234567890123456789.1234")
+    for number in range(3):
+        memory.upsert("t", {"id": number, "d": big + number})
+    memory.tick()
+    assert memory.rows("v") == [{"s": big * 3 + 3, "m": big + 2}]
