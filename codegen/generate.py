@@ -63,6 +63,7 @@ DATA = {
         "kafka-transaction-coordinator",
         ["TransactionLogKey", "TransactionLogValue"],
     ),
+    "share_records": ("kafka-share-coordinator", ["ShareSnapshotKey", "ShareSnapshotValue"]),
 }  # fmt: skip
 
 HEAD = '''\

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
-FEATURES = {"transaction.version": 2, "group.version": 1}
+FEATURES = {"transaction.version": 2, "group.version": 1, "share.version": 1}
 
 OFFERED: tuple[tuple[ApiKey, int, int], ...] = (
     (ApiKey.OFFSET_COMMIT, 2, 10),

@@ -40,6 +40,8 @@ from tailrace.broker.metrics_page import MetricsPage
 from tailrace.broker.producer_ids import ProducerIds
 from tailrace.broker.router import Router
 from tailrace.broker.settings import BrokerSettings
+from tailrace.broker.shares import lazy as share_lazy
+from tailrace.broker.shares.settings import GroupSettings
 from tailrace.broker.sync import Syncer
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
@@ -49,6 +51,7 @@ from tailrace.log.store import Store, Topic
 
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
+    from tailrace.broker.handlers.shares import ShareRequests
 
 log = logging.getLogger(__name__)
 # Topics and settings coming and going, in a stream of their own as Kafka's controller log.
@@ -109,6 +112,9 @@ class Broker:
         for module in (versions, metadata, topics, configs, offsets, producers):
             self.router.add(module.routes(self))
         self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
+        self.group_settings = GroupSettings(self.directories[0] / "group-settings.json")
+        self._shares: ShareRequests | None = None
+        self.router.add(share_lazy.routes(lambda: self.shares))
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
             _ = self.coordination
         self.listener = Listener(
@@ -181,6 +187,8 @@ class Broker:
 
     def _disconnected(self, connection: Connection) -> None:
         self.fetch.disconnected(connection)
+        if self._shares is not None:
+            self._shares.disconnected(connection)
 
     # who we are
 
@@ -220,6 +228,17 @@ class Broker:
             self._coordination = Coordination(self)
             self.router.add(self._coordination.routes())
         return self._coordination
+
+    @property
+    def shares(self) -> ShareRequests:
+        """Share groups; loaded on first use."""
+        if self._shares is None:
+            from tailrace.broker.handlers.shares import ShareRequests
+            from tailrace.broker.shares.coordinator import Shares
+
+            self._shares = ShareRequests(self, Shares(self, self.group_settings))
+            self.router.add(self._shares.routes())
+        return self._shares
 
     # topics
 

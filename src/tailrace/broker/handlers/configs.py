@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.broker.router import Request, Route
 from tailrace.broker.settings import DEFINITIONS, check_dynamic
+from tailrace.broker.shares.settings import GROUP_SETTINGS
 from tailrace.errors import TailraceError
 from tailrace.log.errors import InvalidConfigError
 from tailrace.log.settings import TOPIC_SETTINGS, Setting, check_topic_config
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 # Where a value comes from, in Kafka's numbers.
-FROM_TOPIC, FROM_DYNAMIC, FROM_STATIC, FROM_DEFAULT = 1, 2, 4, 5
+FROM_TOPIC, FROM_DYNAMIC, FROM_STATIC, FROM_DEFAULT, FROM_GROUP = 1, 2, 4, 5, 8
 KINDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
@@ -79,7 +80,9 @@ class Configs:
                 ]
             elif resource.resource_type == BROKER:
                 found = self._broker_entries(resource.resource_name, body)
-            elif resource.resource_type in (CLIENT_METRICS, GROUP):
+            elif resource.resource_type == GROUP:
+                found = self._group_entries(resource.resource_name, body)
+            elif resource.resource_type == CLIENT_METRICS:
                 found = []
             else:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "no settings of this type here")
@@ -136,6 +139,22 @@ class Configs:
                 else None,
             )
             for one in names
+        ]
+
+    def _group_entries(
+        self, group: str, body: DescribeConfigsRequest
+    ) -> list[DescribeConfigsResourceResult]:
+        settings = self._broker.group_settings
+        given = settings.given(group)
+        return [
+            DescribeConfigsResourceResult(
+                name=name,
+                value=settings.text(group, name),
+                config_source=FROM_GROUP if name in given else FROM_DEFAULT,
+                config_type=KINDS[setting.kind],
+                documentation=setting.documentation if body.include_documentation else None,
+            )
+            for name, setting in GROUP_SETTINGS.items()
         ]
 
     def _broker_synonyms(self, name: str) -> list[DescribeConfigsSynonym]:
@@ -229,7 +248,7 @@ class Configs:
 
     def _list(self, kind: int, resource: str, name: str) -> list[str]:
         """The present words of a list setting."""
-        table = TOPIC_SETTINGS if kind == TOPIC else DEFINITIONS
+        table = {TOPIC: TOPIC_SETTINGS, GROUP: GROUP_SETTINGS}.get(kind, DEFINITIONS)
         if name not in table or table[name].kind != "list":
             raise _Refused(ErrorCode.INVALID_CONFIG, f"{name} is not a list")
         if kind == TOPIC:
@@ -242,6 +261,8 @@ class Configs:
         if kind == TOPIC:
             topic = self._broker.store.topics.get(name)
             return topic.overrides if topic is not None else ()
+        if kind == GROUP:
+            return self._broker.group_settings.given(name)
         return self._broker.settings.dynamic
 
     def _alter(
@@ -263,6 +284,10 @@ class Configs:
                     check_dynamic(one, value)
                 if not validate_only:
                     self._broker.alter_settings(changes)
+            elif kind == GROUP:
+                if not name:
+                    raise _Refused(ErrorCode.INVALID_REQUEST, "a group needs a name")
+                self._broker.group_settings.change(name, changes, validate_only=validate_only)
             else:
                 raise _Refused(ErrorCode.INVALID_REQUEST, "no settings of this type here")
         except _Refused as refused:

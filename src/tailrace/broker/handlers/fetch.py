@@ -8,7 +8,7 @@ been acknowledged by then. Nothing of a parked fetch is held but its list.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.broker.cold import is_warm
@@ -70,6 +70,7 @@ class Fetch:
         self._parked: dict[Partition, set[Fetching]] = {}
         self._by_connection: dict[Connection, set[Fetching]] = {}
         self._woken: list[Fetching] = []
+        self.watchers: list[Callable[[Partition], None]] = []  # others who wait for growth
 
     @property
     def parked_count(self) -> int:
@@ -181,6 +182,8 @@ class Fetch:
 
     def grew(self, partition: Partition, size: int) -> None:
         """`partition` has `size` more bytes; whoever has enough now looks again."""
+        for watch in self.watchers:
+            watch(partition)
         waiting = self._parked.get(partition)
         if waiting:
             for fetching in waiting:
@@ -193,6 +196,8 @@ class Fetch:
 
     def moved(self, partition: Partition) -> None:
         """A watermark or the topic itself changed: whoever reads it looks again."""
+        for watch in self.watchers:
+            watch(partition)
         for fetching in self._parked.get(partition, ()):
             if not fetching.woken:
                 self._wake(fetching)

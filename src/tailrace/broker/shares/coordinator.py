@@ -1,0 +1,357 @@
+"""All share groups of a running broker: partitions, sessions, and what is kept of them.
+
+State lives in `__share_group_state`, one snapshot a share-partition and change, in
+Kafka's record format; compaction keeps the last. A record is kept before its answer is
+sent. Locks are not kept: after a restart what was locked is available again, so an
+acknowledged record never comes back and an unanswered one always does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from tailrace.broker.internal_topic import InternalTopic
+from tailrace.broker.journal import EndMarker
+from tailrace.broker.shares.dead_letters import bury
+from tailrace.broker.shares.membership import Beat, BeatAnswer, Membership
+from tailrace.broker.shares.partition import Given, Run, SharePartition
+from tailrace.broker.shares.reading import Window, read_window
+from tailrace.broker.shares.settings import GroupSettings
+from tailrace.errors import TailraceError
+from tailrace.wire.data import decode_data, encode_versioned, leading_version
+from tailrace.wire.errors import ErrorCode
+from tailrace.wire.message import uuid_text
+from tailrace.wire.messages import share_records
+
+if TYPE_CHECKING:
+    from tailrace.broker.server import Broker
+    from tailrace.log.partition import Partition
+
+log = logging.getLogger(__name__)
+
+STATE_TOPIC = "__share_group_state"
+SNAPSHOT = 0  # kind of key and version of value
+LAST_EPOCH = 2**31 - 1
+MOST_WINDOWS = 64
+
+Place = tuple[bytes, int]  # topic id and partition
+Key = tuple[str, bytes, int]  # group, topic id and partition
+
+
+@dataclass(slots=True)
+class Session:
+    """One member's fetching on this broker."""
+
+    group: str
+    member: str
+    connection: object
+    epoch: int = 1  # what the next request must say
+    places: dict[Place, None] = field(default_factory=dict)
+
+
+class Acquired(NamedTuple):
+    """Records given to a member from one partition, or why not."""
+
+    place: Place
+    error: ErrorCode = ErrorCode.NONE
+    given: Sequence[Given] = ()
+    records: bytes = b""
+
+
+class Topics:
+    """Topics by name, for assignments."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def look_up(self, name: str) -> tuple[bytes, int] | None:
+        topic = self._broker.store.topics.get(name)
+        return None if topic is None else (topic.id.bytes, len(topic.partitions))
+
+
+class Shares:
+    """See the module. On the loop thread."""
+
+    def __init__(self, broker: Broker, group_settings: GroupSettings) -> None:
+        self._broker = broker
+        self.settings = group_settings
+        values = broker.settings
+        self.heartbeat_ms = values.integer("group.share.heartbeat.interval.ms")
+        self._most_in_flight = values.integer("group.share.partition.max.record.locks")
+        self.membership = Membership(
+            Topics(broker),
+            session_seconds=values.integer("group.share.session.timeout.ms") / 1000,
+            most_members=values.integer("group.share.max.size"),
+        )
+        self.sessions: dict[tuple[str, str], Session] = {}
+        self.partitions: dict[Key, SharePartition] = {}
+        self.released: Callable[[Key], None] = lambda key: None
+        self._epochs: dict[Key, int] = {}
+        self._topic = InternalTopic(
+            broker,
+            STATE_TOPIC,
+            values.integer("share.coordinator.state.topic.num.partitions"),
+            {"cleanup.policy": "compact"},
+        )
+        self._kept: dict[Key, share_records.ShareSnapshotValue] = {}
+        self._load()
+
+    # Members -------------------------------------------------------------------
+
+    def beat(self, beat: Beat) -> BeatAnswer:
+        answer = self.membership.beat(beat, self._now())
+        if answer.error is ErrorCode.NONE and answer.epoch < 0:
+            self.let_go(beat.group_id, beat.member_id)
+        return answer
+
+    def tick(self) -> None:
+        """Silent members go, locks run out."""
+        now = self._now()
+        for group, member_id in list(self.membership.expired(now)):
+            self.let_go(group.id, member_id)
+        for key, share in list(self.partitions.items()):
+            deadline = share.next_deadline()
+            if deadline is not None and deadline <= now and share.expire(now):
+                self.keep(key)
+                self.released(key)
+
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing a tick could do."""
+        return not self.partitions and not any(
+            group.members for group in self.membership.groups.values()
+        )
+
+    def let_go(self, group: str, member: str) -> None:
+        """End a member's session; what it holds is available again."""
+        self.sessions.pop((group, member), None)
+        for key, share in list(self.partitions.items()):
+            if key[0] == group and share.release_member(member):
+                self.keep(key)
+                self.released(key)
+
+    def disconnected(self, connection: object) -> None:
+        for session in list(self.sessions.values()):
+            if session.connection is connection:
+                self.let_go(session.group, session.member)
+
+    # Sessions ------------------------------------------------------------------
+
+    def session(self, group: str, member: str, epoch: int, connection: object) -> Session | ErrorCode:  # fmt: skip
+        """The session a request belongs to; 0 opens one."""
+        if epoch == 0:
+            if (group, member) in self.sessions:
+                self.let_go(group, member)
+            session = Session(group, member, connection)
+            self.sessions[group, member] = session
+            return session
+        found = self.sessions.get((group, member))
+        if found is None:
+            return ErrorCode.SHARE_SESSION_NOT_FOUND
+        if epoch < 0:
+            return found
+        if epoch != found.epoch:
+            return ErrorCode.INVALID_SHARE_SESSION_EPOCH
+        found.epoch = 1 if epoch == LAST_EPOCH else epoch + 1
+        found.connection = connection
+        return found
+
+    # Records -------------------------------------------------------------------
+
+    def acquire(self, session: Session, most_records: int, most_bytes: int) -> list[Acquired]:
+        """What a member gets now from its partitions, the one served last going last."""
+        found: list[Acquired] = []
+        for place in list(session.places):
+            if most_records <= 0 or most_bytes <= 0:
+                break
+            one = self._acquire_from(session, place, most_records, most_bytes)
+            if one is None:
+                continue
+            found.append(one)
+            if one.error is ErrorCode.NONE:
+                most_records -= sum(run.last - run.first + 1 for run in one.given)
+                most_bytes -= len(one.records)
+                session.places[place] = session.places.pop(place)
+        return found
+
+    def _acquire_from(
+        self, session: Session, place: Place, most_records: int, most_bytes: int
+    ) -> Acquired | None:
+        partition = self._broker.partition_by_id(*place)
+        if partition is None:
+            unknown = not self._broker.knows_id(place[0])
+            return Acquired(
+                place,
+                ErrorCode.UNKNOWN_TOPIC_ID if unknown else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            )
+        key = (session.group, *place)
+        try:
+            share = self.share(key, partition)
+            share.cut(partition.log_start_offset)
+            committed = self.settings.text(key[0], "share.isolation.level") == "read_committed"
+            limit = partition.last_stable_offset if committed else partition.high_watermark
+            for _ in range(MOST_WINDOWS):
+                offset = share.next_offset()
+                if offset >= limit or share.full:
+                    break
+                window = read_window(partition, offset, limit, most_bytes, committed=committed)
+                given = share.acquire(session.member, window.ranges, most_records, self._now())
+                if given:
+                    self.keep(key)
+                    return Acquired(place, ErrorCode.NONE, given, _covering(window, given))
+                if share.next_offset() == offset:
+                    break
+            self.keep(key)
+        except TailraceError as error:
+            return Acquired(place, ErrorCode(getattr(error, "kafka_code", -1)))
+        return None
+
+    def acknowledge(
+        self, session: Session, place: Place, batches: Iterable[tuple[int, int, Sequence[int]]]
+    ) -> ErrorCode:
+        """A member's answers for one partition; kept before this returns."""
+        partition = self._broker.partition_by_id(*place)
+        if partition is None:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        key = (session.group, *place)
+        share = self.share(key, partition)
+        worst = ErrorCode.NONE
+        for first, last, kinds in batches:
+            code = share.acknowledge(session.member, first, last, kinds, self._now())
+            if code is not ErrorCode.NONE:
+                worst = code
+        error = self.keep(key)
+        if share.next_offset() < share.end:
+            self.released(key)
+        return error if error is not ErrorCode.NONE else worst
+
+    # What is kept --------------------------------------------------------------
+
+    def share(self, key: Key, partition: Partition) -> SharePartition:
+        """The group's state of a partition, from what was kept or from the start."""
+        found = self.partitions.get(key)
+        if found is None:
+            kept = self._kept.get(key)
+            group = key[0]
+            if kept is not None:
+                start = kept.start_offset
+            elif self.settings.text(group, "share.auto.offset.reset") == "earliest":
+                start = partition.log_start_offset
+            else:
+                start = partition.high_watermark
+            found = self.partitions[key] = SharePartition(
+                start,
+                lock_seconds=self.settings.integer(group, "share.record.lock.duration.ms") / 1000,
+                most_deliveries=self.settings.integer(group, "share.delivery.count.limit"),
+                most_in_flight=self._most_in_flight,
+            )
+            if kept is None:
+                found.changed = True  # "latest" must not move when the broker restarts
+                self.keep(key)
+            else:
+                found.restore(
+                    Run(each.first_offset, each.last_offset, each.delivery_state, each.delivery_count)
+                    for each in kept.state_batches
+                )  # fmt: skip
+        return found
+
+    def keep(self, key: Key) -> ErrorCode:
+        """Write a share-partition's state if it changed."""
+        share = self.partitions[key]
+        if share.gone:
+            gone, share.gone = share.gone, []
+            bury(self._broker, self.settings, key, gone)
+        if not share.changed:
+            return ErrorCode.NONE
+        now = self._broker.clock.wall_ms()
+        self._epochs[key] = self._epochs.get(key, 0) + 1
+        value = share_records.ShareSnapshotValue(
+            snapshot_epoch=self._epochs[key],
+            start_offset=share.start,
+            create_timestamp=now,
+            write_timestamp=now,
+            state_batches=[share_records.StateBatch(*run) for run in share.runs()],
+        )
+        return self._append(key, value)
+
+    def forget(self, key: Key) -> ErrorCode:
+        """Drop a share-partition's state (an administrator's wish)."""
+        self.partitions.pop(key, None)
+        self._kept.pop(key, None)
+        return self._append(key, None)
+
+    def keys(self, group: str) -> list[Key]:
+        """Every share-partition a group has state of."""
+        return sorted({key for key in (*self.partitions, *self._kept) if key[0] == group})
+
+    def start_of(self, key: Key) -> int | None:
+        """Where a group is in a partition; None if it never read it."""
+        share = self.partitions.get(key)
+        if share is not None:
+            return share.start
+        kept = self._kept.get(key)
+        return None if kept is None else kept.start_offset
+
+    def _append(self, key: Key, value: share_records.ShareSnapshotValue | None) -> ErrorCode:
+        record_key = encode_versioned(
+            share_records.ENCODE_SHARE_SNAPSHOT_KEY,
+            0,
+            share_records.ShareSnapshotKey(*key),
+            leading=SNAPSHOT,
+        )
+        record_value = None
+        if value is not None:
+            record_value = encode_versioned(share_records.ENCODE_SHARE_SNAPSHOT_VALUE, 0, value)
+        problem = ErrorCode.NONE
+
+        def done(result: int | Exception) -> None:
+            nonlocal problem
+            if isinstance(result, Exception):
+                log.error("share state was not kept", extra={"group": key[0], "error": str(result)})
+                problem = ErrorCode(getattr(result, "kafka_code", ErrorCode.UNKNOWN_SERVER_ERROR))
+
+        home = java_hash(f"{key[0]}:{uuid_text(key[1])}:{key[2]}") % self._topic.partitions
+        self._topic.append(home, [(record_key, record_value)], done)
+        return problem
+
+    def _load(self) -> None:
+        for partition in range(self._topic.partitions):
+            for entry in self._topic.read(partition):
+                if isinstance(entry, EndMarker) or leading_version(entry.key) != SNAPSHOT:
+                    continue
+                found = decode_data(share_records.DECODE_SHARE_SNAPSHOT_KEY, 0, entry.key, 2)
+                key = (found.group_id, found.topic_id, found.partition)
+                if entry.value is None:
+                    self._kept.pop(key, None)
+                    continue
+                self._kept[key] = decode_data(
+                    share_records.DECODE_SHARE_SNAPSHOT_VALUE, leading_version(entry.value),
+                    entry.value, 2,
+                )  # fmt: skip
+                self._epochs[key] = self._kept[key].snapshot_epoch
+
+    def _now(self) -> float:
+        return self._broker.clock.monotonic()
+
+
+def _covering(window: Window, given: Sequence[Given]) -> bytes:
+    """The bytes of the batches from the first to the last record given out."""
+    first = next(at for at, (_, last, _) in zip(window.positions, window.ranges, strict=True) if last >= given[0].first)  # fmt: skip
+    end = len(window.data)
+    for at, (start, _, _) in zip(window.positions, window.ranges, strict=True):
+        if start > given[-1].last:
+            end = at
+            break
+    return bytes(window.data[first:end])
+
+
+def java_hash(text: str) -> int:
+    """`Utils.abs(text.hashCode())` of Java, which places keys in internal topics."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for position in range(0, len(units), 2):
+        value = (31 * value + int.from_bytes(units[position : position + 2], "big")) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF

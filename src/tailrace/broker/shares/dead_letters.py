@@ -1,0 +1,81 @@
+"""Where records go that a share group gave up, if it has named a topic for them.
+
+The copy keeps key, value, headers and time, and says in headers where it comes from and
+why it is here.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.broker.shares.partition import Gone
+from tailrace.broker.shares.settings import GroupSettings
+from tailrace.errors import TailraceError
+from tailrace.records.decode import Record, decode_records
+from tailrace.records.encode import encode_batch
+from tailrace.records.header import iterate_batches
+from tailrace.records.partitioner import partition_for
+
+if TYPE_CHECKING:
+    from tailrace.broker.server import Broker
+    from tailrace.log.partition import Partition
+
+log = logging.getLogger(__name__)
+
+SETTING = "errors.deadletterqueue.topic.name"
+
+
+def bury(
+    broker: Broker, settings: GroupSettings, key: tuple[str, bytes, int], gone: Sequence[Gone]
+) -> None:
+    """Copy the records to the group's dead-letter topic, which is made if need be."""
+    group, topic_id, index = key
+    name = settings.text(group, SETTING)
+    source = broker.partition_by_id(topic_id, index)
+    if not name or source is None:
+        return
+    try:
+        if name not in broker.store.topics:
+            broker.auto_create(name)
+        target = broker.store.topics[name]
+        for each in gone:
+            record = _find(source, each.offset)
+            if record is None:
+                continue  # retention was faster
+            number = 0
+            if record.key is not None:
+                number = partition_for(record.key, len(target.partitions))
+            copy = record._replace(headers=(*record.headers, *_reasons(group, source, each)))
+            broker.append(target.partitions[number], encode_batch([copy]), _told)
+    except TailraceError as error:
+        log.error("dead letter was not written", extra={"topic": name, "error": error.message})
+
+
+def _reasons(group: str, source: Partition, gone: Gone) -> tuple[tuple[str, bytes], ...]:
+    return (
+        ("tailrace.dead.reason", gone.reason.encode()),
+        ("tailrace.dead.group", group.encode()),
+        ("tailrace.dead.topic", source.topic.encode()),
+        ("tailrace.dead.partition", str(source.index).encode()),
+        ("tailrace.dead.offset", str(gone.offset).encode()),
+        ("tailrace.dead.deliveries", str(gone.delivery_count).encode()),
+    )
+
+
+def _find(source: Partition, offset: int) -> Record | None:
+    with source.read(offset, 1, source.end_offset) as part:
+        data = part.read()
+    for position, header in iterate_batches(data):
+        if header.control or header.last_offset < offset:
+            continue
+        for record in decode_records(data, position):
+            if record.offset == offset:
+                return record
+    return None
+
+
+def _told(result: object) -> None:
+    if isinstance(result, Exception):
+        log.error("dead letter was not written", extra={"error": str(result)})

@@ -1,0 +1,78 @@
+"""Settings of single groups, by Kafka's names; kept in a file beside the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+
+from tailrace.log.errors import InvalidConfigError
+from tailrace.log.settings import Setting
+
+GROUP_SETTINGS: dict[str, Setting] = {
+    setting.name: setting
+    for setting in (
+        Setting("share.auto.offset.reset", "string", "latest", "Where a new share group starts.", choices=("earliest", "latest")),
+        Setting("share.isolation.level", "string", "read_uncommitted", "Whether a share group gets records of open and aborted transactions.", choices=("read_committed", "read_uncommitted")),
+        Setting("share.record.lock.duration.ms", "int", "30000", "How long a record is locked for the member that got it.", least=100),
+        Setting("share.delivery.count.limit", "int", "5", "How often a record is delivered before it is given up.", least=1, most=100),
+        Setting("share.session.timeout.ms", "int", "45000", "Silence after which a member is dropped.", least=1),
+        Setting("share.heartbeat.interval.ms", "int", "5000", "How often members say something.", least=1),
+        Setting("errors.deadletterqueue.topic.name", "string", "", "Topic for records that were rejected or delivered too often; none if empty."),
+    )
+}  # fmt: skip
+
+
+class GroupSettings:
+    """What was set for groups, over the defaults. A crash leaves the old or the new file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._given: dict[str, dict[str, str]] = {}
+        if path.exists():
+            self._given = orjson.loads(path.read_bytes())
+
+    def text(self, group: str, name: str) -> str:
+        return self._given.get(group, {}).get(name, GROUP_SETTINGS[name].default)
+
+    def integer(self, group: str, name: str) -> int:
+        return int(self.text(group, name))
+
+    def given(self, group: str) -> Mapping[str, str]:
+        """What was set for this group."""
+        return self._given.get(group, {})
+
+    @property
+    def groups(self) -> list[str]:
+        """Groups that have settings of their own."""
+        return sorted(self._given)
+
+    def change(
+        self, group: str, changes: Mapping[str, str | None], *, validate_only: bool = False
+    ) -> None:
+        """Set settings; None goes back to the default. Raises InvalidConfigError."""
+        for name, value in changes.items():
+            check(name, value)
+        if validate_only:
+            return
+        kept = self._given.setdefault(group, {})
+        for name, value in changes.items():
+            if value is None:
+                kept.pop(name, None)
+            else:
+                kept[name] = value
+        if not kept:
+            del self._given[group]
+        draft = self._path.with_suffix(".tmp")
+        draft.write_bytes(orjson.dumps(self._given, option=orjson.OPT_INDENT_2))
+        draft.replace(self._path)
+
+
+def check(name: str, value: str | None) -> None:
+    """Raises InvalidConfigError for what no group can have."""
+    setting = GROUP_SETTINGS.get(name)
+    if setting is None:
+        raise InvalidConfigError(f"unknown group setting {name}")
+    if value is not None:
+        setting.parse(value)
