@@ -223,10 +223,13 @@ def alter(path: str, statement: str, table: str) -> None:
     names, so our triggers are taken off and put back in the same transaction."""
     connection = connect(path)
     try:
+        prepare(connection)
         connection.execute("BEGIN IMMEDIATE")
+        captured = installed(connection, table) is not None
         drop(connection, table)
         connection.execute(statement)
-        install(connection, _shape(connection, table))
+        if captured:
+            install(connection, _shape(connection, table))
         connection.execute("COMMIT")
     finally:
         connection.close()
