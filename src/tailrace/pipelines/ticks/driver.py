@@ -143,6 +143,10 @@ class TickDriver:
             return None
         return self._tick(plan)
 
+    def first_tick(self) -> Tick:
+        """A tick at the beginning of everything: from now on the views exist, empty."""
+        return self._tick(Plan((), self.last.inputs, self.last.positions, None))
+
     def take_over(self, graph: Graph, fill: TickDriver) -> Tick:
         """One tick after which the views of `fill` are this driver's own.
 

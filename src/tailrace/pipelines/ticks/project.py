@@ -85,6 +85,8 @@ class ProjectTicks:
             self.main.close()
             self.main = self._driver(subgraph(self._graph, ready), self._settings)
         self.main.start()
+        if not self.main.last.number:
+            self.main.first_tick()  # so that readers find the views, empty as they are
         if self.waiting:
             log.info("views to fill", extra={"views": self.waiting})
         return self.main.last
