@@ -63,6 +63,8 @@ class ConsumerState:
     static: dict[str, str] = field(default_factory=dict)
     topics: tuple[tuple[str, bytes, int], ...] = ()
     """Name, id and partitions of every topic read, as of the last epoch."""
+    topics_hash: int = 0
+    """Of the topics as of the last epoch in the log: a start sees what changed meanwhile."""
     patterns_checked_at: float = 0.0
     wanted: frozenset[str] | None = None
     """Every topic somebody reads; None when it has to be gathered anew."""

@@ -145,7 +145,10 @@ class ConsumerMembership:
             written.append(records.current_record(group.group_id, member))
         self._enter(group, state)
         self._wait_for(group, member, moved)
-        tell = joined or moved or beat.epoch != member.epoch or beat.complete
+        # Kafka tells it again only to a member that says everything anew; one that holds
+        # something else than it should has missed an answer.
+        missed = beat.owned is not None and beat.owned != member.assigned
+        tell = joined or moved or missed or beat.epoch != member.epoch or beat.complete
         answer = BeatAnswer(
             ErrorCode.NONE, member.member_id, member.epoch, member.assigned if tell else None
         )
@@ -170,7 +173,9 @@ class ConsumerMembership:
             self._find(member)
             self._wait_for(group, member, moved=True)
         state.wanted = None
-        state.topics = self._topics(state)
+        topics = self._topics(state)
+        if records.hash_of(topics) == state.topics_hash:
+            state.topics = topics
 
     def forget(self, group: Group, state: ConsumerState) -> None:
         for member_id in state.members:

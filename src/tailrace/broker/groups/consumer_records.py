@@ -7,6 +7,7 @@ target, 8 what a member has. Null removes.
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -64,7 +65,7 @@ def decode_key(data: bytes) -> tuple[int, str, str]:
 
 
 def epoch_record(group_id: str, state: ConsumerState) -> KeyValue:
-    value = wire.ConsumerGroupMetadataValue(epoch=state.epoch)
+    value = wire.ConsumerGroupMetadataValue(state.epoch, hash_of(state.topics))
     return key(EPOCH, group_id), _value(wire.ENCODE_CONSUMER_GROUP_METADATA_VALUE, value)
 
 
@@ -141,7 +142,8 @@ def replay(state: ConsumerState, kind: int, member_id: str, value: bytes | None)
     view = None if value is None else memoryview(value)
     match kind:
         case 3 if view is not None:
-            state.epoch = wire.DECODE_CONSUMER_GROUP_METADATA_VALUE[0](view, 2).epoch
+            group = wire.DECODE_CONSUMER_GROUP_METADATA_VALUE[0](view, 2)
+            state.epoch, state.topics_hash = group.epoch, group.metadata_hash
         case 6 if view is not None:
             decode = wire.DECODE_CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_VALUE[0]
             state.target_epoch = decode(view, 2).assignment_epoch
@@ -175,6 +177,11 @@ def replay(state: ConsumerState, kind: int, member_id: str, value: bytes | None)
             member.revoking = _places(current.partitions_pending_revocation)
         case _:
             pass
+
+
+def hash_of(topics: tuple[tuple[str, bytes, int], ...]) -> int:
+    """A number that changes when a topic that is read comes, goes or grows."""
+    return zlib.crc32(repr(topics).encode())
 
 
 def by_topic(places: Iterable[Place]) -> list[tuple[bytes, list[int]]]:
