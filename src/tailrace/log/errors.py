@@ -168,6 +168,13 @@ class CorruptSegmentError(StorageError):
     code = "segment-corrupt"
 
 
+class NotFetchedError(StorageError):
+    """The records asked for lie in the archive and are being fetched. Clients ask again by
+    themselves."""
+
+    code = "segment-archived"
+
+
 class MetadataDamagedError(StorageError):
     """The journal of topics is damaged before its end, so the list of topics cannot be
     trusted. The segments themselves are untouched."""

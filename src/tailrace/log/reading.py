@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from tailrace.log.errors import OffsetOutOfRangeError
+from tailrace.log.errors import NotFetchedError, OffsetOutOfRangeError
 from tailrace.log.slices import Slice
 
 if TYPE_CHECKING:
@@ -21,6 +21,19 @@ def read_slice(
     minimum_one_batch: bool,
 ) -> Slice:
     """See `Partition.read`, which is this."""
+    try:
+        return _find(partition, offset, max_bytes, limit_offset, minimum_one_batch)
+    except NotFetchedError:
+        return Slice(None, 0, 0)  # the partition's `on_moved` tells when it is here
+
+
+def _find(
+    partition: Partition,
+    offset: int,
+    max_bytes: int,
+    limit_offset: int | None,
+    minimum_one_batch: bool,
+) -> Slice:
     limit = partition.high_watermark if limit_offset is None else limit_offset
     if offset < partition.log_start_offset or offset > partition.end_offset:
         raise OffsetOutOfRangeError(

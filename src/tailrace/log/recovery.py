@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -122,8 +122,12 @@ def open_partition(
     log_start_offset: int,
     *,
     same_boot: bool = False,
+    archived: Callable[[Partition, set[int]], list[Segment]] | None = None,
 ) -> None:
-    """Fill `partition` from its directory; see the module's docstring for `same_boot`."""
+    """Fill `partition` from its directory; see the module's docstring for `same_boot`.
+
+    `archived` gives the partition's segments that lie elsewhere, before all others.
+    """
     directory = partition.directory
     if clean is None:
         swap.complete(directory, partition.shelf.files)
@@ -139,6 +143,9 @@ def open_partition(
         Segment(str(directory), base, listing.segments[base], partition.shelf, sealed=base != last)
         for base in bases
     ]
+    if archived is not None:
+        partition.segments = [*archived(partition, set(bases)), *partition.segments]
+        bases = [segment.base_offset for segment in partition.segments]
     partition.bases = bases
     partition.active = partition.segments[-1]
     for base in listing.aborted:
@@ -461,7 +468,7 @@ def _replay(partition: Partition, recovery_point: int) -> None:
     them: neither was synced.
     """
     # Deleted records still say what their producers did, as long as they are there.
-    start = partition.bases[0]
+    start = min(segment.base_offset for segment in partition.segments if segment.here)
     for offset in reversed(partition.snapshots):
         path = partition.directory / f"{offset:020d}.snapshot"
         if offset > recovery_point:

@@ -100,7 +100,13 @@ class Segment:
 
     @property
     def stem(self) -> str:
+        """Path of the index files, without their ending."""
         return self.path[:-4]
+
+    @property
+    def here(self) -> bool:
+        """Whether the batches lie in the data directory."""
+        return self.path[:-4] == self.stem
 
     @property
     def max_timestamp(self) -> int:

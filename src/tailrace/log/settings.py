@@ -252,6 +252,7 @@ BROKER_SETTINGS: dict[str, Setting] = _table(
     Setting("log.cleaner.dedupe.buffer.size", "long", str(128 * 1024**2), "Memory for the cleaner's map of keys; 24 bytes a key.", least=1024),
     Setting("log.cleaner.io.max.bytes.per.second", "double", "1.7976931348623157E308", "Most bytes a second the cleaner reads and writes.", least=1),
     Setting("producer.id.expiration.ms", "int", str(DAY_MS), "Time after which an idle producer's sequences are forgotten.", least=1),
+    Setting("tailrace.archive.cache.bytes", "long", str(1024**3), "Room for archived segments fetched back to be read.", least=0),
     Setting("tailrace.archive.url", "string", "", "Where archived segments go: a directory or any fsspec URL."),
 )  # fmt: skip
 
@@ -374,6 +375,18 @@ class LogSettings:
             else number("segment.ms"),
             values=values,
         )
+
+    def check_archive(self, config: TopicConfig) -> None:
+        """Raises `InvalidConfigError` (40) if a topic is to be archived and cannot be."""
+        if not config.archived:
+            return
+        if config.compact:
+            raise InvalidConfigError("a compacted topic cannot be archived")
+        if not self.get("tailrace.archive.url"):
+            raise InvalidConfigError(
+                "remote.storage.enable=true needs an archive",
+                hint="set tailrace.archive.url to a directory or an fsspec URL",
+            )
 
 
 def check_topic_config(overrides: Mapping[str, str]) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.log.archive import Archive, read_archived
 from tailrace.log.checkpoints import Offsets, write_offsets
 from tailrace.log.compaction import Compaction
 from tailrace.log.directories import (
@@ -45,7 +46,7 @@ from tailrace.log.metadata import Journal, TopicEntry
 from tailrace.log.partition import Partition
 from tailrace.log.recovery import CleanState, open_partition
 from tailrace.log.retention import apply_retention
-from tailrace.log.segment import Shelf
+from tailrace.log.segment import Segment, Shelf
 from tailrace.log.settings import LONG_MAX, LogSettings, TopicConfig, check_topic_config
 from tailrace.log.sync import FilesystemTicket, SyncTicket, Ticket
 
@@ -102,6 +103,7 @@ class Store:
     on_moved: Callable[[Partition], None] | None = None
     """Called when a partition's offsets move outside an append."""
     compaction: Compaction = field(default_factory=Compaction)
+    archive: Archive | None = None
     closed: bool = False
     _due: _Due = field(default_factory=_Due)
 
@@ -156,6 +158,9 @@ class Store:
             opened[0].cluster_id,
             unclean,
         )
+        url = str(settings.get("tailrace.archive.url"))
+        if url:
+            store.archive = Archive(url, settings.number("tailrace.archive.cache.bytes"))
         if unclean:
             journal.append({"op": "epoch", "epoch": journal.catalogue.epoch + 1})
         for entry in journal.catalogue.topics.values():
@@ -173,7 +178,7 @@ class Store:
         if self.closed:
             return
         self.closed = True
-        self.compaction.stop()
+        self._stop_children()
         self.sync_later = None
         self._sync_all()
         try:
@@ -191,10 +196,15 @@ class Store:
             log.error("clean stop not noted", extra={"error": str(error)})
         self.abandon()
 
+    def _stop_children(self) -> None:
+        self.compaction.stop()
+        if self.archive is not None:
+            self.archive.stop()
+
     def abandon(self) -> None:
         """Let go of everything as it is, as a crash would."""
         self.closed = True
-        self.compaction.stop()
+        self._stop_children()
         for partition in self.partitions():
             partition.close()
         self.shelf.open_files.close()
@@ -254,6 +264,7 @@ class Store:
             raise InvalidPartitionsError(f"a topic cannot have {count} partitions")
         texts = dict(overrides or {})
         config = self.settings.topic(texts)
+        self.settings.check_archive(config)
         entry = TopicEntry(
             name, topic_id or uuid.uuid4(), self._places(count), texts, self.clock.wall_ms()
         )
@@ -273,6 +284,9 @@ class Store:
         del self.topics_by_id[topic.id]
         for partition in topic.partitions:
             partition.close()
+            for segment in partition.segments:
+                if not segment.here:
+                    segment.delete()
             self._remove_directory(partition.directory)
             partition.failure = StorageError(f"topic {name} was deleted")
         log.info("topic deleted", extra={"topic": name})
@@ -301,6 +315,7 @@ class Store:
                 check_topic_config({key: self.settings.topic_default(key)})
                 overrides.pop(key, None)
         config = self.settings.topic(overrides)
+        self.settings.check_archive(config)
         self._journal({"op": "config", "name": name, "overrides": overrides})
         topic.overrides = overrides
         self._configure(topic, config)
@@ -330,9 +345,12 @@ class Store:
         if now >= due.flush:
             due.flush = now + 100
             self._flush(now)
-        if now >= due.retention:
+        look = now >= due.retention
+        if look:
             due.retention = now + self.settings.number("log.retention.check.interval.ms")
             self._retain(now)
+        if self.archive is not None:
+            self.archive.tick(self._archiving(), now, look=look)
         if now >= due.expiry:
             due.expiry = now + 600_000
             limit = now - self.settings.number("producer.id.expiration.ms")
@@ -352,6 +370,11 @@ class Store:
     def _compacted(self) -> Iterator[Partition]:
         for topic in self.topics.values():
             if topic.config.compact:
+                yield from topic.partitions
+
+    def _archiving(self) -> Iterator[Partition]:
+        for topic in self.topics.values():
+            if topic.config.archived:
                 yield from topic.partitions
 
     def checkpoint(self) -> None:
@@ -485,6 +508,8 @@ class Store:
 
     def _open_topic(self, entry: TopicEntry) -> Topic:
         config = self.settings.topic(entry.overrides)
+        if self.archive is not None:
+            self.archive.name_topic(entry.name, short_id(entry.id))
         topic = Topic(
             entry.name,
             entry.id,
@@ -527,6 +552,7 @@ class Store:
                 (directory.recovery_points or {}).get(key, 0),
                 (directory.log_starts or {}).get(key, 0),
                 same_boot=directory.same_boot,
+                archived=self._archived,
             )
             partition.cleaned_to = max(partition.cleaned_to, (directory.cleaned or {}).get(key, 0))
             if fresh:
@@ -540,6 +566,9 @@ class Store:
                 StorageError(f"{entry.name}-{index} cannot be opened", detail=f"{path}: {error}")
             )
         return partition
+
+    def _archived(self, partition: Partition, local: set[int]) -> list[Segment]:
+        return read_archived(partition, self.archive, local)
 
     def _partition_moved(self, partition: Partition) -> None:
         if self.on_moved is not None:
