@@ -178,6 +178,14 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class Resting(Protocol):
+    """A sink that holds something others wait for while it works."""
+
+    def rest(self) -> None:
+        """Called when there is nothing more to apply for now."""
+
+
+@runtime_checkable
 class Readable(Protocol):
     """A sink whose copy can be compared with the log."""
 

@@ -31,6 +31,7 @@ from tailrace.sinks.base import (
     Batch,
     Readable,
     Replaceable,
+    Resting,
     Shape,
     Sink,
     SinkPosition,
@@ -133,6 +134,8 @@ class Delivery:
             self._apply(batch)
             read += count
             self._applied_at = self._clock.monotonic()
+        if isinstance(self.sink, Resting):
+            self.sink.rest()
         self._goal_reached = goal
         if goal.position.at_ms:
             self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)

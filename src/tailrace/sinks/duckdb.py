@@ -1,7 +1,8 @@
 """Rows in a table of a DuckDB file.
 
-DuckDB locks a file for as long as it is open, so it is opened for every batch and closed
-after it: others can read between batches, and while they do the sink waits. Rows are
+DuckDB locks a file for as long as it is open, so it is closed whenever there is nothing
+to write, and every half second while there is: others can read then, and while they do
+the sink waits. Rows are
 replaced by delete and insert from an Arrow scan; the table carries no index, which makes
 that several times faster than ON CONFLICT.
 """
@@ -17,6 +18,7 @@ import duckdb
 import orjson
 import pyarrow as pa
 
+from tailrace.clock import SYSTEM
 from tailrace.records.rows import json_value
 from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import DuckDB
@@ -39,6 +41,8 @@ from tailrace.sinks.sql import (
     sql_type,
 )
 
+HOLD_SECONDS = 0.5
+
 
 class DuckDBSink:
     """See the module."""
@@ -54,9 +58,11 @@ class DuckDBSink:
         self._name = copy.declaration.table
         self._table = quoted_table(self._name)
         self._epoch = 0
+        self._connection: Any = None
+        self._opened_at = 0.0
 
     def open(self, shape: Shape) -> None:
-        with self._transaction() as connection:
+        with self._transaction(keep=True) as connection:
             connection.execute(
                 f"CREATE TABLE IF NOT EXISTS {POSITIONS} "
                 "(sink VARCHAR, epoch BIGINT, position VARCHAR)"
@@ -67,14 +73,14 @@ class DuckDBSink:
             self._store(connection, self._copy.name, self._epoch, None if row is None else row[1])
 
     def position(self) -> SinkPosition | None:
-        with self._transaction() as connection:
+        with self._transaction(keep=self._connection is not None) as connection:
             row = self._stored(connection)
         return decode_position(row[1] if row else None)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
         names = ", ".join(quoted(name) for name in shape.names)
-        with self._transaction() as connection:
+        with self._transaction(keep=True) as connection:
             row = self._stored(connection)
             if row is None or row[0] != self._epoch:
                 raise SinkFencedError(
@@ -90,10 +96,19 @@ class DuckDBSink:
                     f"INSERT INTO {self._table} ({names}) "
                     f"SELECT {names} FROM batch WHERE NOT __deleted"
                 )
-            self._store(connection, self._copy.name, self._epoch, batch.position.encode())
+                connection.unregister("batch")
+            connection.execute(
+                f"UPDATE {POSITIONS} SET position = ? WHERE sink = ?",
+                [batch.position.encode(), self._copy.name],
+            )
+
+    def rest(self) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Nothing is held between batches."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         names = ", ".join(quoted(name) for name in shape.names)
@@ -183,17 +198,22 @@ class DuckDBSink:
             )
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def _transaction(self, *, keep: bool = False) -> Iterator[Any]:
         with self._errors():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = duckdb.connect(str(self._path))
+            if self._connection is None:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._connection = duckdb.connect(str(self._path))
+                self._opened_at = SYSTEM.monotonic()
+                self._connection.execute("SET TimeZone = 'UTC'")
             try:
-                connection.execute("SET TimeZone = 'UTC'")
-                connection.execute("BEGIN")
-                yield connection
-                connection.execute("COMMIT")
-            finally:
-                connection.close()  # rolls back what was not committed
+                self._connection.execute("BEGIN")
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                self.close()  # rolls back what was not committed
+                raise
+            if not keep or SYSTEM.monotonic() - self._opened_at > HOLD_SECONDS:
+                self.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -7,7 +7,7 @@ address, which is read by the column's type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 
 import orjson
@@ -46,6 +46,29 @@ def encode_key(info: ViewInfo, key: object) -> bytes:
             for column, part in zip(columns, parts, strict=True)
         }
     )
+
+
+def key_encoder(info: ViewInfo) -> Callable[[object], bytes]:
+    """`encode_key` for one view, with a short way for the commonest keys: one column of
+    integers or of text."""
+    columns = key_columns(info)
+    if len(columns) != 1:
+        return lambda key: encode_key(info, key)
+    kind = dict(info.columns).get(columns[0], "STRING").split("(")[0].strip().upper()
+    head = b"{" + orjson.dumps(columns[0]) + b":"
+    if kind in INTEGERS:
+
+        def whole_number(key: object) -> bytes:
+            return b"%b%d}" % (head, key) if type(key) is int else encode_key(info, key)
+
+        return whole_number
+    if kind in ("STRING", "VARCHAR", "CHAR"):
+
+        def text(key: object) -> bytes:
+            return head + orjson.dumps(key) + b"}" if type(key) is str else encode_key(info, key)
+
+        return text
+    return lambda key: encode_key(info, key)
 
 
 def _part(info: ViewInfo, column: str, kind: str, value: object) -> object:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +33,9 @@ from tailrace.views.errors import (
     UnknownViewError,
     ViewsNotReadyError,
 )
-from tailrace.views.keys import encode_key
+from tailrace.views.keys import key_encoder
 from tailrace.views.store import (
+    KEY_LIMIT,
     STATE,
     HeldView,
     State,
@@ -71,6 +72,7 @@ class Snapshot:
     def __init__(self, transaction: Any, state: State, stores: Mapping[str, Any]) -> None:
         self._transaction = transaction
         self._stores = stores
+        self._encoders: dict[str, tuple[Callable[[object], bytes], Any]] = {}
         self.state = state
         self.transaction_id = int(transaction.id())
 
@@ -101,11 +103,17 @@ class Snapshot:
 
     def get(self, name: str, key: object) -> Row | None:
         """The row under `key` (a value, a sequence for composite keys, or a mapping)."""
-        held = self.view(name)
-        value = self._transaction.get(
-            stored_key(encode_key(held.info, key)), db=self._stores[held.store]
-        )
+        value = self.get_bytes(name, key)
         return None if value is None else orjson.loads(value)
+
+    def get_bytes(self, name: str, key: object) -> bytes | None:
+        """The same row as the JSON text it is stored as."""
+        encode = self._encoders.get(name)
+        if encode is None:
+            held = self.view(name)
+            encode = self._encoders[name] = (key_encoder(held.info), self._stores[held.store])
+        found: bytes | None = self._transaction.get(stored_key(encode[0](key)), db=encode[1])
+        return found
 
     def count(self, name: str) -> int:
         """How many rows the view has."""
@@ -165,6 +173,7 @@ class Views:
         self._guard = threading.Lock()
         self._current: tuple[int, State] = (-1, State())
         self._engine: Engine | None = None
+        self._encoders: dict[str, tuple[State, Callable[[object], bytes], Any]] = {}
 
     def __enter__(self) -> Views:
         return self
@@ -222,8 +231,21 @@ class Views:
         """The row under `key`, or None."""
         if at_least is not None:
             self.wait(at_least, timeout)
-        with self.snapshot() as snapshot:
-            return snapshot.get(name, key)
+        # The shortest way there is: no snapshot object, no state but the cached one.
+        transaction, state = self._begin()
+        try:
+            encode = self._encoders.get(name)
+            if encode is None or encode[0] is not state:
+                held = Snapshot(transaction, state, self._stores).view(name)
+                encode = (state, key_encoder(held.info), self._stores[held.store])
+                self._encoders[name] = encode
+            text = encode[1](key)
+            if len(text) > KEY_LIMIT:
+                text = stored_key(text)
+            value = transaction.get(text, db=encode[2])
+            return None if value is None else orjson.loads(value)
+        finally:
+            transaction.abort()
 
     def rows(
         self,

@@ -1,0 +1,344 @@
+"""How fast copies are kept, against the plain driver writing the same rows.
+
+    make bench-sinks        or: python benchmarks/sinks.py [--rows 200000] [--only postgres …]
+
+Every sink gets the same Arrow batches of upserts (half of the keys new, half known) and
+keeps its promises: guard and position in the same transaction. The plain driver writes
+the same rows with the statement its documentation recommends and nothing else. Both run
+in this process, one after the other, on the same server. CPU time is this process's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from tailrace.sinks import Delta, DuckDB, Postgres, Redis, Search, SQLite
+from tailrace.sinks.base import AT, DELETED, OFFSET, PARTITION, VERSION, Batch, Shape, SinkPosition
+from tailrace.sinks.registry import Copy, Surroundings, make_sink
+
+SHAPE = Shape(
+    (
+        ("id", "BIGINT"),
+        ("country", "STRING"),
+        ("orders", "INT"),
+        ("value", "DECIMAL(12,2)"),
+        ("changed_at", "TIMESTAMP"),
+    ),
+    ("id",),
+)
+WORDS = ["rain", "shoes", "red", "blue", "run", "walk", "sun", "hat", "city", "river", "stone", "glass", "paper", "light", "dark"]
+
+
+def batches(rows: int, size: int) -> list[Batch]:
+    """Rows in batches; every second batch updates the keys of the one before."""
+    made = []
+    for number, start in enumerate(range(0, rows, size)):
+        first = (number // 2) * size
+        ids = range(first, first + size)
+        table = pa.table(
+            {
+                "id": pa.array(ids, pa.int64()),
+                "country": pa.array([f"C{i % 200}" for i in ids]),
+                "orders": pa.array([i % 1000 + number for i in ids], pa.int32()),
+                "value": pa.array([f"{i % 10_000}.50" for i in ids]).cast(pa.decimal128(12, 2)),
+                "changed_at": pa.array(
+                    [1_770_000_000_000_000 + i for i in ids], pa.timestamp("us", "UTC")
+                ),
+            }
+        )
+        made.append(_batch(SHAPE, table, start))
+    return made
+
+
+def documents(rows: int, size: int) -> tuple[Shape, list[Batch]]:
+    shape = Shape((("id", "BIGINT"), ("body", "STRING")), ("id",))
+    made = []
+    for start in range(0, rows, size):
+        ids = range(start, start + size)
+        bodies = [" ".join(WORDS[(i * 7 + n * n) % len(WORDS)] for n in range(30)) for i in ids]
+        table = pa.table({"id": pa.array(ids, pa.int64()), "body": pa.array(bodies)})
+        made.append(_batch(shape, table, start))
+    return shape, made
+
+
+def _batch(shape: Shape, table: pa.Table, start: int) -> Batch:
+    count = table.num_rows
+    for name, values in (
+        (DELETED, pa.array([False] * count)),
+        (PARTITION, pa.array([0] * count, pa.int32())),
+        (OFFSET, pa.array(range(start, start + count), pa.int64())),
+        (VERSION, pa.array(range(start, start + count), pa.int64())),
+        (AT, pa.array([0] * count, pa.int64())),
+    ):
+        table = table.append_column(name, values)
+    return Batch(shape, table, SinkPosition("bench", 1, 1, {0: start + count}))
+
+
+def timed(work: Callable[[], None]) -> tuple[float, float]:
+    """Seconds of wall and CPU time."""
+    wall, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+    work()
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    spent = after.ru_utime + after.ru_stime - cpu.ru_utime - cpu.ru_stime
+    return time.perf_counter() - wall, spent
+
+
+def deliver(
+    declaration: Any, directory: Path, shape: Shape, made: list[Batch]
+) -> Callable[[], None]:
+    def work() -> None:
+        copy = Copy("bench", "bench", "bench", "view", (), declaration)
+        sink = make_sink(copy, Surroundings(directory))
+        sink.open(shape)
+        for batch in made:
+            sink.apply(batch)
+        sink.close()
+
+    return work
+
+
+def plain_rows(batch: Batch) -> list[tuple[Any, ...]]:
+    table = batch.changes.select(list(SHAPE.names))
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+UPSERT = (
+    "INSERT INTO plain VALUES ({0}, {0}, {0}, {0}, {0}) ON CONFLICT (id) DO UPDATE SET "
+    "country = excluded.country, orders = excluded.orders, value = excluded.value, "
+    "changed_at = excluded.changed_at"
+)
+
+
+def bench_sqlite(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    import sqlite3
+
+    def plain() -> None:
+        connection = sqlite3.connect(directory / "plain.db")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(
+            "CREATE TABLE plain (id BIGINT PRIMARY KEY, country, orders, value, changed_at)"
+        )
+        for batch in made:
+            rows = [(a, b, c, str(d), e.isoformat()) for a, b, c, d, e in plain_rows(batch)]
+            connection.executemany(UPSERT.format("?"), rows)
+            connection.commit()
+        connection.close()
+
+    sink = deliver(SQLite(directory / "sink.db", table="t"), directory, SHAPE, made)
+    return timed(sink), timed(plain)
+
+
+def bench_postgres(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    import psycopg
+
+    from tailrace.testing.postgres import PostgresServer
+
+    with contextlib.closing(PostgresServer(durable=True)) as server:
+
+        def plain() -> None:
+            with psycopg.connect(server.dsn()) as connection:
+                connection.execute(
+                    "CREATE TABLE plain (id bigint PRIMARY KEY, country text, orders int, "
+                    "value numeric(12,2), changed_at timestamptz)"
+                )
+                with connection.cursor() as cursor:
+                    for batch in made:
+                        cursor.executemany(UPSERT.format("%s"), plain_rows(batch))
+                        connection.commit()
+
+        sink = deliver(Postgres(server.dsn(), table="t"), directory, SHAPE, made)
+        return timed(sink), timed(plain)
+
+
+def bench_duckdb(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    import duckdb
+
+    def plain() -> None:
+        with duckdb.connect(str(directory / "plain.duckdb")) as connection:
+            connection.execute(
+                "CREATE TABLE plain (id BIGINT PRIMARY KEY, country VARCHAR, orders INT, "
+                "value DECIMAL(12,2), changed_at TIMESTAMPTZ)"
+            )
+            for batch in made:
+                rows = batch.changes.select(list(SHAPE.names))
+                connection.register("batch", rows)
+                connection.execute("INSERT OR REPLACE INTO plain SELECT * FROM batch")
+                connection.unregister("batch")
+
+    sink = deliver(DuckDB(directory / "sink.duckdb", table="t"), directory, SHAPE, made)
+    return timed(sink), timed(plain)
+
+
+def bench_redis(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    import redis
+
+    from servers.redis import RedisServer
+
+    server = RedisServer(directory)
+    client = redis.Redis.from_url(server.url)
+
+    def plain() -> None:
+        for batch in made:
+            pipeline = client.pipeline(transaction=False)
+            for a, b, c, d, e in plain_rows(batch):
+                pipeline.hset(
+                    f"plain:{a}",
+                    mapping={"id": a, "country": b, "orders": c, "value": str(d),
+                             "changed_at": e.isoformat()},
+                )  # fmt: skip
+            pipeline.execute()
+
+    try:
+        sink = deliver(Redis(server.url, prefix="t"), directory, SHAPE, made)
+        return timed(sink), timed(plain)
+    finally:
+        client.close()
+        server.stop()
+
+
+def bench_delta(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    from deltalake import write_deltalake
+
+    def plain() -> None:
+        for batch in made:
+            write_deltalake(
+                directory / "plain", batch.changes.select(list(SHAPE.names)), mode="append"
+            )
+
+    sink = deliver(Delta(directory / "sink"), directory, SHAPE, made)
+    return timed(sink), timed(plain)
+
+
+def bench_search(directory: Path, rows: int) -> tuple[Any, Any]:
+    import tantivy
+
+    shape, made = documents(rows, 20_000)
+
+    def plain() -> None:
+        builder = tantivy.SchemaBuilder()
+        builder.add_integer_field("id", stored=True, indexed=True)
+        builder.add_text_field("body", stored=True)
+        (directory / "plain").mkdir()
+        index = tantivy.Index(builder.build(), path=str(directory / "plain"))
+        writer = index.writer(64 << 20, 1)
+        for batch in made:
+            for row in batch.changes.select(["id", "body"]).to_pylist():
+                writer.add_document(tantivy.Document(id=row["id"], body=row["body"]))
+            writer.commit()
+        writer.wait_merging_threads()
+
+    sink = deliver(Search(directory / "sink", fields={"body": "text"}), directory, shape, made)
+    return timed(sink), timed(plain)
+
+
+def bench_views(directory: Path, rows: int) -> dict[str, float]:
+    """Look-ups by key in Python, while nothing else runs."""
+    import orjson
+
+    from tailrace.testing.changelogs import MemoryLog, TickWriter
+    from tailrace.views.follower import Follower
+    from tailrace.views.reader import Views
+
+    writer = TickWriter(MemoryLog())
+    writer.log.chunk_records = 10_000
+    writer.declare("v", ["id"], SHAPE.columns)
+    count = min(rows, 100_000)
+    writer.tick(
+        {
+            "v": [
+                (
+                    {"id": i},
+                    {"id": i, "country": "NL", "orders": i, "value": "1.50", "changed_at": None},
+                )
+                for i in range(count)
+            ]
+        }
+    )
+    with Follower(directory / "views", writer.log, "shop") as follower:
+        wall, _ = timed(lambda: follower.step(0) and None)
+        with Views(directory / "views") as views:
+            view = views["v"]
+            asked = 200_000
+
+            def look() -> None:
+                for i in range(asked):
+                    view.get(i % count)
+
+            def look_in_one_tick() -> None:
+                with views.snapshot() as snapshot:
+                    for i in range(asked):
+                        snapshot.get("v", i % count)
+
+            each, _ = timed(look)
+            together, _ = timed(look_in_one_tick)
+            query, _ = timed(
+                lambda: views.sql("SELECT country, sum(orders) FROM v GROUP BY 1") and None
+            )
+    assert orjson
+    return {
+        "applied_rows_per_s": count / wall,
+        "lookups_per_s": asked / each,
+        "lookups_in_one_snapshot_per_s": asked / together,
+        "first_sql_s": query,
+    }
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="tailrace-bench-") as name:
+        yield Path(name)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--only", nargs="*")
+    options = parser.parse_args()
+    benches: dict[str, Callable[[Path], tuple[Any, Any]]] = {
+        "sqlite": lambda d: bench_sqlite(d, batches(options.rows, 20_000)),
+        "postgres": lambda d: bench_postgres(d, batches(options.rows, 20_000)),
+        "duckdb": lambda d: bench_duckdb(d, batches(options.rows, 20_000)),
+        "redis": lambda d: bench_redis(d, batches(options.rows, 2_000)),
+        "delta": lambda d: bench_delta(d, batches(options.rows, 100_000)),
+        "search": lambda d: bench_search(d, min(options.rows, 100_000)),
+    }
+    wanted = options.only or [*benches, "views"]
+    results: dict[str, Any] = {}
+    print(f"{'':10} {'rows/s':>10} {'plain':>10} {'ratio':>7} {'µs CPU/row':>11} {'plain':>7}")
+    for name in wanted:
+        with scratch() as directory:
+            if name == "views":
+                results[name] = bench_views(directory, options.rows)
+                continue
+            rows = min(options.rows, 100_000) if name == "search" else options.rows
+            (wall, cpu), (plain_wall, plain_cpu) = benches[name](directory)
+        results[name] = {
+            "rows_per_s": rows / wall,
+            "plain_rows_per_s": rows / plain_wall,
+            "ratio": plain_wall / wall,
+        }
+        print(
+            f"{name:10} {rows / wall:>10,.0f} {rows / plain_wall:>10,.0f} {plain_wall / wall:>7.2f} "
+            f"{cpu / rows * 1e6:>11.1f} {plain_cpu / rows * 1e6:>7.1f}"
+        )
+    for name, value in results.get("views", {}).items():
+        print(f"views      {name:32} {value:>12,.2f}")
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
