@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,8 +21,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A Postgres 18 with logical WAL."""
-    yield from start_postgres(18)
+    """A Postgres with logical WAL: 18, or the version in TAILRACE_POSTGRES."""
+    yield from start_postgres(int(os.environ.get("TAILRACE_POSTGRES", "18")))
 
 
 @pytest.fixture

@@ -56,6 +56,66 @@ def test_after_a_lost_slot_only_what_differs_is_written(database: Any, capture: 
     running.written.check()
 
 
+def test_a_slot_that_fell_behind_the_limit_is_recovered(
+    database: Any, capture: Any, shared: Any
+) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 100) i")
+    with capture(tables=["orders"]) as running:
+        running.copied()
+        running.reach(database.position())
+    database.run(
+        "ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'", "SELECT pg_reload_conf()",
+        "UPDATE orders SET customer = 'unseen' WHERE id = 5", "DELETE FROM orders WHERE id = 6",
+    )  # fmt: skip
+    state = "SELECT wal_status FROM pg_replication_slots WHERE database = current_database()"
+    try:
+        for _ in range(50):
+            if database.rows(state) == [("lost",)]:
+                break
+            database.run(
+                "CREATE TABLE t (x int)", "DROP TABLE t", "SELECT pg_switch_wal()", "CHECKPOINT"
+            )
+        assert database.rows(state) == [("lost",)]
+    finally:
+        database.run("ALTER SYSTEM RESET max_slot_wal_keep_size", "SELECT pg_reload_conf()")
+    with capture(tables=["orders"]) as running:
+        running.until(lambda: captured(running) == expected(database))
+    assert running.written.notes("CUT")[-1]["epoch"] == 2
+    running.written.check()
+
+
+def test_partitions_are_captured_as_their_table(database: Any, capture: Any) -> None:
+    database.run(
+        "CREATE TABLE events (id int, day date, what text, PRIMARY KEY (id, day)) PARTITION BY RANGE (day)",
+        "CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')",
+        "CREATE TABLE events_2 PARTITION OF events FOR VALUES FROM ('2026-02-01') TO ('2026-03-01')",
+        "INSERT INTO events VALUES (1, '2026-01-05', 'a'), (2, '2026-02-05', 'b')",
+    )
+    with capture(tables=["public.*"]) as running:
+        running.copied()
+        database.run(
+            "INSERT INTO events VALUES (3, '2026-01-06', 'c')",
+            "UPDATE events SET day = '2026-02-07' WHERE id = 1",
+        )
+        running.reach(database.position())
+    rows = {(r["id"], r["day"], r["what"]) for r in running.written.table("public.events")}
+    assert rows == {(3, "2026-01-06", "c"), (1, "2026-02-07", "a"), (2, "2026-02-05", "b")}
+    running.written.check()
+
+
+def test_a_shape_that_changes_during_the_copy(database: Any, capture: Any) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 3000) i")
+    with capture(tables=["orders"]) as running:
+        running.until(lambda: bool(running.written.events("public.orders")))
+        database.run("ALTER TABLE orders ADD COLUMN note text DEFAULT 'n'")
+        database.run("UPDATE orders SET amount = 2 WHERE id % 100 = 0")
+        running.copied()
+        running.reach(database.position())
+    rows = {r["id"]: r["amount"] for r in running.written.table("public.orders")}
+    assert rows == {i: str(a) for i, a in database.rows("SELECT id, amount FROM orders")}
+    running.written.check()
+
+
 def test_a_table_without_key_is_captured_without_keys(
     database: Any, capture: Any, shared: Any
 ) -> None:
@@ -149,12 +209,14 @@ def test_a_low_wal_level_is_refused(database: Any, capture: Any, postgres_server
     database.connection.close()
     try:
         postgres_server.restart()
+        database.__post_init__()
         running = capture(tables=["orders"])
         with pytest.raises(WalLevelError) as caught:
             running.until(lambda: False)
         assert "ALTER SYSTEM SET wal_level" in caught.value.hint
         running.stop()
     finally:
+        database.connection.close()
         postgres_server.settings["wal_level"] = "logical"
         postgres_server.restart()
         database.__post_init__()

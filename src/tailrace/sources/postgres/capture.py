@@ -49,6 +49,7 @@ from tailrace.telemetry.part import Part
 log = logging.getLogger(__name__)
 
 DEFAULTS = CaptureSettings()
+ROUND_SECONDS = 0.25
 
 # Spark types of columns that Postgres may store out of line.
 TOASTABLE = ("STRING",)
@@ -211,18 +212,19 @@ class PostgresCapture:
     def _loop(self) -> None:
         stream = self._stream
         assert stream is not None
-        clock, stopping = self._clock, self._part.stopping
+        stopping = self._part.stopping
         while not stopping.is_set():
             take = self._take
             for lsn, data in stream.messages():
                 take(lsn, data)
                 if self._group_since is not None and self._group_due():
                     self._cut(self._position)
+                    # A stream that never pauses must not keep the rest of the work waiting.
+                    self._round(stream)
             # Nothing more at the moment: whoever waits has waited long enough.
             if self._group_since is not None or self._cut_now:
                 self._cut(self._position)
-            if clock.monotonic() - self._last_round_at >= 0.25:
-                self._round(stream)
+            self._round(stream)
             stream.wait(0.1)
 
     def _group_due(self) -> bool:
@@ -234,7 +236,10 @@ class PostgresCapture:
 
     def _round(self, stream: ReplicationStream) -> None:
         """What is done a few times a second: confirm, idle cuts, copies, report."""
-        now = self._last_round_at = self._clock.monotonic()
+        now = self._clock.monotonic()
+        if now - self._last_round_at < ROUND_SECONDS:
+            return
+        self._last_round_at = now
         self._copies.work(self._catalog)
         if self._patterns and now - self._looked_at >= self.settings.look_seconds:
             self._look_for_tables()
@@ -509,6 +514,8 @@ class PostgresCapture:
             self._store.commit(self._journal.single_ends())
         else:
             self._journal.spill()
+        if self._stream is not None and self._stream.silent_for >= 1.0:
+            self._stream.confirm(0)  # or the server takes us for dead
 
     def _message(self, message: Message) -> None:
         transaction = self._transaction
