@@ -26,7 +26,17 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 from tailrace.sinks import Delta, DuckDB, Postgres, Redis, Search, SQLite
-from tailrace.sinks.base import AT, DELETED, OFFSET, PARTITION, VERSION, Batch, Shape, SinkPosition
+from tailrace.sinks.base import (
+    AT,
+    DELETED,
+    OFFSET,
+    PARTITION,
+    VERSION,
+    Batch,
+    Resting,
+    Shape,
+    SinkPosition,
+)
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 
 SHAPE = Shape(
@@ -39,7 +49,23 @@ SHAPE = Shape(
     ),
     ("id",),
 )
-WORDS = ["rain", "shoes", "red", "blue", "run", "walk", "sun", "hat", "city", "river", "stone", "glass", "paper", "light", "dark"]
+WORDS = [
+    "rain",
+    "shoes",
+    "red",
+    "blue",
+    "run",
+    "walk",
+    "sun",
+    "hat",
+    "city",
+    "river",
+    "stone",
+    "glass",
+    "paper",
+    "light",
+    "dark",
+]
 
 
 def batches(rows: int, size: int) -> list[Batch]:
@@ -105,6 +131,8 @@ def deliver(
         sink.open(shape)
         for batch in made:
             sink.apply(batch)
+        if isinstance(sink, Resting):
+            sink.rest()
         sink.close()
 
     return work

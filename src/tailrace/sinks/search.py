@@ -5,7 +5,7 @@
 
 Every document stores its key (`_id`) and its row (`_row`); the columns are indexed beside
 them. The position is a document too (`_id` = `_tailrace`), so it is committed with the
-rows it belongs to. The index is locked only while a batch is written.
+rows it belongs to. The index is locked only while there is something to write.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class SearchSink:
         self._link = self._home / link
         self._fields: dict[str, str] = {}
         self._epoch = 0
+        self._held: tuple[Any, Any] | None = None
 
     def open(self, shape: Shape) -> None:
         self._fields = _treatments(shape, self._declaration.fields)
@@ -68,6 +69,7 @@ class SearchSink:
                 self._point(self._new_directory(self._fields))
             held = read_fields(self._link)
             if held != self._fields:
+                self.close()
                 self._index_again(held)
             with self._writer() as (index, writer):
                 meta = _meta(index)
@@ -103,8 +105,13 @@ class SearchSink:
                     writer.add_json(text)
             self._put_meta(writer, self._epoch, batch.position.encode())
 
+    def rest(self) -> None:
+        if self._held is not None:
+            self._held[1].wait_merging_threads()
+            self._held = None
+
     def close(self) -> None:
-        """Nothing is held between batches."""
+        self._held = None
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         with self._errors():
@@ -122,9 +129,11 @@ class SearchSink:
         self._remove("next")
 
     def switch(self) -> None:
+        self.close()
         self._rotate("previous", "next")
 
     def rollback(self) -> None:
+        self.close()
         self._rotate("next", "previous")
 
     def _rotate(self, away: str, back: str) -> None:
@@ -201,14 +210,27 @@ class SearchSink:
 
     @contextmanager
     def _writer(self, path: Path | None = None) -> Iterator[tuple[Any, Any]]:
-        """A writer of the index; commits at the end, drops everything on an error."""
-        index = open_index(path or self._link)
-        writer = index.writer(HEAP_BYTES, 1)
+        """A writer of the index; commits at the end, drops everything on an error.
+
+        The one of our own index is kept through a backlog, for its merges; `rest` lets
+        go of it, and of the lock.
+        """
+        if path is None and self._held is None:
+            index = open_index(self._link)
+            self._held = (index, index.writer(HEAP_BYTES, 1))
+        if path is None:
+            assert self._held is not None
+            index, writer = self._held
+        else:
+            index = open_index(path)
+            writer = index.writer(HEAP_BYTES, 1)
         try:
             yield index, writer
             writer.commit()
-            writer.wait_merging_threads()
+            if path is not None:
+                writer.wait_merging_threads()
         except BaseException:
+            self._held = None
             del writer  # releases the lock; nothing uncommitted survives
             raise
 
