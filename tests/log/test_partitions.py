@@ -298,6 +298,56 @@ def test_lookup_by_time_is_exact_inside_batches(open_store: OpenStore, codec: st
     assert largest[:2] == (10, 900)
 
 
+@pytest.mark.parametrize("time", [-1, 0])
+def test_records_without_a_time_are_taken(open_store: OpenStore, time: int) -> None:
+    store = open_store()
+    partition = make(store, internal_segment_bytes=500, index_interval_bytes=50)
+    for number in range(20):
+        partition.append(batch(b"%d" % number, at=time))
+    assert len(partition.segments) > 2
+    assert partition.offset_for_time(1) is None
+    for end in (store.abandon, None):
+        if end is not None:
+            end()
+        else:
+            store.close()
+        store = open_store()
+        partition = store.partition("t", 0)
+        assert len(read_all(partition)) == 20
+        assert partition.active.max_timestamp == time
+
+
+def test_a_full_index_closes_its_segment(open_store: OpenStore) -> None:
+    partition = make(open_store(), index_interval_bytes=0, segment_index_bytes=80)
+    for number in range(50):
+        partition.append(batch(b"%d" % number))
+    assert [segment.base_offset for segment in partition.segments] == [0, 11, 22, 33, 44]
+
+
+def test_segments_come_of_age_at_different_times(open_store: OpenStore, clock: HandClock) -> None:
+    store = open_store(log_retention_check_interval_ms="1000")
+    config = {"segment.ms": "1000000", "segment.jitter.ms": "1000000"}
+    partitions = store.create_topic("t", 20, config).partitions
+    for partition in partitions:
+        partition.append(batch(b"x", at=clock.now))
+        partition.roll(clock.now)
+        partition.append(batch(b"y", at=clock.now))
+    clock.now += 500_000
+    store.tick()
+    assert {len(partition.segments) for partition in partitions} == {2, 3}
+
+
+def test_old_event_times_do_not_make_a_producer_forgotten(
+    open_store: OpenStore, clock: HandClock
+) -> None:
+    store = open_store()
+    partition = make(store)
+    old = batch(b"a", at=5, producer_id=7, producer_epoch=0, base_sequence=0)
+    partition.append(bytearray(old))
+    store.tick()
+    assert partition.append(old).duplicate
+
+
 def test_deleting_records_moves_the_start(open_store: OpenStore) -> None:
     partition = make(open_store(), internal_segment_bytes=200)
     for number in range(10):

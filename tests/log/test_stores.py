@@ -152,6 +152,20 @@ def test_a_torn_journal_line_is_dropped_and_damage_before_the_end_told(
     assert "journal" in caught.value.detail
 
 
+def test_a_lost_journal_is_told_and_nothing_is_touched(
+    open_store: OpenStore, tmp_path: Path
+) -> None:
+    import shutil
+
+    store = open_store()
+    store.create_topic("orders", 2)
+    store.close()
+    shutil.rmtree(tmp_path / "data" / "metadata")
+    with pytest.raises(MetadataDamagedError, match="missing") as caught:
+        open_store()
+    assert "orders-0" in caught.value.detail
+
+
 def test_a_long_journal_begins_anew_from_a_snapshot(
     open_store: OpenStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -265,8 +265,9 @@ class Partition:
             or base_offset + header[6] - segment.base_offset > _MOST_RELATIVE
             or (
                 segment.first_timestamp >= 0
-                and timestamp - segment.first_timestamp > config.roll_ms
+                and timestamp - segment.first_timestamp > config.roll_ms - segment.jitter_ms
             )
+            or segment.index_bytes >= config.segment_index_bytes
         ) and segment.size:
             segment = self.roll(now)
         if self.epochs.latest != self.leader_epoch:
@@ -292,7 +293,7 @@ class Partition:
             if control:
                 self._note_marker(batch, header, base_offset, timestamp)
             else:
-                self.producers.note(header, base_offset, timestamp)
+                self.producers.note(header, base_offset, timestamp, now)
                 if self.first_unstable < 0 and self.producers.open:
                     self.first_unstable = base_offset
         if not self.needs_sync:
@@ -386,7 +387,7 @@ class Partition:
     def roll(self, now_ms: int) -> Segment:
         """Seal the active segment and begin another at the end; raises `StorageError`."""
         new = Segment(str(self.directory), self.end_offset, 0, self.shelf, sealed=False)
-        new.begin(now_ms)
+        new.begin(now_ms, self._config.segment_jitter_ms)
         old = self.active
         try:
             new.open_to_write()

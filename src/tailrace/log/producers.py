@@ -134,8 +134,12 @@ class Producers:
             )
         return None
 
-    def note(self, header: BatchHeader, base_offset: int, timestamp: int) -> None:
-        """Record a batch of a producer that was appended at `base_offset`."""
+    def note(self, header: BatchHeader, base_offset: int, timestamp: int, now_ms: int) -> None:
+        """Record a batch of a producer that was appended at `base_offset`.
+
+        Records may be as old as they like: it is the time of the append that keeps their
+        producer from being forgotten.
+        """
         producer_id, epoch, sequence = header[9], header[10], header[11]
         producer = self.by_id.get(producer_id)
         if producer is None:
@@ -152,7 +156,7 @@ class Producers:
             )
             if len(batches) > REMEMBERED_BATCHES:
                 del batches[0]
-        producer.last_timestamp = timestamp
+        producer.last_timestamp = now_ms
         if header[5] & TRANSACTIONAL and producer.transaction_start < 0:
             producer.transaction_start = base_offset
             self.open[producer_id] = base_offset

@@ -324,7 +324,8 @@ def _check_segment(
             first_timestamp = header.max_timestamp
         if since > interval:
             kept_index.add(relative, position)
-            kept_times.add(largest, largest_at - segment.base_offset)
+            if largest >= 0:
+                kept_times.add(largest, largest_at - segment.base_offset)
             since = 0
         since += header.size
         position += header.size
@@ -481,6 +482,7 @@ def _replay(partition: Partition, recovery_point: int) -> None:
             break
     partition.snapshots = [each for each in partition.snapshots if each <= recovery_point]
     partition.aborted.cut_end(start)
+    now = partition.shelf.clock.wall_ms()
     for segment, position, header in _headers_from(partition, start):
         if header.leader_epoch > partition.epochs.latest:
             partition.epochs.assign(header.leader_epoch, header.base_offset)
@@ -490,7 +492,7 @@ def _replay(partition: Partition, recovery_point: int) -> None:
             batch = segment.read_batch(position, header.size)
             partition.replay_marker(segment, batch, header)
         else:
-            partition.producers.note(header, header.base_offset, header.max_timestamp)
+            partition.producers.note(header, header.base_offset, header.max_timestamp, now)
 
 
 def _headers_from(partition: Partition, offset: int) -> Iterator[tuple[Segment, int, BatchHeader]]:

@@ -19,7 +19,7 @@ from tailrace.log.index import OffsetIndex, TimeIndex, write_out
 from tailrace.records.header import HEADER, HEADER_BYTES, BatchHeader
 
 _SCAN_BYTES = 16 * 1024
-_REMEMBERED_STARTS = 1024
+_REMEMBERED_STARTS = 128
 
 
 class Shelf:
@@ -65,6 +65,7 @@ class Segment:
         "damaged",
         "descriptor",
         "first_timestamp",
+        "jitter_ms",
         "max_timestamp_offset",
         "path",
         "ready",
@@ -89,6 +90,7 @@ class Segment:
         self.ready = False
         """Whether a batch can be appended at once: file open, indexes in memory."""
         self.created_ms = 0
+        self.jitter_ms = 0
         self.first_timestamp = -1
         self.since_index = 0
         self.starts: dict[int, int] = {}
@@ -123,6 +125,11 @@ class Segment:
         return self._max_timestamp
 
     @property
+    def index_bytes(self) -> int:
+        """Size of the offset index in memory."""
+        return 8 * len(self._index.offsets) if self._index is not None else 0
+
+    @property
     def index(self) -> OffsetIndex:
         if self._index is None:
             self._load()
@@ -138,9 +145,17 @@ class Segment:
         assert self._times is not None
         return self._times
 
-    def begin(self, now_ms: int) -> None:
-        """Make this a new, empty segment to be written to."""
-        self.created_ms = now_ms
+    def begin(self, now_ms: int, jitter_ms: int = 0) -> None:
+        """Make this a new, empty segment to be written to.
+
+        It counts as older by a random part of `jitter_ms`, so that not all segments of a
+        broker come of age at once.
+        """
+        if jitter_ms > 0:
+            import random
+
+            self.jitter_ms = random.randrange(jitter_ms)
+        self.created_ms = now_ms - self.jitter_ms
         self._index, self._times = OffsetIndex(), TimeIndex()
         self._max_timestamp = -1
 
@@ -185,15 +200,14 @@ class Segment:
         position = self.size
         size = header[1] + 12
         relative = offset - self.base_offset + header[6]
-        if timestamp > (self._max_timestamp or -1):
+        assert self._max_timestamp is not None
+        if timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
             self.max_timestamp_offset = self.base_offset + relative
         if self.since_index > interval:
             assert self._index is not None
-            assert self._times is not None
             self._index.add(relative, position)
-            assert self._max_timestamp is not None
-            self._times.add(self._max_timestamp, self.max_timestamp_offset - self.base_offset)
+            self._note_time()
             self.since_index = 0
         self.since_index += size
         if self.first_timestamp < 0:
@@ -203,6 +217,11 @@ class Segment:
             starts.clear()
         starts[offset] = position
         self.size = position + size
+
+    def _note_time(self) -> None:
+        """Add the largest timestamp so far to the time index; records may have none."""
+        if self._times is not None and self._max_timestamp is not None and self._max_timestamp >= 0:
+            self._times.add(self._max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def position_of(self, offset: int) -> int:
         """Where the first batch begins whose last offset is ≥ `offset`; the size if none."""
@@ -276,8 +295,8 @@ class Segment:
 
     def seal(self) -> list[str]:
         """End writing: the time index gets its last entry, indexes go to disk."""
-        if self._times is not None and self._max_timestamp is not None and self.size:
-            self._times.add(self._max_timestamp, self.max_timestamp_offset - self.base_offset)
+        if self.size:
+            self._note_time()
         paths = self.write_indexes()
         self.sealed = True
         self.starts.clear()
@@ -332,7 +351,8 @@ class Segment:
                 largest, largest_at = header[8], relative
             if since > interval:
                 index.add(relative, position)
-                times.add(largest, largest_at)
+                if largest >= 0:
+                    times.add(largest, largest_at)
                 since = 0
             since += header[1] + 12
         if self.size and largest >= 0:

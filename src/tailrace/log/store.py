@@ -37,6 +37,7 @@ from tailrace.log.directories import (
 from tailrace.log.errors import (
     InvalidPartitionsError,
     InvalidTopicNameError,
+    MetadataDamagedError,
     StorageError,
     TopicExistsError,
     UnknownTopicError,
@@ -142,6 +143,12 @@ class Store:
                     hint="check that the disks are mounted and writable",
                 )
             journal = Journal([directory.path for directory in opened], files)
+            if not journal.catalogue.number:
+                try:
+                    _refuse_lost_journal(opened)
+                except MetadataDamagedError:
+                    journal.close()
+                    raise
         except BaseException:
             for directory in opened:
                 directory.close()
@@ -614,6 +621,21 @@ class Store:
                     shutil.rmtree(path, ignore_errors=True)
                 elif (path / "partition.metadata").exists():
                     log.warning("directory belongs to no topic", extra={"path": str(path)})
+
+
+def _refuse_lost_journal(directories: list[DataDirectory]) -> None:
+    """Raises `MetadataDamagedError` if there are partitions but nothing tells of topics."""
+    found = [
+        path.parent.name
+        for directory in directories
+        for path in directory.path.glob("*/partition.metadata")
+    ]
+    if found:
+        raise MetadataDamagedError(
+            "the journal of topics is missing",
+            detail=f"{len(found)} partitions are there: {', '.join(sorted(found)[:5])} …",
+            hint="restore the directory `metadata` from a copy; segments are untouched",
+        )
 
 
 def check_topic_name(name: str) -> None:
