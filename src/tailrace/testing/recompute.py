@@ -6,6 +6,7 @@ compared as multisets of rows, numbers up to the last digits of a double.
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -73,6 +74,8 @@ def comparable(value: Any) -> Any:
             return Decimal(f"{value:.9g}") + 0
         case Decimal():
             return Decimal(f"{value:.9g}") + 0
+        case datetime.datetime() if value.tzinfo is not None:
+            return value.astimezone(datetime.UTC).replace(tzinfo=None)
         case list() | tuple():
             return tuple(comparable(part) for part in value)
         case dict():

@@ -10,6 +10,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable
+from decimal import Context
 from functools import lru_cache
 from typing import Any
 
@@ -19,7 +20,7 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.keys import encode_part
 from tailrace.pipelines.incremental.rows import physical, to_array
-from tailrace.pipelines.incremental.types import is_decimal, is_float, is_integer
+from tailrace.pipelines.incremental.types import ddl, is_decimal, is_float, is_integer
 
 Scalar = Callable[..., Any]
 Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
@@ -39,7 +40,10 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
         None if any(value is None for value in values) else compute(*values)
         for values in zip(*columns, strict=True)
     ]
-    return to_array(out, kind)
+    try:
+        return to_array(out, kind)
+    except (pa.ArrowInvalid, OverflowError) as error:
+        raise EvaluationError(f"{name} overflows {ddl(kind)}", detail=str(error)) from error
 
 
 def made(name: str) -> Callable[[Maker], Maker]:
@@ -213,6 +217,9 @@ def _sha2(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
 # Numbers ------------------------------------------------------------------------------------
 
 
+_EXACT = Context(prec=700)  # a double has at most 309 digits before its point
+
+
 def _rounded(value: int, step: int, half_even: bool) -> int:
     """An integer to a multiple of `step`, halves up (away from zero) or to even."""
     quotient, rest = divmod(abs(value), step)
@@ -232,7 +239,8 @@ def _round(half_even: bool) -> Maker:
             def round_float(value: float, digits: int) -> float:
                 if not math.isfinite(value):
                     return value
-                return float(Decimal(repr(value)).quantize(Decimal(1).scaleb(-digits), mode))
+                step = Decimal(1).scaleb(-digits)
+                return float(Decimal(repr(value)).quantize(step, mode, _EXACT))
 
             return round_float
         scale = source.scale if is_decimal(source) else 0

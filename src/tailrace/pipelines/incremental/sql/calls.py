@@ -36,7 +36,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
 # Marks of the parser that change nothing here.
 _HARMLESS = {
     "safe", "coalesce", "big_int", "flatten", "null_if_pos_overflow", "nulls_excluded", "charset",
-    "unit",
+    "unit", "is_left", "ignore_nulls",
 }  # fmt: skip
 _FORMATTED: dict[type[exp.Expr], str] = {exp.TsOrDsToDate: "format", exp.Date: "expressions"}
 
@@ -116,6 +116,10 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.Trim: lambda node: (
         {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position")), "trim"),
         [part for part in (node.this, node.expression) if part],
+    ),
+    exp.Pad: lambda node: (
+        "lpad" if node.args.get("is_left") else "rpad",
+        [part for part in (node.this, node.expression, node.args.get("fill_pattern")) if part],
     ),
     exp.Initcap: lambda node: ("initcap", [node.this]),
     exp.StrPosition: lambda node: ("instr", [node.this, node.args["substr"]]),
@@ -227,10 +231,8 @@ def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.E
 
 def _date_trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     unit = _unit(binder, given[0], node)
-    value = given[1]
-    if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
-        value = binder.coerce(value, types.TIMESTAMP, node)
-    return Call("date_trunc", (unit, value), value.type)
+    value = binder.coerce(given[1], types.TIMESTAMP, node)
+    return Call("date_trunc", (unit, value), types.TIMESTAMP)
 
 
 _TRUNCATED = (

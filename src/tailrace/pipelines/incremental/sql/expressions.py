@@ -297,7 +297,7 @@ class ExpressionBinder:
         return Call("<=>", (left, right), types.BOOLEAN)
 
     def _cast(self, node: exp.Cast) -> Expression:
-        self.context.only(node, "this", "to", "_type")
+        self.context.only(node, "this", "to", "_type", "safe")
         try:
             kind = types.parse_type(node.to.sql("spark"))
         except ValueError as error:
