@@ -146,7 +146,7 @@ def throughput(who: Contender, tag: str, message_bytes: int, total_bytes: int) -
     """Produce, then consume, and check that the sums agree."""
     kind = "1k" if message_bytes > 500 else "100"
     topic = f"load-{kind}-{tag}"
-    load.create_topic(who.address, topic, PARTITIONS, {})
+    load.create_topic(who.address, topic, PARTITIONS, {"file.delete.delay.ms": "0"})
     before = who.cpu()
     sent = load.produce_load(
         who.address, topic, PARTITIONS, message_bytes, BATCH_BYTES, total_bytes
@@ -160,6 +160,7 @@ def throughput(who: Contender, tag: str, message_bytes: int, total_bytes: int) -
     cpu_out = who.cpu() - before
     if (got.messages, got.bytes) != (sent.messages, sent.bytes):
         raise SystemExit(f"{who.name}: sent {sent}, read {got}")
+    load.delete_topic(who.address, topic)
     if kind == "1k":
         who.note("produce_1k", sent.bytes / sent.seconds / 1e6)
         who.note("consume_1k", got.bytes / got.seconds / 1e6)
@@ -244,10 +245,10 @@ def table(ours: Contender, kafka: Contender) -> list[dict[str, object]]:
 
 
 def show(rows: list[dict[str, object]]) -> None:
-    print(f"{'figure':<38}{'unit':<12}{'tailrace':>12}{'kafka':>12}{'ratio':>8}  wanted")
+    print(f"{'figure':<38}{'unit':<12}{'tailrace':>14}{'kafka':>15}{'ratio':>8}  wanted")
     for row in rows:
         print(
-            f"{row['figure']:<38}{row['unit']:<12}{row['tailrace']:>12,.2f}{row['kafka']:>12,.2f}"
+            f"{row['figure']:<38}{row['unit']:<12}{row['tailrace']:>14,.2f}{row['kafka']:>15,.2f}"
             f"{row['ratio']:>8.2f}  {row['wanted']:<8} {'' if row['met'] else 'missed'}"
         )
 

@@ -17,11 +17,19 @@ from tailrace.records.batch import Record, encode_batch
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.frames import decode_response, encode_request
 from tailrace.wire.message import Message
-from tailrace.wire.messages import create_topics, fetch, list_offsets, metadata, produce
+from tailrace.wire.messages import (
+    create_topics,
+    delete_topics,
+    fetch,
+    list_offsets,
+    metadata,
+    produce,
+)
 
 PRODUCE_VERSION = 9
 FETCH_VERSION = 11
 IN_FLIGHT = 5
+IOV = 64
 
 
 class Line:
@@ -127,6 +135,13 @@ def _all_led(line: Line, name: str, partitions: int) -> bool:
     return not any(one.error_code for one in _offsets(line, name, partitions))
 
 
+def delete_topic(address: str, name: str) -> None:
+    """Give the topic's space, and the memory that caches it, back."""
+    with Line(address) as line:
+        request = delete_topics.DeleteTopicsRequest(topic_names=[name], timeout_ms=30_000)
+        line.ask(ApiKey.DELETE_TOPICS, 5, request)
+
+
 def end_offsets(address: str, name: str, partitions: int) -> int:
     """The sum of all end offsets."""
     with Line(address) as line:
@@ -189,6 +204,8 @@ def produce_load(
 ) -> Moved:
     """Send the same batch to all partitions in turn, `in_flight` requests at a time."""
     records, count = batch(message_bytes, batch_bytes)
+    # Correlation id, tags, topics, name, partitions, index; then error and base offset.
+    result_at = 4 + 1 + 1 + 1 + len(topic) + 1 + 4
     frames = [produce_frame(topic, index, records) for index in range(partitions)]
     wanted = max(connections * in_flight, total_bytes // len(records))
     lines = [Line(address) for _ in range(connections)]
@@ -219,23 +236,30 @@ def produce_load(
                 if not data:
                     raise ConnectionError("the broker closed the connection")
                 received += data
-                while len(received) >= 4:
-                    (size,) = struct.unpack_from(">i", received)
-                    if len(received) < 4 + size:
+                position = 0
+                while len(received) - position >= 4:
+                    (size,) = struct.unpack_from(">i", received, position)
+                    if len(received) - position < 4 + size:
                         break
-                    check_produced(bytes(received[4 : 4 + size]))
-                    del received[: 4 + size]
+                    (error,) = struct.unpack_from(">h", received, position + 4 + result_at)
+                    if error:
+                        check_produced(bytes(received[position + 4 : position + 4 + size]))
+                    position += 4 + size
                     answered += 1
                     next_frame(sock)
+                del received[:position]
             while queue:
+                small = queue[:IOV] if len(queue[0]) < 4096 else queue[:1]
                 try:
-                    gone = sock.send(queue[0])
+                    gone = sock.sendmsg(small)
                 except BlockingIOError:
                     break
-                if gone == len(queue[0]):
-                    queue.pop(0)
-                else:
-                    queue[0] = queue[0][gone:]
+                while gone:
+                    if gone >= len(queue[0]):
+                        gone -= len(queue.pop(0))
+                    else:
+                        queue[0] = queue[0][gone:]
+                        gone = 0
             events = selectors.EVENT_READ | (selectors.EVENT_WRITE if queue else 0)
             if key.events != events:
                 selector.modify(sock, events)
