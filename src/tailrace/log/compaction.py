@@ -231,13 +231,15 @@ def swap_segments(partition: Partition, result: CleaningResult) -> None:
         ]
     else:
         kept = list(partition.aborted.entries)
+    decided: list[swap.Group] = []
     for group in groups:
         covered = _following(partition.bases, group.old[-1])
         entries = [each for each in kept if group.base <= each.last_offset < covered]
-        files.write_whole(
-            f"{directory}/{group.base:020d}.txnindex.cleaned", encode_entries(entries)
-        )
-    swap.decide(directory, [(group.base, group.old) for group in groups], files)
+        if entries:
+            path = f"{directory}/{group.base:020d}.txnindex.cleaned"
+            files.write_whole(path, encode_entries(entries))
+        decided.append(swap.Group(group.base, group.old, bool(entries)))
+    swap.decide(directory, decided, files)
     swap.complete(directory, files)
     swap.remove_leftovers(directory, files)
     replaced = {base: group for group in groups for base in group.old}

@@ -162,8 +162,9 @@ class DiskFullError(StorageError):
 
 class CorruptSegmentError(StorageError):
     """Bytes in the middle of a segment do not match their checksum. The broken batch is
-    never served. Restore the file from a copy, or give up the range with
-    `tailrace topic alter NAME --delete-before OFFSET`."""
+    never served; everything before and behind it is. Restore the file from a copy and
+    start the broker again, let consumers seek past the range, or give up what lies before
+    its end with Kafka's DeleteRecords."""
 
     code = "segment-corrupt"
 

@@ -390,10 +390,11 @@ class Partition:
         new.begin(now_ms, self._config.segment_jitter_ms)
         old = self.active
         try:
-            new.open_to_write()
-            self._pending_paths.update(dict.fromkeys(old.seal()))
+            new.make_ready()
             self.write_snapshot()
+            self._pending_paths.update(dict.fromkeys(old.seal()))
         except OSError as error:
+            new.release_descriptor()
             raise self._refused(error, old) from error
         self._unsynced[old.path] = None
         old.release_descriptor()

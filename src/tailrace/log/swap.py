@@ -1,14 +1,16 @@
 """Putting cleaned segments in the place of old ones, whatever happens in between.
 
-The file `swap` in a partition's directory names the groups: `new base: old bases`. Once it
-is on disk the change is decided, and every start completes it; before, `.cleaned` files
-mean nothing and are removed. Renaming and deleting are repeated without harm.
+The file `swap` in a partition's directory names the groups: new base, old bases, whether
+there is an index of aborted transactions. Once it is on disk the change is decided, and
+every start completes it; before, `.cleaned` files mean nothing and are removed. Renaming
+and deleting are repeated without harm.
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -18,31 +20,41 @@ ENDINGS = ("index", "timeindex", "txnindex", "log")
 _NAME = "swap"
 
 
-def decide(directory: Path, groups: list[tuple[int, list[int]]], files: Files = FILES) -> None:
-    """Have it on disk that each new base stands for its old ones."""
-    files.write_whole(directory / _NAME, orjson.dumps([[base, old] for base, old in groups]))
+class Group(NamedTuple):
+    """One new segment and those it stands for."""
+
+    base: int
+    old: list[int]
+    aborted: bool
+    """Whether it has an index of aborted transactions."""
+
+
+def decide(directory: Path, groups: list[Group], files: Files = FILES) -> None:
+    """Have it on disk that each new segment stands for its old ones."""
+    files.write_whole(directory / _NAME, orjson.dumps([list(group) for group in groups]))
 
 
 def complete(directory: Path, files: Files = FILES) -> None:
     """Do what was decided; nothing if nothing was."""
     path = directory / _NAME
     try:
-        groups = orjson.loads(path.read_bytes())
+        groups = [Group(*each) for each in orjson.loads(path.read_bytes())]
     except FileNotFoundError:
         return
-    for base, old in groups:
-        stem = f"{directory}/{base:020d}"
-        if os.path.exists(f"{stem}.log.cleaned"):
-            # An old side file must not outlive its segment under the new one's name.
-            for ending in ENDINGS:
-                if os.path.exists(f"{stem}.{ending}.cleaned"):
-                    files.rename(f"{stem}.{ending}.cleaned", f"{stem}.{ending}")
-        for other in old:
-            if other != base:
+    for group in groups:
+        stem = f"{directory}/{group.base:020d}"
+        if not group.aborted:
+            _remove(f"{stem}.txnindex", files)
+        for ending in ENDINGS:
+            if os.path.exists(f"{stem}.{ending}.cleaned"):
+                files.rename(f"{stem}.{ending}.cleaned", f"{stem}.{ending}")
+        for other in group.old:
+            if other != group.base:
                 for ending in ENDINGS:
                     _remove(f"{directory}/{other:020d}.{ending}", files)
     files.sync_directory(directory)
     files.remove(path)
+    # A decision that came back after a power cut would take the next cleaning for its own.
     files.sync_directory(directory)
 
 
