@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from servers.consoles import Console
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
+from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Guard
 from tailrace.project import load, scaffold
 from tailrace.testing.changelogs import MemoryLog, TickWriter
@@ -28,7 +29,7 @@ def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
     views = Views(tmp_path / "views")
     figures = Figures(tailrace_broker)
     served = Served(project, tailrace_broker, views, figures)
-    app = Guard(create_app(served), host="127.0.0.1", token=None)
+    app = Guard(FastLookups(create_app(served), views), host="127.0.0.1", token=None)
     with (
         Follower(tmp_path / "views", log, "shop") as follower,
         TestClient(app, base_url="http://127.0.0.1:8080") as client,

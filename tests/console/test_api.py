@@ -143,3 +143,12 @@ def test_status_graph_metrics_and_docs_answer(console: Console) -> None:
     assert "open_orders" in {node["name"] for node in nodes}
     assert b"process_cpu_seconds_total" in console.client.get("/metrics").content
     assert "/api/sql" in console.client.get("/api/docs").text
+
+
+@pytest.mark.parametrize("key", ["NL", "XX", "N%4C", "a%2Fb", "%00", "ü"])
+def test_a_look_up_answers_as_the_app_itself_does(console: Console, key: str) -> None:
+    plain = TestClient(create_app(console.served), base_url="http://127.0.0.1:8080")
+    mine = console.client.get(f"/api/views/open_orders/{key}")
+    theirs = plain.get(f"/api/views/open_orders/{key}")
+    assert (mine.status_code, mine.json()) == (theirs.status_code, theirs.json())
+    assert mine.headers.get("tailrace-position") == theirs.headers.get("tailrace-position")

@@ -11,6 +11,7 @@ import uvicorn
 from tailrace.config import parse_address
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
+from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Guard, need_token
 from tailrace.errors import PortInUseError
 from tailrace.project.load import Project
@@ -29,7 +30,7 @@ def run(project: Project, part: Part) -> None:
     figures = Figures(part.bootstrap)
     views = Views(part.directory / "views")
     served = Served(project, part.bootstrap, views, figures)
-    app = Guard(create_app(served), host=host, token=token)
+    app = Guard(FastLookups(create_app(served), views), host=host, token=token)
     configuration = uvicorn.Config(
         app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2
     )
