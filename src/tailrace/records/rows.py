@@ -129,6 +129,9 @@ def _raw_type(kind: pa.DataType) -> pa.DataType:
 
 def _read_fast(rows: Sequence[bytes], schema: pa.Schema) -> pa.Table:
     raw = pa.schema([(f.name, _raw_type(f.type)) for f in schema])
+    # Arrow's reader crashes the process on a bare `null` where it expects an object.
+    if any(row[:1] != b"{" for row in rows):
+        raise pa.ArrowInvalid("not an object")
     text = b"\n".join(rows)
     table = pyarrow.json.read_json(
         pa.BufferReader(text),

@@ -69,12 +69,17 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class DeliverySettings:
-    """Patience and limits of a delivery."""
+    """Patience and limits of a delivery.
+
+    `delete_retention`: how long topics keep tombstones; a copy older than that looks for
+    keys that are gone, since it may never see their deletes.
+    """
 
     first_pause: timedelta = timedelta(milliseconds=100)
     longest_pause: timedelta = timedelta(seconds=30)
     parked_pause: timedelta = timedelta(seconds=10)
     most_refused: int = 1000
+    delete_retention: timedelta = timedelta(days=7)
 
 
 class Delivery:
@@ -107,6 +112,7 @@ class Delivery:
         self._known = KnownColumns(memory)
         self._refused_in_a_row = 0
         self._applied_at = float("-inf")
+        self._stale = False
 
     def close(self) -> None:
         """Let go of the target; the next `step` opens it again."""
@@ -134,6 +140,10 @@ class Delivery:
             self._apply(batch)
             read += count
             self._applied_at = self._clock.monotonic()
+        if self._stale and isinstance(self.sink, Readable):
+            log.info("looking for deletes that were compacted away", extra={"sink": self.copy.name})
+            self._sweep(goal)
+        self._stale = False
         if isinstance(self.sink, Resting):
             self.sink.rest()
         self._goal_reached = goal
@@ -252,6 +262,9 @@ class Delivery:
                 raise self._ahead(held, goal.position)
             self._replace(goal)
             return
+        age_ms = self._clock.wall_ms() - held.at_ms
+        retention_ms = self.settings.delete_retention / timedelta(milliseconds=1)
+        self._stale = bool(goal.shape.key and held.at_ms and age_ms > retention_ms)
         bounds = self._reader.bounds(held.topic)
         for partition, offset in held.offsets.items():
             start, end = bounds.get(partition, (0, 0))
@@ -306,6 +319,10 @@ class Delivery:
         """Write the new generation over the old one, then remove what it does not have."""
         for batch, _ in self._batches(goal):
             self._apply(batch)
+        self._sweep(goal)
+
+    def _sweep(self, goal: Goal) -> None:
+        """Remove rows whose keys the topic does not have up to the goal."""
         assert isinstance(self.sink, Readable)
         ranges = [
             Range(goal.position.topic, partition, start, goal.position.offsets[partition])

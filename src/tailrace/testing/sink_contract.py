@@ -311,6 +311,20 @@ class SinkContract:
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
+    def test_deletes_compacted_away_meanwhile_are_found(self, place: Target) -> None:
+        copy = self.copy(place, "v")
+        if not isinstance(make_sink(copy, place.surroundings), Readable):
+            pytest.skip("this target cannot be read back")
+        writer = self._simple()
+        writer.now_ms -= 30 * 24 * 3600 * 1000
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "a"}) for n in range(6)]})
+        self.deliver(place, copy, writer)
+        writer.tick({"v": [({"id": 2}, None), ({"id": 3}, {"id": 3, "name": "b"})]})
+        for partition in writer.log.topics["v"]:
+            partition.compact()
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
     def test_nothing_is_lost_while_the_target_is_down(self, place: Target) -> None:
         writer = random_project(4, 3)
         copy = self.copy(place, "orders")
