@@ -190,6 +190,26 @@ def test_inspect_tells_what_lies_in_a_directory(tmp_path: Path) -> None:
     assert "t" in CliRunner().invoke(broker_command, ["inspect", str(tmp_path)]).stdout
 
 
+@pytest.mark.parametrize(
+    ("listen", "code"),
+    [("10.255.255.1:0", "broker-listen"), ("no.such.host.invalid:0", "broker-listen"),
+     ("nonsense", "usage"), ("127.0.0.1:99999", "usage")],
+)  # fmt: skip
+def test_an_address_that_cannot_be_listened_on_is_told(
+    tmp_path: Path, listen: str, code: str
+) -> None:
+    result = CliRunner().invoke(
+        broker_command, ["start", "--data", str(tmp_path / "log"), "--listen", listen]
+    )
+    assert isinstance(result.exception, TailraceError)
+    assert result.exception.code == code
+
+
+def test_an_address_in_use_is_told(tmp_path: Path, broker: BrokerThread) -> None:
+    with pytest.raises(TailraceError, match="another process listens"):
+        BrokerThread(tmp_path / "other", port=broker.broker.address[1])
+
+
 def test_inspect_of_something_else_says_so(tmp_path: Path) -> None:
     result = CliRunner().invoke(broker_command, ["inspect", str(tmp_path)])
     assert isinstance(result.exception, TailraceError)

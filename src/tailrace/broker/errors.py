@@ -1,6 +1,7 @@
 """What can go wrong in the broker itself; the log's errors are in `log/errors.py`.
 
 BrokerError                      broker
+├── ListenError                  broker-listen
 └── StartError                   broker-start
 """
 
@@ -13,6 +14,14 @@ class BrokerError(TailraceError):
     """The embedded broker could not do what it was asked."""
 
     code = "broker"
+
+
+class ListenError(BrokerError):
+    """The address cannot be listened on: it is not one of this machine, its name is not
+    known, or the port needs more rights. `0.0.0.0:PORT` listens on every address of the
+    machine; tell clients which one to use with `advertised.listeners`."""
+
+    code = "broker-listen"
 
 
 class StartError(BrokerError):

@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from tailrace.broker.connection import SCRATCH_BYTES, Connection
+from tailrace.broker.errors import ListenError
 from tailrace.broker.loop import READ, Loop
 from tailrace.clock import Clock
 from tailrace.errors import PortInUseError
@@ -191,9 +192,12 @@ class Listener:
 
 def listen_on(host: str, port: int) -> socket.socket:
     """A listening, non-blocking socket; raises PortInUseError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+    except socket.gaierror as error:
+        raise ListenError(f"{host} is not a known address", detail=str(error)) from error
     sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -209,5 +213,9 @@ def listen_on(host: str, port: int) -> socket.socket:
                 f"another process listens on {host}:{port}",
                 hint="choose another address with `--listen`, or port 0 to have a free one picked",
             ) from error
-        raise
+        raise ListenError(
+            f"cannot listen on {host}:{port}",
+            detail=str(error),
+            hint="0.0.0.0 listens on every address of this machine",
+        ) from error
     return sock

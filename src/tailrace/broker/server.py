@@ -84,15 +84,16 @@ class Broker:
         self.store = Store.open(
             self.directories, settings=self.settings.log(), clock=clock, files=files
         )
+        self.loop = Loop(clock)
         try:
             self._start(host, port)
         except BaseException:
+            self.loop.close()
             self.store.close()
             raise
 
     def _start(self, host: str | None, port: int) -> None:
         settings = self.settings
-        self.loop = Loop(self.clock)
         self.router = Router(self.loop, self.clock.monotonic)
         self.metrics = BrokerMetrics(self)
         self.fetch_limit_bytes = settings.integer("fetch.max.bytes")
