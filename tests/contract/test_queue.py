@@ -4,27 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
-from tailrace.client.cluster import Cluster
 from tailrace.client.errors import ClientClosedError, TransactionStateError
-from tailrace.client.log import Log, connect
+from tailrace.client.log import Log
 from tailrace.client.queue import Job, Queue
 from tailrace.clock import SYSTEM
-from tailrace.wire.apis import APIS, ApiKey
-
-
-@pytest.fixture
-def queue_log(log: str) -> Iterator[Log]:
-    cluster = Cluster(log)
-    offered = cluster.any().offers(APIS[ApiKey.SHARE_FETCH])
-    cluster.close()
-    if not offered:
-        pytest.skip("this log has no share groups")
-    with connect(log) as made:
-        yield made
 
 
 def fill(log: Log, topic: str, count: int, partitions: int = 1) -> None:
@@ -47,9 +33,9 @@ def numbers(jobs: list[Job]) -> list[int]:
     return sorted(int(job.value or b"") for job in jobs)
 
 
-def test_acknowledged_jobs_do_not_come_again(queue_log: Log, name: str) -> None:
-    fill(queue_log, name, 30, partitions=2)
-    with queue_log.queue(name, name) as queue:
+def test_acknowledged_jobs_do_not_come_again(log: Log, name: str) -> None:
+    fill(log, name, 30, partitions=2)
+    with log.queue(name, name) as queue:
         jobs = take(queue, 30)
         assert numbers(jobs) == list(range(30))
         assert {job.delivery_count for job in jobs} == {1}
@@ -58,15 +44,15 @@ def test_acknowledged_jobs_do_not_come_again(queue_log: Log, name: str) -> None:
         with pytest.raises(TransactionStateError):
             jobs[0].reject()
         queue.flush()
-    with queue_log.queue(name, name) as queue:
+    with log.queue(name, name) as queue:
         assert queue.poll(1.5) == []
     with pytest.raises(ClientClosedError):
         queue.poll(0)
 
 
-def test_released_jobs_come_again_and_rejected_ones_do_not(queue_log: Log, name: str) -> None:
-    fill(queue_log, name, 6)
-    with queue_log.queue(name, name) as queue:
+def test_released_jobs_come_again_and_rejected_ones_do_not(log: Log, name: str) -> None:
+    fill(log, name, 6)
+    with log.queue(name, name) as queue:
         for job in take(queue, 6):
             number = int(job.value or b"")
             if number % 3 == 0:
@@ -83,25 +69,25 @@ def test_released_jobs_come_again_and_rejected_ones_do_not(queue_log: Log, name:
         assert queue.poll(1.0) == []
 
 
-def test_jobs_without_an_answer_go_back_when_a_worker_leaves(queue_log: Log, name: str) -> None:
-    fill(queue_log, name, 5)
-    with queue_log.queue(name, name) as first:
+def test_jobs_without_an_answer_go_back_when_a_worker_leaves(log: Log, name: str) -> None:
+    fill(log, name, 5)
+    with log.queue(name, name) as first:
         take(first, 5)[0].ack()
-    with queue_log.queue(name, name) as second:
+    with log.queue(name, name) as second:
         jobs = take(second, 4)
         assert numbers(jobs) == [1, 2, 3, 4]
         for job in jobs:
             job.ack()
 
 
-def test_two_workers_share_one_partition(queue_log: Log, name: str) -> None:
-    queue_log.create_topic(name, 1)
+def test_two_workers_share_one_partition(log: Log, name: str) -> None:
+    log.create_topic(name, 1)
     seen: Counter[int] = Counter()
     workers: Counter[str] = Counter()
     lock = threading.Lock()
 
     def work(number: int) -> None:
-        with queue_log.queue(name, name, max_records=5) as queue:
+        with log.queue(name, name, max_records=5) as queue:
             ready.wait()
             while sum(seen.values()) < 200:
                 for job in queue.poll(0.2):
@@ -115,7 +101,7 @@ def test_two_workers_share_one_partition(queue_log: Log, name: str) -> None:
     for thread in threads:
         thread.start()
     ready.wait()
-    fill(queue_log, name, 200)
+    fill(log, name, 200)
     for thread in threads:
         thread.join(60)
     assert sorted(seen) == list(range(200))
@@ -123,9 +109,9 @@ def test_two_workers_share_one_partition(queue_log: Log, name: str) -> None:
     assert len(workers) == 2
 
 
-def test_a_delay_keeps_a_job_away_for_its_time(queue_log: Log, name: str) -> None:
-    fill(queue_log, name, 2)
-    with queue_log.queue(name, name) as queue:
+def test_a_delay_keeps_a_job_away_for_its_time(log: Log, name: str) -> None:
+    fill(log, name, 2)
+    with log.queue(name, name) as queue:
         first, second = take(queue, 2)
         first.ack()
         released_at = SYSTEM.monotonic()
@@ -139,10 +125,10 @@ def test_a_delay_keeps_a_job_away_for_its_time(queue_log: Log, name: str) -> Non
         assert not queue.lost
 
 
-def test_a_loop_over_a_queue_ends_after_its_time_out(queue_log: Log, name: str) -> None:
-    fill(queue_log, name, 10)
+def test_a_loop_over_a_queue_ends_after_its_time_out(log: Log, name: str) -> None:
+    fill(log, name, 10)
     done = []
-    with queue_log.queue([name], name, max_records=3) as queue:
+    with log.queue([name], name, max_records=3) as queue:
         for job in queue.jobs(timeout=3):
             done.append(int(job.value or b""))
             job.ack()
