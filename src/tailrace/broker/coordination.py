@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.broker.groups.consumer_membership import ConsumerSettings
@@ -117,8 +116,10 @@ class Coordination:
             self.transactions,
             self.transactions_topic,
             self._world,
-            power_was_cut=machine_restarted(broker.directories[0] / "boot-id")
-            and broker.store.unclean,
+            power_was_cut=any(
+                directory.clean is None and not directory.same_boot
+                for directory in broker.store.directories
+            ),
         )
         broker.produce.gate = Gate(self)
         broker.features.update({"transaction.version": 2, "group.version": 1})
@@ -138,6 +139,13 @@ class Coordination:
 
     def _note_rebalance(self, group_id: str, seconds: float) -> None:
         self.rebalance_seconds[group_id] = self.rebalance_seconds.get(group_id, 0.0) + seconds
+
+    def share_groups(self) -> dict[str, str]:
+        """State by name of the share groups; they are loaded only if there are any."""
+        return self._broker.shares.shares.groups() if self._broker.has_shares else {}
+
+    def delete_share_group(self, name: str) -> ErrorCode:
+        return self._broker.shares.shares.delete(name)
 
     @property
     def node_id(self) -> int:
@@ -290,14 +298,6 @@ class Gate:
             (partition.topic, partition.index),
             implicit=implicit,
         )
-
-
-def machine_restarted(path: Path) -> bool:
-    """Whether the machine was started anew since this was last asked; `path` remembers."""
-    now = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    before = path.read_text().strip() if path.exists() else now
-    path.write_text(now + "\n")
-    return before != now
 
 
 def group_settings(settings: BrokerSettings) -> GroupSettings:
