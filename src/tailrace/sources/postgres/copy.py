@@ -16,11 +16,11 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import psycopg
-from psycopg import sql
+from psycopg import pq, sql
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.sources.postgres.catalog import CatalogTable, connect, one, read_tables
@@ -198,16 +198,38 @@ class ChunkReader:
                 return None
             catalog = found[0]
             query = chunk_query(catalog, after, self._where, self._rows, self._hidden)
-            blocks: list[bytes] = []
-            with connection.cursor().copy(query) as copy:
-                blocks.extend(bytes(block) for block in copy)
+            lines = list(copy_lines(connection, query))
         finally:
             connection.execute("ROLLBACK")
-        lines = b"".join(blocks).split(b"\n")
-        lines.pop()
         last = len(lines) < self._rows
         behind = after if not lines else key_text(catalog, lines[-1])
         return Chunk(self.table, mark, catalog, snapshot, lines, behind, last)
+
+
+def copy_lines(
+    connection: psycopg.Connection[tuple[object, ...]], query: sql.Composed
+) -> Iterator[bytes]:
+    """The lines of a COPY … TO STDOUT, without their ends.
+
+    On the `pq` layer: the server sends one message a line, and psycopg's own iterator costs
+    more for each than decoding the row.
+    """
+    pgconn = connection.pgconn
+    result = pgconn.exec_(query.as_bytes(connection))
+    if result.status != pq.ExecStatus.COPY_OUT:
+        raise psycopg.DatabaseError((result.error_message or b"").decode(errors="replace").strip())
+    get_copy_data = pgconn.get_copy_data
+    while True:
+        count, data = get_copy_data(0)
+        if count < 0:
+            break
+        yield bytes(data[:-1])
+    failure = None
+    while (ended := pgconn.get_result()) is not None:
+        if ended.status == pq.ExecStatus.FATAL_ERROR:
+            failure = (ended.error_message or b"").decode(errors="replace").strip()
+    if failure is not None:
+        raise psycopg.DatabaseError(failure)
 
 
 def chunk_query(

@@ -8,9 +8,6 @@ begun before is preceded by a `t` note, because rows cannot be taken back one by
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import psycopg
 from psycopg import pq, sql
 
 from tailrace.clock import Clock
@@ -19,7 +16,7 @@ from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.copies import ACTIVE, copy_frame, hidden_columns
-from tailrace.sources.postgres.copy import select_list
+from tailrace.sources.postgres.copy import copy_lines, select_list
 from tailrace.sources.postgres.replication import connect_replication
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.postgres.table import Transaction, captured_table, shape_of
@@ -99,29 +96,20 @@ def _copy(
         if chosen is not None:
             query += sql.SQL(" WHERE ({})").format(sql.SQL(str(chosen)))
         count = 0
-        with connection.cursor().copy(query + sql.SQL(") TO STDOUT")) as copy:
-            values: list[bytes | None] = []
-            for line in _lines(copy):
-                transaction.order += 1
-                count += 1
-                _, after = captured.decoder.line(line)
-                values.append(frame.event("r", b"null", after, point, transaction.order, count))
-                if len(values) >= settings.spill_rows:
-                    journal.add(schema.topic, [None] * len(values), values)
-                    values = []
-                    journal.spill()
-            journal.add(schema.topic, [None] * len(values), values)
+        values: list[bytes | None] = []
+        for line in copy_lines(connection, query + sql.SQL(") TO STDOUT")):
+            transaction.order += 1
+            count += 1
+            _, after = captured.decoder.line(line)
+            values.append(frame.event("r", b"null", after, point, transaction.order, count))
+            if len(values) >= settings.spill_rows:
+                journal.add(schema.topic, [None] * len(values), values)
+                values = []
+                journal.spill()
+        journal.add(schema.topic, [None] * len(values), values)
         connection.execute("ROLLBACK")
         journal.record_copy(
             table.name, {**state, "state": "done", "begun": True, "rows": count, "until": point}
         )
     finally:
         connection.close()
-
-
-def _lines(copy: psycopg.Copy) -> Iterator[bytes]:
-    """COPY's blocks as whole lines without their ends."""
-    rest = b""
-    for block in copy:
-        *lines, rest = (rest + bytes(block)).split(b"\n")
-        yield from lines
