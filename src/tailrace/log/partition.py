@@ -19,17 +19,13 @@ from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 
-from tailrace.log.checkpoints import LeaderEpochs
-from tailrace.log.damage import Damage
 from tailrace.log.errors import (
-    DiskFullError,
     InvalidTimestampError,
     MessageTooLargeError,
     OffsetOutOfRangeError,
     PolicyViolationError,
     StorageError,
 )
-from tailrace.log.files import WRITE
 from tailrace.log.lookup import (
     TimeOffset,
     check_keys,
@@ -38,74 +34,31 @@ from tailrace.log.lookup import (
     find_time,
     recompress,
 )
-from tailrace.log.producers import CompletedTransaction, ProducerRow, Producers
+from tailrace.log.partition_state import PartitionState
 from tailrace.log.reading import read_slice
 from tailrace.log.segment import Segment, Shelf
 from tailrace.log.settings import LONG_MAX, TopicConfig
 from tailrace.log.slices import Appended, Slice
 from tailrace.log.sync import SyncTicket
-from tailrace.log.transactions import (
-    AbortedEntry,
-    AbortedTransaction,
-    AbortedTransactions,
-    encode_entries,
-)
+from tailrace.log.transactions import AbortedEntry, AbortedTransaction, AbortedTransactions
 from tailrace.records.encode import set_append_time
 from tailrace.records.errors import InvalidRecordError
 from tailrace.records.header import CONTROL, BatchHeader, check_batch, iterate_batches
-from tailrace.records.markers import decode_marker, encode_marker
+from tailrace.records.markers import encode_marker
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _MOST_RELATIVE = 2**31 - 1
-_MOST_POSITION = 2**31 - 1
 
 WritableBatch = bytearray | memoryview
 
 __all__ = ["Appended", "Partition", "Slice", "WritableBatch"]
 
 
-class Partition:
+class Partition(PartitionState):
     """See the module's docstring. `Store` makes and closes partitions."""
 
-    active: Segment
-    needs_sync: bool
-    """Answer a producer only once the high watermark has passed its batch."""
-
-    __slots__ = (
-        "_config",
-        "_names",
-        "_pending_paths",
-        "_unsynced",
-        "aborted",
-        "active",
-        "bases",
-        "cleaned_to",
-        "directory",
-        "end_offset",
-        "ending",
-        "epochs",
-        "failure",
-        "first_unstable",
-        "high_watermark",
-        "index",
-        "keep_start",
-        "last_append_ms",
-        "last_stable_offset",
-        "last_sync_ms",
-        "leader_epoch",
-        "log_start_offset",
-        "names_synced",
-        "needs_sync",
-        "on_moved",
-        "producers",
-        "recovery_point",
-        "segments",
-        "shelf",
-        "snapshots",
-        "synced_offset",
-        "topic",
-    )
+    __slots__ = ("keep_start", "on_moved")
 
     def __init__(
         self,
@@ -116,49 +69,13 @@ class Partition:
         shelf: Shelf,
         leader_epoch: int,
     ) -> None:
-        self.topic = topic
-        self.index = index
-        self.directory = directory
-        self.shelf = shelf
-        self.leader_epoch = leader_epoch
-        self.segments: list[Segment] = []
-        self.bases: list[int] = []
-        self.log_start_offset = 0
-        self.end_offset = 0
-        self.high_watermark = 0
-        self.last_stable_offset = 0
-        self.synced_offset = 0
-        self.recovery_point = 0
-        self.first_unstable = -1
-        """First offset readers of committed records may not pass; −1 if there is none."""
-        self.cleaned_to = 0
-        """Up to this offset the cleaner has been."""
-        self.epochs = LeaderEpochs()
-        self.producers = Producers()
-        self.aborted = AbortedTransactions()
-        self.ending: list[CompletedTransaction] = []
-        self.snapshots: list[int] = []
-        self.failure: StorageError | None = None
-        """Set when a sync failed or the directory is lost: every call then raises it."""
-        self.last_append_ms = 0
-        self.last_sync_ms = 0
         self.on_moved: Callable[[Partition], None] | None = None
         """Called when offsets move outside an append: a sync, retention, DeleteRecords."""
         self.keep_start: Callable[[Partition], None] | None = None
         """Called to have a start moved by DeleteRecords on disk."""
-        self._unsynced: dict[str, None] = {}
-        """Paths of sealed segments not known to be on disk."""
-        self._pending_paths: dict[str, None] = {}
-        """Other files to be synced before the recovery point may move."""
-        self._names = 1
-        """Counts changes to the directory; `names_synced` tells which is on disk."""
-        self.names_synced = 0
-        self.config = config
+        super().__init__(topic, index, directory, config, shelf, leader_epoch)
 
-    def __repr__(self) -> str:
-        return f"<Partition {self.topic}-{self.index} {self.log_start_offset}..{self.end_offset}>"
-
-    # ── appending ────────────────────────────────────────────────────────────────────
+    # ── appending ───────────────────────────────────────────────────────────────────
 
     def append(self, batch: WritableBatch, *, now_ms: int | None = None) -> Appended:
         """Append the one batch a client sent, patching its offset in place.
@@ -167,7 +84,7 @@ class Partition:
         producer's last five is answered with the first result. Raises errors with a
         `kafka_code`: 2, 10, 32, 45, 47, 48, 56, 76, 87.
         """
-        if len(batch) - 12 > self._config.max_message_bytes and len(batch) > 61:
+        if len(batch) > self._config.max_message_bytes and len(batch) > 61:
             self._check_size(batch)
         header = check_batch(batch)
         size = header[1] + 12
@@ -226,8 +143,6 @@ class Partition:
         now = self.shelf.clock.wall_ms() if now_ms is None else now_ms
         if self.failure is not None:
             raise self.failure
-        if header[1] + 12 > config.max_message_bytes and not control and header[0] == 0:
-            self._check_size(batch)
         producer_id = header[9]
         if producer_id >= 0 and not control:
             known = self.producers.check(header)
@@ -306,57 +221,6 @@ class Partition:
                 self.last_stable_offset = self.first_unstable
         return Appended(base_offset, end_offset - 1, append_time, self.log_start_offset, False)
 
-    def _note_marker(
-        self, batch: WritableBatch, header: BatchHeader, offset: int, timestamp: int
-    ) -> None:
-        marker = decode_marker(batch)
-        if marker is None:
-            return
-        ended = self.producers.note_marker(
-            header[9], header[10], marker.coordinator_epoch, offset, timestamp, marker.commit
-        )
-        if ended is not None:
-            self.ending.append(ended)
-            if ended.aborted:
-                self._note_abort(self.active, ended)
-
-    def _note_abort(self, segment: Segment, ended: CompletedTransaction) -> None:
-        stable = min([*self.producers.open.values(), ended.marker_offset + 1])
-        self.aborted.add(
-            AbortedEntry(ended.producer_id, ended.first_offset, ended.marker_offset, stable)
-        )
-        self._write_aborted(segment)
-
-    def replay_marker(self, segment: Segment, batch: bytes, header: BatchHeader) -> None:
-        """Take note of a marker that recovery found in `segment`."""
-        marker = decode_marker(batch)
-        if marker is None:
-            return
-        ended = self.producers.note_marker(
-            header.producer_id,
-            header.producer_epoch,
-            marker.coordinator_epoch,
-            header.base_offset,
-            header.max_timestamp,
-            marker.commit,
-        )
-        if ended is not None and ended.aborted:
-            self._note_abort(segment, ended)
-
-    def _find_stable(self) -> None:
-        """Work out the last stable offset after transactions or the watermark moved.
-
-        A transaction whose marker is not yet below the high watermark still counts as
-        open: its end could be lost.
-        """
-        watermark = self.high_watermark
-        if self.ending:
-            self.ending = [each for each in self.ending if each.marker_offset >= watermark]
-        firsts = list(self.producers.open.values())
-        firsts += [each.first_offset for each in self.ending]
-        self.first_unstable = max(min(firsts), self.log_start_offset) if firsts else -1
-        self.last_stable_offset = min(self.first_unstable, watermark) if firsts else watermark
-
     def _open_active(self) -> None:
         segment = self.active
         try:
@@ -364,25 +228,7 @@ class Partition:
         except OSError as error:
             raise self._refused(error, segment) from error
 
-    def _refused(self, error: OSError, segment: Segment) -> StorageError:
-        """The error for a failed write, after taking back what was half written."""
-        if segment.descriptor is not None:
-            try:
-                self.shelf.files.truncate(segment.descriptor.number, segment.size)
-            except OSError:
-                # The next write goes to the same place, and recovery cuts what is torn.
-                pass
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return DiskFullError(
-                f"no space left for {self.topic}-{self.index}",
-                detail=str(self.directory),
-                hint="free some space; writing goes on by itself",
-            )
-        return StorageError(
-            f"{self.topic}-{self.index} cannot be written", detail=f"{self.directory}: {error}"
-        )
-
-    # ── segments ─────────────────────────────────────────────────────────────────────
+    # ── segments ────────────────────────────────────────────────────────────────────
 
     def roll(self, now_ms: int) -> Segment:
         """Seal the active segment and begin another at the end; raises `StorageError`."""
@@ -403,23 +249,6 @@ class Partition:
         self.segments.append(new)
         self.bases.append(new.base_offset)
         return new
-
-    def write_snapshot(self) -> None:
-        """Write the producers' state as of the end.
-
-        Snapshots older than the one recovery would begin with are removed.
-        """
-        if not self.producers.by_id and not self.snapshots:
-            return
-        offset = self.end_offset
-        path = f"{self.directory}/{offset:020d}.snapshot"
-        self.shelf.files.write_whole(path, self.producers.encode(), sync=False)
-        self._pending_paths[path] = None
-        if offset not in self.snapshots:
-            self.snapshots.append(offset)
-        self._names += 1
-        while len(self.snapshots) > 1 and self.snapshots[1] <= self.recovery_point:
-            self._remove(f"{self.directory}/{self.snapshots.pop(0):020d}.snapshot")
 
     def drop_segments(self, count: int) -> None:
         """Delete the oldest `count` segments, never the active one; the start moves."""
@@ -443,59 +272,7 @@ class Partition:
         for entry in aborted:
             self.aborted.add(entry)
 
-    def _move_start(self, offset: int) -> None:
-        self.log_start_offset = offset
-        self.aborted.cut_start(offset)
-        self.epochs.cut_start(offset)
-        if self.high_watermark < offset:
-            self.high_watermark = offset
-        self._find_stable()
-        self._moved()
-
-    def _write_aborted(self, segment: Segment) -> None:
-        """Bring a segment's index of aborted transactions up to date.
-
-        In place: what was synced of it must not be at risk before the next sync.
-        """
-        following = self.segments.index(segment) + 1
-        end = self.bases[following] if following < len(self.bases) else LONG_MAX
-        path = f"{segment.stem}.txnindex"
-        entries = encode_entries(self.aborted.slice(segment.base_offset, end))
-        files = self.shelf.files
-        try:
-            number = files.open(path, WRITE)
-            try:
-                files.pwrite(number, entries, 0)
-                files.truncate(number, len(entries))
-            finally:
-                files.close(number)
-        except OSError as error:
-            # The marker is written and counts; recovery writes this file again from it.
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                raise self._refused(error, segment) from error
-        self._pending_paths[path] = None
-        self._names += 1
-
-    def _begin_epoch(self, offset: int) -> None:
-        self.epochs.assign(self.leader_epoch, offset)
-        path = self.directory / "leader-epoch-checkpoint"
-        try:
-            # Earlier epochs stand nowhere else: never replace them by a file still unsynced.
-            self.epochs.write(path, self.shelf.files, sync=len(self.epochs.epochs) > 1)
-        except OSError as error:
-            self.epochs.cut_end(offset)
-            raise self._refused(error, self.active) from error
-        self._pending_paths[str(path)] = None
-        self._names += 1
-
-    def _remove(self, path: str) -> None:
-        try:
-            self.shelf.files.remove(path)
-        except FileNotFoundError:
-            return
-        self._pending_paths.pop(path, None)
-
-    # ── reading ──────────────────────────────────────────────────────────────────────
+    # ── reading ─────────────────────────────────────────────────────────────────────
 
     def read(
         self,
@@ -537,7 +314,7 @@ class Partition:
             return epoch, self.end_offset
         return self.epochs.end_of(epoch, self.end_offset)
 
-    # ── syncing ──────────────────────────────────────────────────────────────────────
+    # ── syncing ─────────────────────────────────────────────────────────────────────
 
     def begin_sync(self, *, checkpoint: bool = False) -> SyncTicket | None:
         """A ticket for what is not yet on disk, or None if all is.
@@ -591,30 +368,7 @@ class Partition:
                 self._find_stable()
                 self._moved()
 
-    # ── administration ───────────────────────────────────────────────────────────────
-
-    @property
-    def config(self) -> TopicConfig:
-        """The topic's settings; setting them takes effect at once."""
-        return self._config
-
-    @config.setter
-    def config(self, config: TopicConfig) -> None:
-        self._config = config
-        self.needs_sync = config.flush_messages == 1
-        if not self.needs_sync and self.high_watermark < self.end_offset:
-            self.high_watermark = self.end_offset
-            self._find_stable()
-
-    @property
-    def damaged(self) -> list[Damage]:
-        """What is broken in the middle of segments, in order."""
-        return [damage for segment in self.segments for damage in segment.damaged]
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes of all segments."""
-        return sum(segment.size for segment in self.segments)
+    # ── administration ──────────────────────────────────────────────────────────────
 
     def delete_records(self, offset: int) -> int:
         """Move the log's start to `offset` (−1: the high watermark); the new start, on disk.
@@ -640,23 +394,6 @@ class Partition:
             self.drop_segments(bisect_right(self.bases, offset) - 1)
         return self.log_start_offset
 
-    def has_open_transaction(self, producer_id: int) -> bool:
-        return producer_id in self.producers.open
-
-    def producer_epoch(self, producer_id: int) -> int | None:
-        """The newest epoch seen of this producer; None if it never wrote here."""
-        producer = self.producers.by_id.get(producer_id)
-        return producer.epoch if producer is not None else None
-
-    def describe_producers(self) -> list[ProducerRow]:
-        return self.producers.rows()
-
-    def settle(self) -> None:
-        """Let readers see everything found on opening."""
-        self.high_watermark = self.end_offset
-        self.ending = []
-        self._find_stable()
-
     def sync_recovered(self) -> None:
         """Sync what recovery found where readers were promised it: the page cache may hold
         more than the disk."""
@@ -670,10 +407,6 @@ class Partition:
         self.failure = failure
         self.active = Segment(str(self.directory), 0, 0, self.shelf, sealed=False)
         self.segments, self.bases = [self.active], [0]
-
-    def notify(self) -> None:
-        """Tell that offsets may have moved outside an append."""
-        self._moved()
 
     def close(self) -> None:
         """Let go of all files; nothing is written."""
