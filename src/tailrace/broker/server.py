@@ -231,6 +231,11 @@ class Broker:
         return self._coordination
 
     @property
+    def has_shares(self) -> bool:
+        """Whether there is, or was, a share group."""
+        return self._shares is not None or "__share_group_state" in self.store.topics
+
+    @property
     def shares(self) -> ShareRequests:
         """Share groups; loaded on first use."""
         if self._shares is None:

@@ -17,7 +17,9 @@ from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import (
     alter_share_group_offsets,
+    delete_groups,
     describe_share_group_offsets,
+    list_groups,
     share_acknowledge,
     share_fetch,
     share_group_describe,
@@ -143,7 +145,7 @@ def test_a_queue_skips_what_was_aborted(tmp_path: Path) -> None:
             assert queue.poll(0.3) == []
         with Admin(broker.address) as admin:
             topic = admin.cluster.topic("jobs")
-        kept = broker.broker.shares._shares.start_of(("workers", topic.id, 0))
+        kept = broker.broker.shares.shares.start_of(("workers", topic.id, 0))
         assert kept == 12  # six records and six markers, all done for
 
 
@@ -248,6 +250,40 @@ def test_offsets_are_described_and_moved_while_nobody_is_there(tmp_path: Path) -
         assert start() == (7, 3)
         with log.queue("jobs", "g") as queue:
             assert numbers(take(queue, 3)) == [7, 8, 9]
+        cluster.close()
+
+
+def test_share_groups_are_listed_and_deleted_like_others(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
+        fill(log, "jobs", 3)
+        cluster = Cluster(broker.address)
+
+        def listed() -> list[tuple[str, str, str]]:
+            answer = cluster.any().request(
+                APIS[ApiKey.LIST_GROUPS], list_groups.ListGroupsRequest()
+            )
+            assert isinstance(answer, list_groups.ListGroupsResponse)
+            return [(one.group_id, one.group_state, one.group_type) for one in answer.groups]
+
+        def delete() -> int:
+            answer = cluster.any().request(
+                APIS[ApiKey.DELETE_GROUPS], delete_groups.DeleteGroupsRequest(["workers"])
+            )
+            assert isinstance(answer, delete_groups.DeleteGroupsResponse)
+            return answer.results[0].error_code
+
+        assert listed() == []
+        with log.queue("jobs", "workers") as queue:
+            for job in take(queue, 3):
+                job.ack()
+            queue.flush()
+            assert listed() == [("workers", "Stable", "share")]
+            assert delete() == ErrorCode.NON_EMPTY_GROUP
+        assert listed() == [("workers", "Empty", "share")]
+        assert delete() == ErrorCode.NONE
+        assert listed() == []
+        with log.queue("jobs", "workers") as queue:
+            assert len(take(queue, 3)) == 3  # a new group of that name starts anew
         cluster.close()
 
 

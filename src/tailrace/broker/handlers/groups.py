@@ -215,6 +215,11 @@ class GroupRequests:
             for group in self._groups.groups()
             if (not states or group.label.lower() in states) and (not types or group.kind in types)
         ]
+        groups += [
+            listing.ListedGroup(name, "share", state, "share")
+            for name, state in sorted(self._coordination.share_groups().items())
+            if (not states or state.lower() in states) and (not types or "share" in types)
+        ]
         request.answer(listing.ListGroupsResponse(groups=groups))
 
     def delete(self, request: Request[deletion.DeleteGroupsRequest]) -> None:
@@ -232,5 +237,9 @@ class GroupRequests:
 
         if not names:
             request.answer(deletion.DeleteGroupsResponse())
+        shares = self._coordination.share_groups()
         for name in names:
-            self._groups.delete(name, reply_for(name))
+            if name in shares:
+                reply_for(name)(self._coordination.delete_share_group(name))
+            else:
+                self._groups.delete(name, reply_for(name))

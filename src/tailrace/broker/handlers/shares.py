@@ -73,6 +73,11 @@ class ShareRequests:
         yield Route(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, self.alter_offsets)
         yield Route(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, self.delete_offsets)
 
+    @property
+    def shares(self) -> Shares:
+        """The groups themselves."""
+        return self._shares
+
     # Members -------------------------------------------------------------------
 
     def heartbeat(self, request: Request[share_group_heartbeat.ShareGroupHeartbeatRequest]) -> None:

@@ -287,6 +287,26 @@ class Shares:
         """Every share-partition a group has state of."""
         return sorted({key for key in (*self.partitions, *self._kept) if key[0] == group})
 
+    def groups(self) -> dict[str, str]:
+        """State by name of every share group there is."""
+        found = {key[0]: "Empty" for key in (*self.partitions, *self._kept)}
+        found.update({group.id: group.state for group in self.membership.groups.values()})
+        return found
+
+    def delete(self, group_id: str) -> ErrorCode:
+        """Forget a group that has no members."""
+        group = self.membership.groups.get(group_id)
+        if group is not None and group.members:
+            return ErrorCode.NON_EMPTY_GROUP
+        if group_id not in self.groups():
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        worst = ErrorCode.NONE
+        for key in self.keys(group_id):
+            error = self.forget(key)
+            worst = error if error is not ErrorCode.NONE else worst
+        self.membership.groups.pop(group_id, None)
+        return worst
+
     def start_of(self, key: Key) -> int | None:
         """Where a group is in a partition; None if it never read it."""
         share = self.partitions.get(key)
