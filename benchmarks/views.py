@@ -1,0 +1,207 @@
+"""What a tick of views costs: it follows the change, not the tables.
+
+    make bench-views        or: python -m benchmarks.views [--rows 100000,1000000] [--changes 1000]
+
+Runs the operators in this process on the state of a running project (delta files and LMDB
+caches in a temporary directory, flushed), without Spark and without a log: what is measured
+is the work that a tick adds to both. Every figure is CPU time of this process, the median of
+several ticks; results are checked against a recompute by DuckDB before they count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.pipelines.incremental.execute import run_tick
+from tailrace.pipelines.incremental.graph import DELETED, KEY, Graph, TickContext
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import Attempt
+from tailrace.testing.ticks import table
+
+TABLES = [
+    table(
+        "shop.public.orders",
+        "id BIGINT, customer_id BIGINT, product_id BIGINT, amount DECIMAL(10,2)",
+        ["id"],
+    ),
+    table("shop.public.customers", "id BIGINT, country STRING", ["id"]),
+    table("shop.public.products", "id BIGINT, category STRING", ["id"]),
+]
+ONE_JOIN = """
+    SELECT c.country, count(*) AS orders, sum(o.amount) AS value
+    FROM shop.orders o JOIN shop.customers c ON c.id = o.customer_id
+    GROUP BY c.country"""
+TWO_JOINS = """
+    SELECT c.country, p.category, count(*) AS orders, sum(o.amount) AS value
+    FROM shop.orders o
+    JOIN shop.customers c ON c.id = o.customer_id
+    JOIN shop.products p ON p.id = o.product_id
+    GROUP BY c.country, p.category"""
+MANY = [
+    ONE_JOIN,
+    TWO_JOINS,
+    "SELECT customer_id, max(amount) AS most FROM shop.orders GROUP BY customer_id",
+    "SELECT id, amount FROM shop.orders WHERE amount > 90",
+    "SELECT product_id, count(*) AS n FROM shop.orders GROUP BY product_id",
+    "SELECT count(*) AS n, sum(amount) AS total FROM shop.orders",
+    "SELECT id, amount FROM shop.orders ORDER BY amount DESC, id LIMIT 10",
+    "SELECT DISTINCT product_id FROM shop.orders WHERE amount < 1",
+    "SELECT c.id, count(o.id) AS n FROM shop.customers c"
+    " LEFT JOIN shop.orders o ON o.customer_id = c.id GROUP BY c.id",
+    "SELECT id FROM shop.products p WHERE NOT EXISTS"
+    " (SELECT 1 FROM shop.orders o WHERE o.product_id = p.id AND o.amount > 99)",
+]
+BATCH = 50_000
+
+
+class Bench:
+    """One project's state on disk, and the tables as they are."""
+
+    def __init__(self, views: list[str], rows: int, directory: Path) -> None:
+        definitions = [ViewDefinition(f"v{i}", sql) for i, sql in enumerate(views)]
+        self.graph: Graph = compile_views(definitions, TABLES)
+        self.rows, self.customers, self.products = rows, max(rows // 10, 100), 1000
+        self.files, self.cache = LocalFiles(directory / "state"), directory / "cache"
+        self.versions: dict[int, Any] = {}
+        self.number = 0
+        self.random = np.random.default_rng(1)
+        self.shown: list[dict[bytes, Any]] = [{} for _ in views]
+        self.orders: list[pa.Table] = []
+
+    def tick(self, inputs: dict[str, pa.Table]) -> tuple[float, float]:
+        """Seconds of CPU, seconds on the clock."""
+        self.number += 1
+        cpu, clock = time.process_time(), time.perf_counter()
+        with Attempt.begin(self.files, self.cache, self.versions) as attempt:
+            emitted = run_tick(self.graph, inputs, attempt, TickContext(self.number, 0))
+            self.versions = {**self.versions, **attempt.finish(self.number)}
+        spent = time.process_time() - cpu, time.perf_counter() - clock
+        for name, changes in emitted.items():
+            key = self.graph.views[name].key
+            view = self.shown[int(name[1:])]
+            for row in changes.to_pylist():
+                if row.pop(DELETED):
+                    view.pop(tuple(row[k] for k in key))
+                else:
+                    view[tuple(row[k] for k in key)] = tuple(row.values())
+        return spent
+
+    def fill(self) -> tuple[int, float]:
+        """First fill in ticks of bounded size: rows read, seconds of CPU."""
+        first = {
+            "shop.public.customers": _upserts(
+                id=np.arange(self.customers),
+                country=pa.array([f"C{i % 50}" for i in range(self.customers)]),
+            ),
+            "shop.public.products": _upserts(
+                id=np.arange(self.products),
+                category=pa.array([f"K{i % 20}" for i in range(self.products)]),
+            ),
+        }
+        spent = self.tick(first)[0]
+        for start in range(0, self.rows, BATCH):
+            batch = self._orders(np.arange(start, min(start + BATCH, self.rows)))
+            self.orders.append(batch)
+            spent += self.tick({"shop.public.orders": batch})[0]
+        return self.rows + self.customers + self.products, spent
+
+    def change(self, count: int) -> tuple[float, float]:
+        """A tick of `count` updates of random orders."""
+        ids = self.random.choice(self.rows, size=count, replace=False)
+        batch = self._orders(ids)
+        self.orders.append(batch)
+        return self.tick({"shop.public.orders": batch})
+
+    def _orders(self, ids: np.ndarray) -> pa.Table:
+        count = len(ids)
+        cents = self.random.integers(0, 10_000, count)
+        return _upserts(
+            id=ids,
+            customer_id=self.random.integers(0, self.customers, count),
+            product_id=self.random.integers(0, self.products, count),
+            amount=pa.array([Decimal(int(c)).scaleb(-2) for c in cents], pa.decimal128(10, 2)),
+        )
+
+    def check(self, sql: str) -> None:
+        """The first view equals its recompute."""
+        database = duckdb.connect()
+        database.execute("CREATE SCHEMA shop")
+        every = pa.concat_tables(self.orders).append_column(
+            "arrived", pa.array(np.arange(sum(t.num_rows for t in self.orders)))
+        )
+        database.register("every", every)
+        database.execute(
+            "CREATE TABLE shop.orders AS SELECT * FROM every"
+            " QUALIFY row_number() OVER (PARTITION BY id ORDER BY arrived DESC) = 1"
+        )
+        database.execute(
+            "CREATE TABLE shop.customers AS SELECT range AS id, 'C' || (range % 50) AS country"
+            f" FROM range({self.customers})"
+        )
+        database.execute(
+            "CREATE TABLE shop.products AS SELECT range AS id, 'K' || (range % 20) AS category"
+            f" FROM range({self.products})"
+        )
+        expected = sorted(database.execute(sql).fetchall())
+        if sorted(self.shown[0].values()) != expected:
+            raise SystemExit("the view does not equal its recompute")
+        database.close()
+
+
+def _upserts(**columns: Any) -> pa.Table:
+    made = pa.table(columns)
+    keys = [b'{"id":%d}' % number for number in made.column("id").to_pylist()]
+    return made.append_column(KEY, pa.array(keys, pa.binary())).append_column(
+        DELETED, pa.array(np.zeros(made.num_rows, bool))
+    )
+
+
+def measure(views: list[str], rows: int, changes: int, ticks: int) -> tuple[float, float, float]:
+    """Rows a second of the first fill; CPU and clock seconds of a tick."""
+    with tempfile.TemporaryDirectory() as directory:
+        bench = Bench(views, rows, Path(directory))
+        read, spent = bench.fill()
+        bench.change(changes)
+        taken = [bench.change(changes) for _ in range(ticks)]
+        bench.check(views[0])
+        cpu, clock = zip(*taken, strict=True)
+        return read / spent, statistics.median(cpu), statistics.median(clock)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", default="100000,1000000")
+    parser.add_argument("--changes", type=int, default=1000)
+    parser.add_argument("--ticks", type=int, default=9)
+    options = parser.parse_args()
+    sizes = [int(size) for size in options.rows.split(",")]
+    print(f"{options.changes} changed orders a tick; CPU of the operators and their state")
+    print(f"{'views':<28}{'orders':>10}{'fill rows/s':>14}{'tick CPU ms':>14}{'tick ms':>10}")
+    ticks: dict[tuple[str, int], float] = {}
+    for label, views in (("one join, GROUP BY", [ONE_JOIN]), ("two joins, GROUP BY", [TWO_JOINS])):
+        for rows in sizes:
+            rate, cpu, clock = measure(views, rows, options.changes, options.ticks)
+            ticks[label, rows] = cpu
+            print(f"{label:<28}{rows:>10}{rate:>14,.0f}{cpu * 1000:>14.1f}{clock * 1000:>10.1f}")
+    rate, cpu, clock = measure(MANY, sizes[0], options.changes, options.ticks)
+    print(
+        f"{'ten views together':<28}{sizes[0]:>10}{rate:>14,.0f}{cpu * 1000:>14.1f}{clock * 1000:>10.1f}"
+    )
+    small, large = (ticks["two joins, GROUP BY", size] for size in (sizes[0], sizes[-1]))
+    print(f"tick on {sizes[-1]} against {sizes[0]} orders: {large / small:.2f}x (goal ≤ 1.2x)")
+    print(f"ten views against the two-join one: {cpu / small:.2f}x (goal ≤ 1.5x of a whole tick)")
+
+
+if __name__ == "__main__":
+    main()
