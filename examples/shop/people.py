@@ -32,6 +32,8 @@ def furnish(connection: psycopg.Connection) -> None:
                         500,
                     ),
                 )
+        for country in COUNTRIES:
+            cursor.execute("INSERT INTO tax_rates VALUES (%s, 0.2)", (country,))
         for _ in range(200):
             join(cursor, dice)
 
@@ -90,6 +92,14 @@ def click(cursor: psycopg.Cursor, dice: random.Random) -> None:
     )
 
 
+def change_tax(cursor: psycopg.Cursor, dice: random.Random) -> None:
+    """From now on; sales of before keep the rate they were made at."""
+    cursor.execute(
+        "UPDATE tax_rates SET rate = %s WHERE country = %s",
+        (dice.choice(["0.19", "0.20", "0.21"]), dice.choice(list(COUNTRIES))),
+    )
+
+
 def try_stolen_card(cursor: psycopg.Cursor, dice: random.Random) -> None:
     """A thief tries a card with small amounts, then takes a large one."""
     for amount in (1, 1, 1, 900):
@@ -111,7 +121,7 @@ def move_house(cursor: psycopg.Cursor, dice: random.Random) -> None:
 
 ACTS = [
     (order, 40), (pay, 33), (search, 20), (click, 8), (refund, 3), (move_house, 4), (join, 3),
-    (try_stolen_card, 0.3),
+    (try_stolen_card, 0.3), (change_tax, 0.3),
 ]  # fmt: skip
 
 

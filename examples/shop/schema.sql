@@ -34,6 +34,10 @@ CREATE TABLE clicks (
     product_id bigint NOT NULL,
     clicked_at timestamptz NOT NULL DEFAULT now()
 );
+CREATE TABLE tax_rates (
+    country text PRIMARY KEY,
+    rate    numeric(5,4) NOT NULL
+);
 CREATE TABLE payments (
     id       bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
     order_id bigint NOT NULL,

@@ -7,9 +7,9 @@ from tailrace import sinks, sources
 shop = sources.Postgres(
     "shop",
     dsn=tr.env("SHOP_DSN"),
-    tables=["customers", "products", "orders", "payments", "searches", "clicks"],
-    # Streams read facts, not rows: payments keep every change for 90 days.
-    history={"payments": "90 days"},
+    tables=["customers", "products", "orders", "payments", "searches", "clicks", "tax_rates"],
+    # Streams read facts, not rows, and as-of joins need every version: these are kept.
+    history={"payments": "90 days", "tax_rates": "forever"},
 )
 
 # Joined, filtered and grouped; a row leaves when its last open order is paid.
@@ -50,6 +50,15 @@ best_sellers = tr.view(
     ORDER BY sold DESC, p.id LIMIT 10
     """,
     key="id",
+    to=sinks.DuckDB("warehouse.duckdb", table="best_sellers"),
+)
+
+# The catalogue as a search index: `tailrace search catalogue.search "quiet lamp"`.
+catalogue = tr.view(
+    "catalogue",
+    "SELECT id, name, description, price FROM shop.products",
+    key="id",
+    to=sinks.Search("search", fields={"name": "text:en", "description": "text:en"}),
 )
 
 # Searches without a click count too.
@@ -61,6 +70,19 @@ click_through = tr.view(
     GROUP BY s.term
     """,
     key="term",
+)
+
+# The rate that was valid when the sale was made, whatever it is now.
+tax_at_sale = tr.view(
+    "tax_at_sale",
+    """
+    SELECT c.country, count(*) AS sales, sum(o.amount * r.rate) AS tax
+    FROM shop.orders o
+    JOIN shop.customers c ON c.id = o.customer_id
+    JOIN shop.tax_rates FOR SYSTEM_TIME AS OF o.placed_at r ON r.country = c.country
+    GROUP BY c.country
+    """,
+    key="country",
 )
 
 # Cards that were tried with small amounts: a thief's habit.

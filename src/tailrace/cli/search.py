@@ -20,25 +20,9 @@ def search(name: str, words: str, limit: int, address: str | None, as_json: bool
     are understood.
     """
     from tailrace.project.load import load
-    from tailrace.sinks.declare import Search
-    from tailrace.sinks.errors import UnknownSinkError
-    from tailrace.sinks.registry import Surroundings
-    from tailrace.sinks.search import search as find
+    from tailrace.project.search import search as find
 
-    project = load(address or ".")
-    indexes = {
-        copy.name: copy for copy in project.sinks.values() if isinstance(copy.declaration, Search)
-    }
-    chosen = indexes.get(name) or next((c for c in indexes.values() if c.subject == name), None)
-    if chosen is None:
-        raise UnknownSinkError(
-            f"no search index {name!r}",
-            detail=f"There are: {', '.join(indexes) or 'none'}.",
-            hint='declare one: to=sinks.Search(index="…")',
-        )
-    assert isinstance(chosen.declaration, Search)
-    directory = Surroundings(project.settings.state_directory).path(chosen.declaration.index)
-    found = find(directory, words, limit)
+    found = find(load(address or "."), name, words, limit)
     if as_json:
         print_json(found)
         return

@@ -42,6 +42,8 @@ from tailrace.node.health import status_of
 from tailrace.project import graph as project_graph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
+from tailrace.project.search import search
+from tailrace.sinks.errors import UnknownSinkError
 from tailrace.telemetry.metrics import exposition
 from tailrace.views.errors import (
     PositionTimeoutError,
@@ -58,6 +60,7 @@ LIVE_EVERY = 1.0
 _STATUS: dict[type[TailraceError], int] = {
     UnknownViewError: 404,
     UnknownNameError: 404,
+    UnknownSinkError: 404,
     PositionTimeoutError: 504,
     ViewsNotReadyError: 503,
     LogUnreachableError: 503,
@@ -355,6 +358,16 @@ def _add_views(app: FastAPI, served: Served) -> None:
             missing = UnknownNameError(f"view {name!r} has no row {', '.join(key)!r}")
             return Json(missing.as_dict(), status_code=404, headers=headers)
         return Json({"row": row}, headers=headers)
+
+    @app.get("/api/search/{name}")
+    def search_index(
+        name: str,
+        q: Annotated[str, Query(min_length=1, max_length=10_000)],
+        limit: Annotated[int, Query(ge=1, le=1000)] = 10,
+    ) -> Response:
+        """Rows of a full-text copy that match, best first; `*` matches all."""
+        found = search(served.project, name, q, limit)
+        return Json({"rows": [{"score": one["score"], **one["row"]} for one in found]})
 
     @app.post("/api/sql")
     async def sql(
