@@ -1,7 +1,8 @@
 """The shop: what is captured, what is kept true, where copies go."""
 
-import tailrace as tr
 from pyspark.sql import DataFrame
+
+import tailrace as tr
 from tailrace import sinks, sources
 
 shop = sources.Postgres(
