@@ -159,6 +159,11 @@ class Graph:
     views: Mapping[str, ViewPlan]
 
     @property
+    def timed(self) -> bool:
+        """Whether rows come or leave by the clock: ticks are then due without input."""
+        return any(node.operator.kind == "clock" for node in self.nodes)
+
+    @property
     def fingerprint(self) -> str:
         """Changes when any operator does."""
         import hashlib
