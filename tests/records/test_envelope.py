@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.records.envelope import (
-    EnvelopeError,
     TableFrame,
     TransactionFrame,
     read_change,
 )
+from tailrace.records.errors import EnvelopeError
 
 TABLE = TableFrame.of(
     version="1", connector="postgresql", source="shop", db="shop", schema="public",

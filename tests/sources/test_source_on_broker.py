@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -49,13 +50,13 @@ def last_cut(address: str) -> dict[str, Any]:
 
 
 class Process:
-    def __init__(self, address: str, directory: Path, dsn: str) -> None:
+    def __init__(self, address: str, directory: Path, dsn: str, kind: str = "postgres") -> None:
         script = Path(__file__).parent / "capture_process.py"
         self.process = subprocess.Popen(
             [
                 sys.executable,
                 str(script),
-                "postgres",
+                kind,
                 address,
                 str(directory),
                 dsn,
@@ -187,3 +188,44 @@ def test_a_killed_capture_goes_on_inside_a_large_transaction(
     finally:
         process.kill()
     check(tailrace_broker, database)
+
+
+def test_a_killed_sqlite_capture_loses_and_repeats_nothing(
+    tailrace_broker: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "shop.db"
+    file = sqlite3.connect(path, isolation_level=None, timeout=30)
+    file.execute("PRAGMA journal_mode = WAL")
+    file.execute("PRAGMA synchronous = OFF")
+    file.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT)")
+    file.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, body TEXT)")
+    file.executemany("INSERT INTO orders VALUES (?, 'old')", [(i,) for i in range(3000)])
+    choose = random.Random(3)
+    for _ in range(3):
+        process = Process(tailrace_broker, tmp_path, str(path), "sqlite")
+        while last_cut(tailrace_broker)["position"] == "":
+            time.sleep(0.05)  # its triggers are there with its first cut
+        until = time.monotonic() + 0.5 + choose.random()
+        while time.monotonic() < until:
+            i = choose.randrange(4000)
+            file.execute("BEGIN IMMEDIATE")
+            file.execute("INSERT OR REPLACE INTO orders VALUES (?, ?)", [i, str(until)])
+            file.execute("DELETE FROM orders WHERE id = ?", [choose.randrange(4000)])
+            file.execute("INSERT INTO notes (body) VALUES (?)", [str(i)])
+            file.execute("COMMIT")
+        process.kill()
+    process = Process(tailrace_broker, tmp_path, str(path), "sqlite")
+    try:
+        (newest,) = file.execute(
+            "SELECT seq FROM sqlite_sequence WHERE name LIKE '_tailrace%'"
+        ).fetchone()
+        process.reach(tailrace_broker, f"sqlite:shop:{newest:016X}")
+    finally:
+        process.kill()
+    for table in ("orders", "notes"):
+        found = records(tailrace_broker, f"shop.main.{table}")
+        check_events(found)
+        check_tombstones(found)
+        there = dict(file.execute(f"SELECT * FROM {table}").fetchall())
+        assert {r["id"]: r.get("customer", r.get("body")) for r in rebuild(found).values()} == there
+    file.close()

@@ -25,15 +25,9 @@ from typing import Any
 
 import orjson
 
-from tailrace.records.errors import RecordsError
+from tailrace.records.errors import EnvelopeError
 
 Row = dict[str, Any]
-
-
-class EnvelopeError(RecordsError):
-    """A record of a change topic is no change envelope: no JSON object, or without `op`."""
-
-    code = "envelope"
 
 
 # --- writing ------------------------------------------------------------------------------

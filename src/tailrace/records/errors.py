@@ -3,7 +3,8 @@
 RecordsError                 records
 ├── CorruptBatchError        batch-corrupt           Kafka 2   CORRUPT_MESSAGE
 ├── InvalidRecordError       record-invalid          Kafka 87  INVALID_RECORD
-└── UnsupportedCodecError    compression-unsupported Kafka 76  UNSUPPORTED_COMPRESSION_TYPE
+├── UnsupportedCodecError    compression-unsupported Kafka 76  UNSUPPORTED_COMPRESSION_TYPE
+└── EnvelopeError            envelope                no change event
 """
 
 from __future__ import annotations
@@ -44,3 +45,9 @@ class UnsupportedCodecError(RecordsError):
 
     code = "compression-unsupported"
     kafka_code = 76
+
+
+class EnvelopeError(RecordsError):
+    """A record of a change topic is no change envelope: no JSON object, or without `op`."""
+
+    code = "envelope"

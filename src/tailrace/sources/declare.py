@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from tailrace.config import EnvironmentValue, parse_duration
+from tailrace.config import EnvironmentValue, parse_duration, resolve
 from tailrace.sources.errors import SourceDeclarationError
 
 if TYPE_CHECKING:
@@ -117,7 +117,8 @@ class Postgres:
     `tables` is a list of names ("orders", "sales.orders", "sales.*"); `exclude` takes
     names out of patterns. `columns` {table: [names]} captures only these, `where`
     {table: SQL condition} only the rows that fulfil it, `mask` {table: {column:
-    "null" | "redact" | "sha256"}} hides values before they reach the log. `history`
+    "null" | "redact" | "sha256"}} hides values before they reach the log; `mask_key` keys
+    the digests, so that nobody can try values out. `history`
     {table: "forever" | "90 days"} keeps every change of a table that long. `slot` and
     `publication` default to `tailrace_<name>`; with `create=False` they must exist.
     """
@@ -129,6 +130,7 @@ class Postgres:
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     where: Mapping[str, str] = field(default_factory=dict)
     mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mask_key: str | EnvironmentValue | None = None
     history: Mapping[str, str] = field(default_factory=dict)
     outbox: Outbox | None = None
     snapshot: bool = True
@@ -180,6 +182,7 @@ class SQLite:
     exclude: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mask_key: str | EnvironmentValue | None = None
     history: Mapping[str, str] = field(default_factory=dict)
     snapshot: bool = True
     partitions: int = 1
@@ -207,6 +210,13 @@ class SQLite:
 
 
 Source: TypeAlias = Postgres | SQLite
+
+
+def mask_secret(source: Source) -> bytes:
+    """The key of masking digests: the declared one, else one made of the source's name."""
+    if source.mask_key is None:
+        return f"tailrace:{source.name}".encode()
+    return resolve(source.mask_key).encode()
 
 
 def patterns(source: Source) -> tuple[str, ...]:

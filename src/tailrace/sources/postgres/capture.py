@@ -269,7 +269,7 @@ class PostgresCapture:
             lag=behind,
             position=self._journal.position_text(self._position),
             copying=self._copies.running,
-            copied={t: s.get("rows", 0) for t, s in self._journal.copies.items()},
+            progress=self._copies.progress,
             events=self._journal.events_written,
             error=None,
             **self._safety.watch(),

@@ -65,6 +65,7 @@ class Copies:
         self._touched: dict[str, dict[bytes, int]] = {}
         self._gates: dict[str, int] = {}
         self._comparisons: dict[str, Comparison] = {}
+        self._estimates: dict[str, object] = {}
 
     def touched(self, name: str) -> dict[bytes, int] | None:
         """Where to note the changed keys of a table; None when it is not being copied."""
@@ -122,6 +123,11 @@ class Copies:
                 self._directory / "sources" / f"{self._source.name}.{table.name}.compare",
                 self._journal.live_rows(self._journal.schemas[table.name].topic),
             )
+        self._estimates[table.name] = catalog.one(
+            self._connection,
+            "SELECT greatest(reltuples, 0)::int8 FROM pg_class WHERE oid = %s",
+            [relation.id],
+        )
         chosen = for_table(self._source.where, relation.schema, relation.table)
         conditions = [f"({c})" for c in (chosen, state.get("where")) if c]
         self._readers[table.name] = ChunkReader(
@@ -220,6 +226,17 @@ class Copies:
     def running(self) -> list[str]:
         """Tables whose rows are still being read."""
         return sorted(t for t, s in self._journal.copies.items() if s.get("state") in ACTIVE)
+
+    @property
+    def progress(self) -> dict[str, dict[str, object]]:
+        """Rows read of every copy that is running, and how many the server guesses there are."""
+        return {
+            name: {
+                "rows": self._journal.copies[name].get("rows", 0),
+                "of": self._estimates.get(name),
+            }
+            for name in self.running
+        }
 
     def close(self) -> None:
         for reader in self._readers.values():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import tailrace
 from tailrace.records.envelope import TableFrame, TransactionFrame
-from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.declare import Postgres, for_table, mask_secret
 from tailrace.sources.outbox import Routed
 from tailrace.sources.postgres.catalog import CatalogTable
 from tailrace.sources.postgres.decoder import ColumnPlan, Decode, Decoder, generate, masked
@@ -132,7 +132,7 @@ def captured_table(
     """Everything needed to turn this relation's rows into events."""
     captured = _captured(source, relation, schema.key)
     masks = _masks(source, relation)
-    secret = f"tailrace:{source.name}".encode()
+    secret = mask_secret(source) if masks else b""
     plans = [
         ColumnPlan(
             c.name,

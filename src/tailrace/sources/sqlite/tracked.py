@@ -12,7 +12,7 @@ import orjson
 
 import tailrace
 from tailrace.records.envelope import TableFrame
-from tailrace.sources.declare import SQLite, for_table, patterns
+from tailrace.sources.declare import SQLite, for_table, mask_secret, patterns
 from tailrace.sources.schema import Column, TableSchema
 from tailrace.sources.sqlite.change_table import Shape, Value
 from tailrace.sources.sqlite.values import row_json, spark_type
@@ -97,7 +97,7 @@ def track(source: SQLite, shape: Shape, schema: TableSchema, db: str) -> Tracked
         tuple(shape.columns.index(name) for name in shape.key),
         tuple(orjson.dumps(name) for name in shape.key),
         _masks(source, shape),
-        f"tailrace:{source.name}".encode(),
+        mask_secret(source),
     )  # fmt: skip
 
 
