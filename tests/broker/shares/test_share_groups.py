@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,13 @@ import pytest
 import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess, BrokerThread
 from tailrace.client.admin import Admin
-from tailrace.client.cluster import Cluster
+from tailrace.client.cluster import COORDINATOR_MOVED, GROUP, Cluster
 from tailrace.client.log import Log
 from tailrace.client.queue import Job, Queue
 from tailrace.clock import SYSTEM
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
+from tailrace.wire.message import uuid_text
 from tailrace.wire.messages import (
     alter_share_group_offsets,
     delete_groups,
@@ -149,50 +151,62 @@ def test_a_queue_skips_what_was_aborted(tmp_path: Path) -> None:
         assert kept == 12  # six records and six markers, all done for
 
 
-def test_wrong_requests_get_kafkas_codes(tmp_path: Path) -> None:
-    with BrokerThread(tmp_path, durable=False) as broker:
-        cluster = Cluster(broker.address)
-        line = cluster.any()
+@pytest.mark.parametrize(
+    "log_name", ["tailrace_broker", pytest.param("kafka", marks=pytest.mark.clients)]
+)
+def test_wrong_requests_get_kafkas_codes(log_name: str, request: pytest.FixtureRequest) -> None:
+    cluster = Cluster(request.getfixturevalue(log_name))
+    group = f"wrong-{os.getpid()}"
+    member = uuid_text(os.urandom(16))
+    cluster.retry(lambda: cluster.coordinator(group, GROUP), "finding the coordinator")
+    line = cluster.any()
 
-        def beat(epoch: int, topics: list[str] | None, member: str = "m") -> int:
+    def beat(epoch: int, topics: list[str] | None, name: str = member) -> int:
+        while True:
             answer = line.request(
                 APIS[ApiKey.SHARE_GROUP_HEARTBEAT],
-                share_group_heartbeat.ShareGroupHeartbeatRequest("g", member, epoch, None, topics),
+                share_group_heartbeat.ShareGroupHeartbeatRequest(group, name, epoch, None, topics),
             )
             assert isinstance(answer, share_group_heartbeat.ShareGroupHeartbeatResponse)
-            return answer.error_code
+            if answer.error_code not in COORDINATOR_MOVED:
+                return answer.error_code
+            SYSTEM.sleep(0.1)
 
-        assert beat(0, None) == ErrorCode.INVALID_REQUEST
-        assert beat(0, ["t"], "") == ErrorCode.INVALID_REQUEST
-        assert beat(5, None) == ErrorCode.UNKNOWN_MEMBER_ID
-        assert beat(0, ["t"]) == ErrorCode.NONE
-        assert beat(99, None) == ErrorCode.FENCED_MEMBER_EPOCH
-        assert beat(-1, None) == ErrorCode.NONE
-        assert beat(-1, None) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert beat(0, None) == ErrorCode.INVALID_REQUEST
+    assert beat(0, ["t"], "") == ErrorCode.INVALID_REQUEST
+    assert beat(0, ["t"]) == ErrorCode.NONE
+    assert beat(5, None, uuid_text(os.urandom(16))) == ErrorCode.UNKNOWN_MEMBER_ID
+    assert beat(99, None) == ErrorCode.FENCED_MEMBER_EPOCH
+    assert beat(-1, None) == ErrorCode.NONE
+    assert beat(-1, None) == ErrorCode.UNKNOWN_MEMBER_ID
 
-        def fetch(epoch: int) -> int:
-            answer = line.request(
-                APIS[ApiKey.SHARE_FETCH],
-                share_fetch.ShareFetchRequest(
-                    "g", "m", epoch, max_wait_ms=0, min_bytes=0, max_records=1, batch_size=1
-                ),
-            )
-            assert isinstance(answer, share_fetch.ShareFetchResponse)
-            return answer.error_code
-
-        assert fetch(7) == ErrorCode.SHARE_SESSION_NOT_FOUND
-        assert fetch(0) == ErrorCode.NONE
-        assert fetch(2) == ErrorCode.INVALID_SHARE_SESSION_EPOCH
-        assert fetch(1) == ErrorCode.NONE
-        assert fetch(-1) == ErrorCode.NONE
-        assert fetch(2) == ErrorCode.SHARE_SESSION_NOT_FOUND
-        late = line.request(
-            APIS[ApiKey.SHARE_ACKNOWLEDGE],
-            share_acknowledge.ShareAcknowledgeRequest("g", "m", 3),
+    def fetch(epoch: int) -> int:
+        answer = line.request(
+            APIS[ApiKey.SHARE_FETCH],
+            share_fetch.ShareFetchRequest(
+                group, member, epoch, max_wait_ms=0, min_bytes=0, max_records=1, batch_size=1
+            ),
         )
-        assert isinstance(late, share_acknowledge.ShareAcknowledgeResponse)
-        assert late.error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
-        cluster.close()
+        assert isinstance(answer, share_fetch.ShareFetchResponse)
+        return answer.error_code
+
+    def acknowledge(epoch: int) -> int:
+        answer = line.request(
+            APIS[ApiKey.SHARE_ACKNOWLEDGE],
+            share_acknowledge.ShareAcknowledgeRequest(group, member, epoch),
+        )
+        assert isinstance(answer, share_acknowledge.ShareAcknowledgeResponse)
+        return answer.error_code
+
+    assert fetch(7) == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert acknowledge(3) == ErrorCode.SHARE_SESSION_NOT_FOUND
+    assert acknowledge(0) == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert fetch(0) == ErrorCode.NONE
+    assert fetch(2) == ErrorCode.INVALID_SHARE_SESSION_EPOCH
+    assert fetch(1) == ErrorCode.NONE
+    assert fetch(-1) == ErrorCode.NONE
+    assert fetch(2) == ErrorCode.SHARE_SESSION_NOT_FOUND
+    cluster.close()
 
 
 def test_offsets_are_described_and_moved_while_nobody_is_there(tmp_path: Path) -> None:
