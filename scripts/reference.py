@@ -58,7 +58,7 @@ def settings() -> Iterator[str]:
         yield "| setting | default | meaning |\n|---|---|---|"
         for name in sorted(table):
             setting = table[name]
-            yield f"| `{name}` | {_shown(setting.default)} | {setting.text} |"
+            yield f"| `{name}` | {_shown(setting.default)} | {setting.documentation} |"
         yield ""
 
 
