@@ -27,7 +27,7 @@ NOTE = "<!-- Written by scripts/reference.py from the code. -->\n"
 def commands() -> Iterator[str]:
     yield "# Commands\n"
     yield "`--json` gives machine-readable output; exit status 0 good, 1 \"no\" or failed, 2 wrong usage.\n"  # fmt: skip
-    context = click.Context(cli, info_name="tailrace")
+    context = click.Context(cli, info_name="tailrace", terminal_width=80)
     for name in COMMANDS:
         command = cli.get_command(context, name)
         assert command is not None
@@ -35,7 +35,7 @@ def commands() -> Iterator[str]:
 
 
 def _command(command: click.Command, parent: click.Context, name: str, depth: int) -> Iterator[str]:
-    context = click.Context(command, info_name=name, parent=parent)
+    context = click.Context(command, info_name=name, parent=parent, terminal_width=80)
     yield f"{'#' * depth} {context.command_path}\n"
     yield f"```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):
