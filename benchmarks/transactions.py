@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -35,6 +36,7 @@ from tailrace.client.fetcher import Fetcher  # noqa: E402
 from tailrace.wire.apis import APIS, ApiKey  # noqa: E402
 from tailrace.wire.messages.consumer_group_heartbeat import (  # noqa: E402
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
 )
 
 PARTITIONS = 4
@@ -112,11 +114,12 @@ def heartbeats(address: str, process: psutil.Process) -> float:
     api = APIS[ApiKey.CONSUMER_GROUP_HEARTBEAT]
     epochs: dict[str, int] = {}
 
-    def beat(name: str, **given: object) -> None:
+    def beat(name: str, **given: Any) -> None:
         request = ConsumerGroupHeartbeatRequest(
             group_id="crowd", member_id=name, member_epoch=epochs.get(name, 0), **given
         )
         answer = connection.request(api, request)
+        assert isinstance(answer, ConsumerGroupHeartbeatResponse)
         if answer.error_code:
             raise SystemExit(f"heartbeat refused: {answer}")
         epochs[name] = answer.member_epoch
@@ -139,7 +142,7 @@ def heartbeats(address: str, process: psutil.Process) -> float:
     after = process.cpu_times()
     connection.close()
     spent = after.user + after.system - before.user - before.system
-    return spent / 4 / BEAT_SECONDS
+    return float(spent / 4 / BEAT_SECONDS)
 
 
 def main() -> None:

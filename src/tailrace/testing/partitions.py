@@ -90,8 +90,8 @@ class MemoryPartitions:
 
     def read(self, partition: int) -> Iterator[Entry | EndMarker]:
         for offset, entry in enumerate(list(self._file("state"))):
-            key, value = entry  # type: ignore[misc]
-            yield Entry(offset, key, value)
+            assert isinstance(entry, tuple)
+            yield Entry(offset, *entry)
 
     # the seam of the partitions
 
