@@ -40,7 +40,7 @@ class PowerFiles(Files):
         while self._held:
             os.close(self._held.pop())
 
-    def sync_data(self, number: int) -> None:  # type: ignore[override]
+    def sync_data(self, number: int) -> None:
         status = os.fstat(number)
         self._contents[status.st_ino] = os.pread(number, status.st_size, 0)
 
