@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tailrace.sources.errors import (
     TableMissingError,
     WalLevelError,
 )
+from tailrace.telemetry.part import Part
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
 
@@ -267,3 +270,71 @@ def test_columns_filters_and_masks_keep_values_out_of_the_log(
     everything = b"".join(v or b"" for t in shared.topics for v in shared.values(t))
     assert b"a@x" not in everything
     assert b"Bob" not in everything
+
+
+def test_a_replica_identity_index_serves_as_the_key(database: Any, capture: Any) -> None:
+    database.run(
+        "CREATE TABLE codes (code text NOT NULL, what text)",
+        "CREATE UNIQUE INDEX codes_code ON codes (code)",
+        "ALTER TABLE codes REPLICA IDENTITY USING INDEX codes_code",
+        "INSERT INTO codes SELECT 'c' || i, 'old' FROM generate_series(1, 250) i",
+    )
+    with capture(tables=["codes"]) as running:
+        running.copied()
+        database.run(
+            "UPDATE codes SET what = 'new' WHERE code = 'c7'",
+            "UPDATE codes SET code = 'd8' WHERE code = 'c8'", "DELETE FROM codes WHERE code = 'c9'",
+        )  # fmt: skip
+        running.reach(database.position())
+    rows = {r["code"]: r["what"] for r in running.written.table("public.codes")}
+    assert rows == dict(database.rows("SELECT code, what FROM codes"))
+    running.written.check()
+
+
+def test_a_running_source_survives_restarts_and_pauses(
+    database: Any, tailrace_broker: str, tmp_path: Path, postgres_server: Any
+) -> None:
+    """`run` as the supervisor calls it: it connects again by itself."""
+    from tailrace.client.errors import UnknownTopicError
+    from tailrace.client.fetcher import Fetcher
+    from tailrace.sources import Postgres, run
+    from tailrace.sources.control import pause_path
+
+    database.run(ORDERS)
+    part = Part("shop", "source", "test", tailrace_broker, tmp_path)
+    source = Postgres("shop", database.dsn, tables=["orders"])
+    thread = threading.Thread(target=run, args=(source, part), daemon=True)
+    thread.start()
+
+    def rows() -> int:
+        with Fetcher(tailrace_broker) as fetcher:
+            try:
+                return sum(1 for _ in fetcher.read_all("shop.public.orders"))
+            except UnknownTopicError:
+                return 0
+
+    def until(condition: Any) -> None:
+        deadline = time.monotonic() + 60
+        while not condition():
+            assert thread.is_alive()
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+    until(lambda: part._facts.get("state") == "running")
+    database.run("INSERT INTO orders VALUES (1, 'a', 1)")
+    until(lambda: rows() == 1)
+    database.connection.close()
+    postgres_server.restart()
+    database.__post_init__()
+    database.run("INSERT INTO orders VALUES (2, 'b', 1)")
+    until(lambda: rows() == 2)
+    path = pause_path(tmp_path, "shop")
+    path.touch()
+    until(lambda: part._facts.get("reason") == "paused")
+    database.run("INSERT INTO orders VALUES (3, 'c', 1)")
+    assert rows() == 2
+    path.unlink()
+    until(lambda: rows() == 3)
+    part.stopping.set()
+    thread.join(30)
+    assert part._facts["state"] == "stopped"

@@ -53,8 +53,8 @@ def source() -> None:
 @json_option
 def list_sources(address: str | None, as_json: bool) -> None:
     """Every declared source and how it is."""
+    from tailrace.sources.control import paused
     from tailrace.sources.declare import patterns
-    from tailrace.sources.runner import paused
 
     project = _load(address)
     reports = _reports(project)
@@ -138,7 +138,7 @@ def snapshot(name: str, table: str | None, where: str | None, address: str | Non
 @log_option
 def pause(name: str, address: str | None) -> None:
     """Stop capturing until `resume`. The database keeps what is not read meanwhile."""
-    from tailrace.sources.runner import pause_path
+    from tailrace.sources.control import pause_path
 
     project = _load(address)
     _find(project, name)
@@ -153,7 +153,7 @@ def pause(name: str, address: str | None) -> None:
 @log_option
 def resume(name: str, address: str | None) -> None:
     """Go on capturing where the log ends."""
-    from tailrace.sources.runner import pause_path
+    from tailrace.sources.control import pause_path
 
     project = _load(address)
     _find(project, name)

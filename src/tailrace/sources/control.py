@@ -1,10 +1,13 @@
 """Asking a running source for something, through its own database.
 
 A request travels in the stream of changes, so it needs no connection to the process,
-survives its restarts and takes effect at a known position.
+survives its restarts and takes effect at a known position. Pausing is a file beside the
+project's state: a paused source holds no connection at all.
 """
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import orjson
 
@@ -42,3 +45,13 @@ def ask_for_snapshot(source: Source, table: str | None, where: str | None) -> No
     from tailrace.sources.sqlite.change_table import ask_for_copy
 
     ask_for_copy(source, table, where)
+
+
+def pause_path(directory: Path, name: str) -> Path:
+    """The file whose presence keeps a source from running."""
+    return directory / "sources" / f"{name}.paused"
+
+
+def paused(directory: Path, name: str) -> bool:
+    """Whether somebody asked this source to pause."""
+    return pause_path(directory, name).exists()

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from tailrace.client.errors import BrokerUnavailableError, RequestTimeoutError
 from tailrace.errors import TailraceError
+from tailrace.sources.control import pause_path, paused
 from tailrace.sources.declare import Postgres, Source
 from tailrace.sources.errors import ServerUnreachableError, SlotTakenError
 from tailrace.sources.log import BrokerSourceLog
 from tailrace.telemetry.part import Part
+
+__all__ = ["attempt", "pause_path", "paused", "run"]
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +60,3 @@ def attempt(source: Source, part: Part) -> None:
             SQLiteCapture(source, source_log, part).work()
     finally:
         source_log.close()
-
-
-def pause_path(directory: Path, name: str) -> Path:
-    """The file whose presence keeps a source from running."""
-    return directory / "sources" / f"{name}.paused"
-
-
-def paused(directory: Path, name: str) -> bool:
-    return pause_path(directory, name).exists()

@@ -17,6 +17,7 @@ from tailrace.config import resolve
 from tailrace.sources import outbox
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
+from tailrace.sources.control import paused
 from tailrace.sources.declare import Postgres, patterns
 from tailrace.sources.errors import SlotMissingError
 from tailrace.sources.journal import Journal
@@ -56,7 +57,8 @@ TOASTABLE = ("STRING",)
 
 
 class StartAgain(Exception):
-    """A table without key appeared: it is copied at the next start."""
+    """This attempt ends without an error: the source pauses, or a table without key
+    appeared, which is copied at the next start."""
 
 
 class PostgresCapture:
@@ -240,6 +242,8 @@ class PostgresCapture:
         if now - self._last_round_at < ROUND_SECONDS:
             return
         self._last_round_at = now
+        if paused(self._part.directory, self.source.name):
+            raise StartAgain
         self._copies.work(self._catalog)
         if self._patterns and now - self._looked_at >= self.settings.look_seconds:
             self._look_for_tables()

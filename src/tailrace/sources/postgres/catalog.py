@@ -29,7 +29,8 @@ MINIMUM_VERSION = 140000
 
 @dataclass(frozen=True, slots=True)
 class CatalogTable:
-    """A table as the catalog has it now; `key` is its primary key in key order."""
+    """A table as the catalog has it now; `key` is its primary key in key order, or else the
+    columns of its replica identity index."""
 
     relation: Relation
     key: tuple[str, ...]
@@ -152,10 +153,14 @@ def read_tables(connection: Connection, oid: int | None = None) -> list[CatalogT
             ),
         )
         keyed = sorted((int(str(r[9])), str(r[4])) for r in present if r[9] is not None)
+        key = tuple(name for _, name in keyed)
+        if not key and identity == "i":
+            # A replica identity index is unique and its columns are not null: as good as a key.
+            key = tuple(c.name for c in relation.columns if c.in_identity)
         found.append(
             CatalogTable(
                 relation,
-                tuple(name for _, name in keyed),
+                key,
                 frozenset(str(r[4]) for r in present if r[7]),
                 bool(rows[0][10]),
             )

@@ -22,6 +22,7 @@ from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.compare import Comparison
+from tailrace.sources.control import paused
 from tailrace.sources.declare import SQLite, patterns
 from tailrace.sources.errors import ServerUnreachableError, TableMissingError
 from tailrace.sources.journal import Journal
@@ -101,6 +102,8 @@ class SQLiteCapture:
         try:
             self._start()
             while not self._part.stopping.is_set():
+                if paused(self._part.directory, self.source.name):
+                    return
                 busy = self._round()
                 if not busy:
                     self._part.stopping.wait(self._poll)
