@@ -138,8 +138,9 @@ def test_kafka_configs_changes_topics_and_brokers(address: str, created: str) ->
     configs("--alter", "--broker", "1", "--delete-config", "log.retention.ms")
 
 
-def test_offsets_are_listed_and_records_deleted(address: str, created: str, tmp_path: Path) -> None:
-    fill(address, created, 90)
+def test_offsets_are_listed_and_records_deleted(address: str, topic: str, tmp_path: Path) -> None:
+    topics(address, "--create", "--topic", topic, "--partitions", "1")
+    fill(address, topic, 90)
 
     def offsets(at: str) -> dict[int, int]:
         told = tool(
@@ -147,7 +148,7 @@ def test_offsets_are_listed_and_records_deleted(address: str, created: str, tmp_
             "--bootstrap-server",
             address,
             "--topic",
-            created,
+            topic,
             "--time",
             at,
         )
@@ -156,13 +157,13 @@ def test_offsets_are_listed_and_records_deleted(address: str, created: str, tmp_
 
     assert sum(offsets("-1").values()) == 90
     (tmp_path / "delete.json").write_text(
-        json.dumps({"version": 1, "partitions": [{"topic": created, "partition": 0, "offset": 5}]})
+        json.dumps({"version": 1, "partitions": [{"topic": topic, "partition": 0, "offset": 5}]})
     )
     tool(
         f"{TOOLS}.DeleteRecordsCommand", "--bootstrap-server", address,
         "--offset-json-file", str(tmp_path / "delete.json"),
     )  # fmt: skip
-    assert offsets("-2") == {0: 5, 1: 0, 2: 0}
+    assert offsets("-2") == {0: 5}
 
 
 def test_log_dirs_and_api_versions_are_described(address: str, created: str) -> None:
@@ -174,7 +175,7 @@ def test_log_dirs_and_api_versions_are_described(address: str, created: str) -> 
     parts = document["brokers"][0]["logDirs"][0]["partitions"]
     assert {part["partition"] for part in parts} == {f"{created}-{index}" for index in range(3)}
     versions = tool(f"{TOOLS}.BrokerApiVersionsCommand", "--bootstrap-server", address)
-    assert "Produce(0): 3 to 13" in versions
+    assert re.search(r"Produce\(0\): \d to 13", versions)
 
 
 def test_dump_log_reads_our_segments(tmp_path: Path, topic: str) -> None:
