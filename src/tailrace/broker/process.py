@@ -28,7 +28,8 @@ def run(
 ) -> None:
     """Serve until `part.stopping` is set, reporting once a second; raises on a fatal error."""
     broker = Broker(directories, host=host, port=port, settings=BrokerSettings(settings))
-    tune()
+    if threading.current_thread() is threading.main_thread():
+        tune()
 
     def report() -> None:
         if part.stopping.is_set():

@@ -1,0 +1,69 @@
+"""The broker as a part of a project, and as a child process."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from tailrace.broker.embedded import BrokerProcess
+from tailrace.broker.errors import StartError
+from tailrace.broker.process import run
+from tailrace.clock import SYSTEM
+from tailrace.telemetry.part import Part, read_reports
+from tailrace.testing.wire_client import WireClient, batch_of
+
+
+def test_a_part_reports_its_address_and_stops_when_told(tmp_path: Path) -> None:
+    part = Part("log", "broker", "shop", "", tmp_path)
+    running = threading.Thread(
+        target=run,
+        args=([tmp_path / "log"],),
+        kwargs={"host": "127.0.0.1", "port": 0, "part": part},
+    )
+    running.start()
+    deadline = SYSTEM.monotonic() + 30
+    while not (reports := read_reports(tmp_path)) and SYSTEM.monotonic() < deadline:
+        SYSTEM.sleep(0.02)
+    assert reports[0]["state"] == "running"
+    with WireClient(reports[0]["address"]) as client:
+        client.create("t")
+        assert client.produce("t", batch_of(b"x")).base_offset == 0
+    part.stopping.set()
+    running.join()
+    assert read_reports(tmp_path)[0]["state"] == "stopped"
+    assert (tmp_path / "log" / "clean-stop").exists()
+
+
+def test_a_child_that_does_not_come_up_leaves_its_last_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StartError) as refused:
+        BrokerProcess(tmp_path / "file")
+    assert "no data directory can be opened" in refused.value.detail
+
+
+def test_a_stop_during_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    acknowledged = 0
+    with BrokerProcess(tmp_path) as broker:
+        with WireClient(broker.address) as client:
+            client.create("t")
+
+        def write() -> None:
+            nonlocal acknowledged
+            with WireClient(broker.address) as client:
+                try:
+                    while True:
+                        client.produce("t", batch_of(bytes(1000)))
+                        acknowledged += 1
+                except OSError:
+                    return
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        while acknowledged < 50:
+            SYSTEM.sleep(0.01)
+        assert broker.stop() == 0
+        writer.join()
+    with BrokerProcess(tmp_path) as broker, WireClient(broker.address) as client:
+        assert acknowledged <= client.fetch("t", 0).high_watermark <= acknowledged + 1
