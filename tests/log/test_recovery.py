@@ -288,6 +288,44 @@ def _fill_disk(tmp_path: Path, room: int) -> None:
         ]
 
 
+def test_an_abort_on_a_full_disk_is_known_after_a_clean_stop(tmp_path: Path) -> None:
+    disk = FullDisk()
+    with Store.open([tmp_path], clock=HandClock(), files=disk) as store:
+        partition = store.create_topic("t").partitions[0]
+        partition.append(
+            batch(b"x", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True)
+        )
+        disk.room = 85  # room for the marker, not for the entry about it
+        partition.append_marker(1, 0, False, 0)
+        assert partition.aborted_transactions(0, 5) == [(1, 0)]
+        disk.room = None
+    with Store.open([tmp_path]) as again:
+        assert not again.unclean
+        assert again.partition("t", 0).aborted_transactions(0, 5) == [(1, 0)]
+
+
+def test_a_full_disk_refuses_a_new_topic_or_makes_it_whole(tmp_path: Path) -> None:
+    disk = FullDisk()
+    made: set[str] = set()
+    with Store.open([tmp_path], files=disk) as store:
+        for room in range(0, 300, 17):
+            disk.room = room
+            name = f"t{room}"
+            try:
+                store.create_topic(name, 1)
+                made.add(name)
+            except StorageError as error:
+                assert error.kafka_code == 56
+            assert set(store.topics) == made
+        disk.room = None
+        for name in made:
+            store.partition(name, 0).append(batch(b"x"))
+        assert 0 < len(made) < 18
+    with Store.open([tmp_path]) as again:
+        assert set(again.topics) == made
+        assert all(len(read_all(partition)) == 1 for partition in again.partitions())
+
+
 class BadSync(Files):
     """A disk that cannot sync."""
 

@@ -7,6 +7,7 @@ may be deleted or swapped while a send from it is still queued.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -29,6 +30,15 @@ class Files:
 
     def open(self, path: str | Path, flags: int = READ) -> int:
         return os.open(path, flags, 0o644)
+
+    def write_all(self, number: int, data: bytes | bytearray | memoryview, position: int) -> None:
+        """Write all of `data` or raise: a disk that fills takes a part without complaint."""
+        view, done = memoryview(data), 0
+        while done < len(view):
+            written = self.pwrite(number, view[done:], position + done)
+            if written <= 0:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            done += written
 
     def rename(self, old: str | Path, new: str | Path) -> None:
         os.rename(old, new)
@@ -69,9 +79,7 @@ class Files:
         waiting = f"{path}.tmp"
         descriptor = self.open(waiting, WRITE | os.O_TRUNC)
         try:
-            view, position = memoryview(data), 0
-            while position < len(view):
-                position += self.pwrite(descriptor, view[position:], position)
+            self.write_all(descriptor, data, 0)
             if sync:
                 self.sync_data(descriptor)
         finally:

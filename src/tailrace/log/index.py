@@ -142,7 +142,7 @@ def write_out(index: OffsetIndex | TimeIndex, path: str, files: Files, *, sync: 
     try:
         data = index.encode(index.written)
         if data:
-            files.pwrite(descriptor, data, index.written * width)
+            files.write_all(descriptor, data, index.written * width)
         files.truncate(descriptor, total * width)
         if sync:
             files.sync_data(descriptor)

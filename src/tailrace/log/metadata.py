@@ -132,7 +132,7 @@ class Journal:
         for directory in self._directories:
             descriptor = self._descriptors[directory]
             try:
-                self._files.pwrite(descriptor, line, self._sizes[directory])
+                self._files.write_all(descriptor, line, self._sizes[directory])
                 self._files.sync_data(descriptor)
             except OSError as error:
                 failure = error

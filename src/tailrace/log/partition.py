@@ -260,6 +260,7 @@ class Partition(PartitionState):
         del self.bases[:count]
         for segment in gone:
             self._unsynced.pop(segment.path, None)
+            self._unwritten.pop(segment, None)
         self._move_start(max(self.log_start_offset, self.bases[0]))
         for segment in gone:
             segment.delete()
@@ -336,6 +337,11 @@ class Partition(PartitionState):
                 self.write_snapshot()
             except OSError as error:
                 raise self._refused(error, self.active) from error
+            for segment in list(self._unwritten):
+                if segment in self.segments:
+                    self._write_aborted(segment)
+            if self._unwritten:
+                raise self._refused(OSError(errno.ENOSPC, "disk full"), self.active)
             paths += self._pending_paths
         directories: list[str] = []
         if self._names != self.names_synced:

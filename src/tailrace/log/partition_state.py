@@ -35,6 +35,7 @@ class PartitionState:
         "_names",
         "_pending_paths",
         "_unsynced",
+        "_unwritten",
         "aborted",
         "active",
         "bases",
@@ -100,6 +101,8 @@ class PartitionState:
         self.last_sync_ms = 0
         self._unsynced: dict[str, None] = {}
         """Paths of sealed segments not known to be on disk."""
+        self._unwritten: dict[Segment, None] = {}
+        """Segments whose index of aborted transactions a full disk refused."""
         self._pending_paths: dict[str, None] = {}
         """Other files to be synced before the recovery point may move."""
         self._names = 1
@@ -222,14 +225,18 @@ class PartitionState:
         try:
             number = files.open(path, WRITE)
             try:
-                files.pwrite(number, entries, 0)
+                files.write_all(number, entries, 0)
                 files.truncate(number, len(entries))
             finally:
                 files.close(number)
         except OSError as error:
-            # The marker is written and counts; recovery writes this file again from it.
+            # The marker is written and counts. The next checkpoint tries again, and until
+            # one succeeds recovery would write this file again from the markers.
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise self._refused(error, segment) from error
+            self._unwritten[segment] = None
+            return
+        self._unwritten.pop(segment, None)
         self._pending_paths[path] = None
         self._names += 1
 

@@ -11,6 +11,7 @@ ends at the gap, and what lay behind it is kept aside in `*.cut` files.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from bisect import bisect_right
@@ -172,11 +173,17 @@ def open_partition(
 
 def _begin(partition: Partition, offset: int) -> None:
     """A partition without segments: new, or its files are gone."""
-    if not partition.directory.exists():
-        partition.shelf.files.make_directory(partition.directory)
+    files = partition.shelf.files
     segment = Segment(str(partition.directory), offset, 0, partition.shelf, sealed=False)
     segment.begin(partition.shelf.clock.wall_ms())
-    partition.shelf.files.close(partition.shelf.files.open(segment.path, WRITE))
+    try:
+        if not partition.directory.exists():
+            files.make_directory(partition.directory)
+        files.close(files.open(segment.path, WRITE))
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        log.warning("partition without files: the disk is full", extra={"path": segment.path})
     partition.segments, partition.bases, partition.active = [segment], [offset], segment
     partition.log_start_offset = partition.end_offset = offset
     partition.synced_offset = partition.recovery_point = partition.cleaned_to = offset

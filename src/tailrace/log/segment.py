@@ -178,7 +178,13 @@ class Segment:
         """This segment's own descriptor, opened on first use."""
         if self.descriptor is None:
             files = self.shelf.files
-            self.descriptor = Descriptor(files.open(self.path, WRITE), files)
+            try:
+                number = files.open(self.path, WRITE)
+            except FileNotFoundError:
+                # The disk was full when the partition was made.
+                files.make_directory(os.path.dirname(self.path))
+                number = files.open(self.path, WRITE)
+            self.descriptor = Descriptor(number, files)
         return self.descriptor
 
     def make_ready(self) -> None:

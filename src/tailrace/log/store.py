@@ -563,16 +563,20 @@ class Store:
             )
             partition.cleaned_to = max(partition.cleaned_to, (directory.cleaned or {}).get(key, 0))
             if fresh:
-                self.shelf.files.write_whole(
-                    path / "partition.metadata",
-                    f"version: 0\ntopic_id: {short_id(entry.id)}\n".encode(),
-                    sync=False,
-                )
+                self._write_topic_id(path, entry)
         except OSError as error:
             partition.lose(
                 StorageError(f"{entry.name}-{index} cannot be opened", detail=f"{path}: {error}")
             )
         return partition
+
+    def _write_topic_id(self, path: Path, entry: TopicEntry) -> None:
+        text = f"version: 0\ntopic_id: {short_id(entry.id)}\n"
+        try:
+            self.shelf.files.write_whole(path / "partition.metadata", text.encode(), sync=False)
+        except OSError as error:
+            # For Kafka's tools only: the journal knows the id.
+            log.warning("partition.metadata not written", extra={"error": str(error)})
 
     def _archived(self, partition: Partition, local: set[int]) -> list[Segment]:
         return read_archived(partition, self.archive, local)
