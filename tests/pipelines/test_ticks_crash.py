@@ -16,7 +16,13 @@ from pipelines.test_ticks import Shop
 SCRIPT = Path(__file__).parent / "killed_driver.py"
 
 
-@pytest.mark.parametrize("step", STEPS)
+OFTEN = ("row sent", "committing")  # the narrowest places; the others by `make test-crash`
+
+
+@pytest.mark.parametrize(
+    "step",
+    [step if step in OFTEN else pytest.param(step, marks=pytest.mark.crash) for step in STEPS],
+)
 def test_a_driver_killed_at_any_step_leaves_whole_ticks(
     log_address: str, tmp_path: Path, step: str
 ) -> None:

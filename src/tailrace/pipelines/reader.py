@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.errors import DataLostError, PipelineError
 
 BATCH_RECORDS = 50_000
+PATIENCE_SECONDS = 20.0
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +94,38 @@ class LogReader:
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
         """First offset and stable end of every partition; empty for an unknown topic."""
-        from confluent_kafka import TopicPartition
-
         return {
-            partition: self._consumer.get_watermark_offsets(
-                TopicPartition(topic, partition), timeout=10
-            )
+            partition: self._patiently(partial(self._watermarks, topic, partition))
             for partition in self.partitions(topic)
         }
+
+    def _watermarks(self, topic: str, partition: int) -> tuple[int, int]:
+        from confluent_kafka import TopicPartition
+
+        first, end = self._consumer.get_watermark_offsets(
+            TopicPartition(topic, partition), timeout=10
+        )
+        return int(first), int(end)
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """Ask again while a topic just made, or a cluster that elects, has no leader."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        passing = (
+            KafkaError.NOT_LEADER_FOR_PARTITION,
+            KafkaError.LEADER_NOT_AVAILABLE,
+            KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._TRANSPORT,
+            KafkaError._TIMED_OUT,
+        )
+        until = self._clock.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                return ask()
+            except KafkaException as problem:
+                if problem.args[0].code() not in passing or self._clock.monotonic() > until:
+                    raise
+                self._clock.sleep(0.05)
 
     def offsets_at(self, topic: str, wall_ms: int) -> dict[int, int]:
         """The first offset at or after a time, per partition; the end where there is none."""

@@ -211,6 +211,7 @@ def _tick(
             cache=str(cache),
             shards=settings.spark.shards,
             limit=settings.tick.limit,
+            freshness_ms=int(settings.tick.freshness.total_seconds() * 1000),
             topics=settings.topics,
         ),
         lambda work: run_tick_on_spark(spark, work),

@@ -57,6 +57,7 @@ class TickSettings:
     shards: int = 4
     limit: int = 200_000
     changelog_partitions: int = 2
+    freshness_ms: int = 1_000
     topics: Mapping[str, Mapping[str, str]] | None = None
     declared: frozenset[str] = frozenset()  # all views of the project, running or being filled
 
@@ -138,6 +139,8 @@ class TickDriver:
             plan = Plan((), self.last.inputs, self.last.positions, None)
         if plan is None and timeout > 0:
             plan = self._plan(timeout, ceiling)
+        if plan is None and self.graph.timed and self._due():
+            plan = Plan((), self.last.inputs, self.last.positions, None)
         if plan is None:
             self._sweep()
             return None
@@ -172,6 +175,10 @@ class TickDriver:
         self._follow()
         plan = Plan((), self.last.inputs, self.last.positions, None)
         return self._tick(plan, adoption, fill.settings.project)
+
+    def _due(self) -> bool:
+        """Has so much time passed that views which look at the clock must be told?"""
+        return self._clock.wall_ms() - self.last.ts_ms >= self.settings.freshness_ms
 
     def _tick(self, plan: Plan, adoption: Adoption | None = None, filled: str = "") -> Tick:
         if self._check is not None:
@@ -219,8 +226,10 @@ class TickDriver:
         return self._planner.plan(self.last, self._reader, self.settings.limit, ceiling)
 
     def _work(self, plan: Plan, number: int, adoption: Adoption | None) -> Outcome:
-        wakes = any(node.operator.wakes for node in self.graph.nodes)
-        if not plan.ranges and not wakes and not self._dropped and adoption is None:
+        # In its first tick an operator may have something to say about no rows at all.
+        first = number == 1 and any(node.operator.wakes for node in self.graph.nodes)
+        busy = plan.ranges or self._dropped or adoption is not None
+        if not busy and not first and not self.graph.timed:
             return Outcome()  # only positions moved: no view can change
         settings = self.settings
         return self._steadily(
