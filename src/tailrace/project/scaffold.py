@@ -75,13 +75,23 @@ with database:
     )
 '''
 
-_TEST = '''"""Tests of this project: `tailrace test` (or plain pytest)."""
-
-from pipelines import shop
+_TEST = '''"""Tests of this project: `tailrace test`. Views run in memory, without Spark or a server."""
 
 
-def test_open_orders_is_keyed_by_country() -> None:
-    assert shop.open_orders.key == ("country",)
+def test_an_order_leaves_the_view_when_it_is_paid(tailrace_project) -> None:
+    shop = tailrace_project.tables(
+        {
+            "shop.customers": "id BIGINT, name STRING, country STRING",
+            "shop.orders": "id BIGINT, customer_id BIGINT, amount BIGINT, status STRING",
+        }
+    )
+    shop.upsert("shop.customers", {"id": 1, "name": "Ada", "country": "NL"})
+    shop.upsert("shop.orders", {"id": 7, "customer_id": 1, "amount": 30, "status": "open"})
+    shop.tick()
+    assert shop.rows("open_orders") == [{"country": "NL", "orders": 1, "value": 30}]
+    shop.upsert("shop.orders", {"id": 7, "customer_id": 1, "amount": 30, "status": "paid"})
+    shop.tick()
+    assert shop.rows("open_orders") == []
 '''
 
 _README = """# {name}
