@@ -23,12 +23,8 @@ from typing import TYPE_CHECKING
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.log.archive import Archive, read_archived
-from tailrace.log.checkpoints import Offsets, write_offsets
 from tailrace.log.compaction import Compaction
 from tailrace.log.directories import (
-    CLEANED,
-    LOG_STARTS,
-    RECOVERY_POINTS,
     DataDirectory,
     open_directory,
     short_id,
@@ -46,17 +42,16 @@ from tailrace.log.files import FILES, Files
 from tailrace.log.metadata import Journal, TopicEntry
 from tailrace.log.partition import Partition
 from tailrace.log.recovery import CleanState, open_partition
-from tailrace.log.retention import apply_retention
 from tailrace.log.segment import Segment, Shelf
-from tailrace.log.settings import LONG_MAX, LogSettings, TopicConfig, check_topic_config
-from tailrace.log.sync import FilesystemTicket, SyncTicket, Ticket
+from tailrace.log.settings import LogSettings, TopicConfig, check_topic_config
+from tailrace.log.sync import Ticket
+from tailrace.log.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from tailrace.log.cleaner import CleaningResult
 
 log = logging.getLogger(__name__)
 
-_SYNCED_ONE_BY_ONE = 16
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 
@@ -72,16 +67,6 @@ class Topic:
     config: TopicConfig
     created_at: int
     internal: bool = False
-
-
-@dataclass(slots=True)
-class _Due:
-    """When the next round of each periodic work is due, in wall milliseconds."""
-
-    retention: int = 0
-    checkpoint: int = 0
-    expiry: int = 0
-    flush: int = 0
 
 
 @dataclass(slots=True)
@@ -106,7 +91,10 @@ class Store:
     compaction: Compaction = field(default_factory=Compaction)
     archive: Archive | None = None
     closed: bool = False
-    _due: _Due = field(default_factory=_Due)
+    _upkeep: Upkeep = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._upkeep = Upkeep(self)
 
     # ── opening and closing ──────────────────────────────────────────────────────────
 
@@ -175,9 +163,6 @@ class Store:
         store._sweep()
         for directory in opened:
             directory.clean = None
-        now = clock.wall_ms()
-        store._due.checkpoint = now + settings.number("log.flush.offset.checkpoint.interval.ms")
-        store._due.retention = now + min(30_000, settings.number("log.retention.check.interval.ms"))
         return store
 
     def close(self) -> None:
@@ -187,14 +172,14 @@ class Store:
         self.closed = True
         self._stop_children()
         self.sync_later = None
-        self._sync_all()
+        self._upkeep.sync_all()
         try:
-            self._write_checkpoints()
+            self._upkeep.write_checkpoints()
             for directory in self.directories:
                 # A partition that failed is left out: its next start looks at the files.
                 clean = {
                     (partition.topic, partition.index): CleanState.of(partition)
-                    for partition in self._partitions_of(directory)
+                    for partition in self._upkeep.partitions_of(directory)
                     if partition.failure is None
                     and partition.recovery_point == partition.end_offset
                 }
@@ -343,161 +328,18 @@ class Store:
     # ── periodic work ────────────────────────────────────────────────────────────────
 
     def tick(self, now_ms: int | None = None) -> None:
-        """Do what is due: roll, flush, retention, producer expiry, checkpoints."""
-        now = self.clock.wall_ms() if now_ms is None else now_ms
-        due = self._due
-        # A clock that was set back must not put work off for long.
-        if due.checkpoint - now > 86_400_000:
-            due.retention = due.checkpoint = due.expiry = due.flush = now
-        if now >= due.flush:
-            due.flush = now + 100
-            self._flush(now)
-        look = now >= due.retention
-        if look:
-            due.retention = now + self.settings.number("log.retention.check.interval.ms")
-            self._retain(now)
-        if self.archive is not None:
-            self.archive.tick(self._archiving(), now, look=look)
-        if now >= due.expiry:
-            due.expiry = now + 600_000
-            limit = now - self.settings.number("producer.id.expiration.ms")
-            for partition in self.partitions():
-                if partition.producers.by_id:
-                    partition.producers.expire(limit)
-        self.compaction.tick(self._compacted(), self.settings, now)
-        if now >= due.checkpoint:
-            due.checkpoint = now + self.settings.number("log.flush.offset.checkpoint.interval.ms")
-            self.checkpoint()
+        """Do what is due: roll, flush, retention, archive, producer expiry, compaction,
+        checkpoints. Cheap when nothing is."""
+        self._upkeep.tick(now_ms)
+
+    def checkpoint(self) -> None:
+        """Begin to move recovery points to the ends, and note those reached before."""
+        self._upkeep.checkpoint()
 
     def compact(self, topic: str, index: int) -> CleaningResult:
         """Compact a partition now, in this process; raises `UnknownTopicError` (3)."""
         partition = self.partition(topic, index)
         return self.compaction.clean_here(partition, self.settings, self.clock.wall_ms())
-
-    def _compacted(self) -> Iterator[Partition]:
-        for topic in self.topics.values():
-            if topic.config.compact:
-                yield from topic.partitions
-
-    def _archiving(self) -> Iterator[Partition]:
-        for topic in self.topics.values():
-            if topic.config.archived:
-                yield from topic.partitions
-
-    def checkpoint(self) -> None:
-        """Begin to move recovery points to the ends, and note those reached before."""
-        try:
-            self._write_checkpoints()
-        except OSError as error:
-            log.warning("recovery points not written", extra={"error": str(error)})
-        self._sync_all()
-
-    def _sync_all(self) -> None:
-        """Begin to move every recovery point to its end."""
-        for directory in self.directories:
-            tickets: list[SyncTicket] = []
-            for partition in self._partitions_of(directory):
-                if partition.failure is not None:
-                    continue
-                try:
-                    ticket = partition.begin_sync(checkpoint=True)
-                except StorageError as error:
-                    log.warning("checkpoint put off", extra={"error": error.detail})
-                    continue
-                if ticket is not None:
-                    tickets.append(ticket)
-            if len(tickets) > _SYNCED_ONE_BY_ONE:
-                self._run(FilesystemTicket(directory.path, tickets))
-            else:
-                for ticket in tickets:
-                    self._run(ticket)
-
-    def _flush(self, now: int) -> None:
-        for topic in self.topics.values():
-            config = topic.config
-            if config.flush_messages == LONG_MAX and config.flush_ms == LONG_MAX:
-                continue
-            for partition in topic.partitions:
-                unsynced = partition.end_offset - partition.synced_offset
-                if not unsynced or partition.failure is not None:
-                    continue
-                if 1 < config.flush_messages <= unsynced or (
-                    config.flush_ms != LONG_MAX and now - partition.last_sync_ms >= config.flush_ms
-                ):
-                    self._sync(partition)
-
-    def _retain(self, now: int) -> None:
-        for partition in self.partitions():
-            if partition.failure is not None:
-                continue
-            active = partition.active
-            try:
-                if active.size and now - active.created_ms > partition.config.roll_ms:
-                    partition.roll(now)
-                apply_retention(partition, now)
-            except StorageError as error:
-                log.warning("retention put off", extra={"error": error.detail})
-            except OSError as error:
-                log.warning("retention put off", extra={"error": str(error)})
-
-    def _sync(self, partition: Partition) -> None:
-        try:
-            ticket = partition.begin_sync()
-        except StorageError as error:
-            log.error("sync failed", extra={"error": error.detail})
-            return
-        if ticket is not None:
-            self._run(ticket)
-
-    def _run(self, ticket: Ticket) -> None:
-        if self.sync_later is not None:
-            self.sync_later(ticket)
-            return
-        ticket.run()
-        try:
-            ticket.finish()
-        except StorageError as error:
-            log.error("sync failed", extra={"error": error.detail})
-
-    def _write_checkpoints(self) -> None:
-        for directory in self.directories:
-            if directory.failure is not None:
-                continue
-            points: Offsets = {}
-            cleaned: Offsets = {}
-            for partition in self._partitions_of(directory):
-                key = partition.topic, partition.index
-                points[key] = partition.recovery_point
-                if partition.cleaned_to:
-                    cleaned[key] = partition.cleaned_to
-            for name, offsets in ((RECOVERY_POINTS, points), (CLEANED, cleaned)):
-                write_offsets(directory.path / name, offsets, self.shelf.files)
-            self._write_starts(directory)
-
-    def _write_starts(self, directory: DataDirectory) -> None:
-        starts = {
-            (partition.topic, partition.index): partition.log_start_offset
-            for partition in self._partitions_of(directory)
-            if partition.log_start_offset > partition.bases[0]
-        }
-        write_offsets(directory.path / LOG_STARTS, starts, self.shelf.files)
-
-    def _keep_start(self, partition: Partition) -> None:
-        for directory in self.directories:
-            if directory.path == partition.directory.parent:
-                try:
-                    self._write_starts(directory)
-                except OSError as error:
-                    raise StorageError(
-                        "the log's new start cannot be written", detail=str(error)
-                    ) from error
-
-    def _partitions_of(self, directory: DataDirectory) -> Iterator[Partition]:
-        for partition in self.partitions():
-            if partition.directory.parent == directory.path:
-                yield partition
-
-    # ── inside ───────────────────────────────────────────────────────────────────────
 
     def _topic(self, name: str) -> Topic:
         topic = self.topics.get(name)
@@ -540,7 +382,7 @@ class Store:
             entry.name, index, path, config, self.shelf, self.journal.catalogue.epoch
         )
         partition.on_moved = self._partition_moved
-        partition.keep_start = self._keep_start
+        partition.keep_start = self._upkeep.keep_start
         if directory is None:
             partition.lose(
                 StorageError(
