@@ -299,6 +299,29 @@ def test_a_reader_that_does_not_read_is_not_read_from(serve: Callable[..., Serve
         assert received < 100 < sent // 12
 
 
+def test_a_flood_lets_the_others_have_their_turn(serve: Callable[..., Server]) -> None:
+    order: list[bytes] = []
+
+    def note(connection: Connection, view: memoryview, start: int, end: int) -> None:
+        order.append(bytes(view[start:end]))
+        echo(connection, view, start, end)
+
+    server = serve(note)
+    with server.connect() as flood, server.connect() as neighbour:
+        for sock in (flood, neighbour):
+            sock.sendall(frame(b"hello!!!"))
+            assert read_frame(sock) == b"hello!!!"
+        held = threading.Event()
+        server.loop.call_from_thread(lambda: (held.wait(20), None)[1])
+        flood.sendall(frame(b"12345678") * 5000)
+        neighbour.sendall(frame(b"my turn?"))
+        held.set()
+        assert read_frame(neighbour) == b"my turn?"
+        for _ in range(5000):
+            assert read_frame(flood) == b"12345678"
+    assert order.index(b"my turn?") < 1000
+
+
 def test_connections_past_the_limit_are_refused(serve: Callable[..., Server]) -> None:
     server = serve(echo, connection_limit=3)
     good = [server.connect() for _ in range(3)]

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-SCRATCH_BYTES = 256 * 1024
+SCRATCH_BYTES = 64 * 1024
+# After so many requests it is the turn of the others: a few milliseconds at most.
+REQUESTS_PER_TURN = 256
 FIRST_BYTES = 64 * 1024
 WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
 PENDING_LIMIT = 512
@@ -80,8 +82,8 @@ class Connection:
 
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_mask", "_out", "_receiving", "_slots",
-        "_view", "client_software", "closed", "closing", "filled_bytes", "monotonic", "number", "out_bytes", "paused", "peer", "sock", "starved",
-        "used_at",
+        "_view", "_yielding", "client_software", "closed", "closing", "filled_bytes",
+        "monotonic", "number", "out_bytes", "paused", "peer", "sock", "starved", "used_at",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, peer: str, number: int, listener: Listener) -> None:
@@ -104,6 +106,7 @@ class Connection:
         self._out: deque[bytes | bytearray | memoryview | _Range] = deque()
         self._receiving = False
         self._flush_planned = False
+        self._yielding = False
         self._mask = READ
         listener.loop.watch(sock.fileno(), READ, self._on_event)
 
@@ -178,7 +181,7 @@ class Connection:
                 assert self._view is not None
                 view = self._view
                 count = self.sock.recv_into(view[filled:])
-            elif self._view is not None and len(self._view) >= SCRATCH_BYTES:
+            elif self._view is not None and len(self._view) > SCRATCH_BYTES:
                 # A sender of large frames: receive where the frame will be needed.
                 view = self._view
                 count = self.sock.recv_into(view)
@@ -208,7 +211,8 @@ class Connection:
         limit = listener.frame_limit_bytes
         position = 0
         size = 0
-        while end - position >= 4 and not self.paused:
+        turns = REQUESTS_PER_TURN
+        while end - position >= 4 and turns and not self.paused:
             (size,) = _LENGTH.unpack_from(view, position)
             if not 8 <= size <= limit:
                 listener.refused_frame(self, size)
@@ -222,10 +226,14 @@ class Connection:
                 return
             position = frame_end
             size = 0
+            turns -= 1
         left = end - position
         if left == 0:
             self.filled_bytes = 0
             return
+        if not turns:
+            self._yielding = True
+            listener.loop.call_later(0, self.resume)
         self._keep(view, position, left, (4 + size) if size else left)
 
     def _keep(self, view: memoryview, position: int, left: int, wanted: int) -> None:
@@ -256,6 +264,7 @@ class Connection:
             return
         self.paused = False
         self.starved = False
+        self._yielding = False
         if self.filled_bytes:
             assert self._view is not None
             self._receiving = True
@@ -359,7 +368,7 @@ class Connection:
 
     def _watch(self) -> None:
         """Wait for what this connection can use now."""
-        mask = 0 if self.paused or self.starved else READ
+        mask = 0 if self.paused or self.starved or self._yielding else READ
         if self._out:
             mask |= WRITE
         if mask != self._mask:
