@@ -326,6 +326,24 @@ def test_a_full_disk_refuses_a_new_topic_or_makes_it_whole(tmp_path: Path) -> No
         assert all(len(read_all(partition)) == 1 for partition in again.partitions())
 
 
+def test_a_broker_that_crashed_on_a_full_disk_starts_and_serves(tmp_path: Path) -> None:
+    disk = FullDisk()
+    store = Store.open([tmp_path], clock=HandClock(), files=disk)
+    filled(store, 20, internal_segment_bytes="400")
+    store.abandon()
+    disk.room = 0
+    store = Store.open([tmp_path], clock=HandClock(), files=disk)
+    partition = store.partition("t", 0)
+    assert len(read_all(partition)) == 20
+    with pytest.raises(DiskFullError):
+        partition.append(batch(b"x"))
+    disk.room = None
+    assert partition.append(batch(b"x")).base_offset == 20
+    store.close()
+    with Store.open([tmp_path]) as again:
+        assert len(read_all(again.partition("t", 0))) == 21
+
+
 class BadSync(Files):
     """A disk that cannot sync."""
 

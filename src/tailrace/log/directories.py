@@ -11,6 +11,7 @@ written is there, synced or not.
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import os
 import uuid
@@ -135,7 +136,11 @@ def _note_boot(path: Path) -> bool:
     except FileNotFoundError:
         before = ""
     if before != now:
-        note.write_text(now + "\n", "ascii")
+        try:
+            note.write_text(now + "\n", "ascii")
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise  # a full disk can still be read from
     return before == now
 
 
@@ -149,6 +154,11 @@ def _lock(path: Path) -> int:
         raise DirectoryLockedError(
             f"{path} is in use", detail=f"process {owner or 'unknown'} has it open"
         ) from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, b"%d\n" % os.getpid(), 0)
+    try:
+        # As wide as any: the file need not grow on a full disk.
+        os.pwrite(lock, b"%-20d\n" % os.getpid(), 0)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            os.close(lock)
+            raise
     return lock

@@ -343,7 +343,12 @@ def _check_segment(
         segment.first_timestamp = first_timestamp
     if not segment.created_ms:
         segment.created_ms = partition.shelf.clock.wall_ms()
-    segment.write_indexes()
+    try:
+        segment.write_indexes()
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        log.warning("index not written: the disk is full", extra={"path": segment.path})
     return expected
 
 

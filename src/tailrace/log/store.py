@@ -157,13 +157,23 @@ class Store:
         if url:
             store.archive = Archive(url, settings.number("tailrace.archive.cache.bytes"))
         if unclean:
-            journal.append({"op": "epoch", "epoch": journal.catalogue.epoch + 1})
+            store._bump_epoch()
         for entry in journal.catalogue.topics.values():
             store._open_topic(entry)
         store._sweep()
         for directory in opened:
             directory.clean = None
         return store
+
+    def _bump_epoch(self) -> None:
+        """Let consumers notice that a crash may have cut the log."""
+        epoch = self.journal.catalogue.epoch + 1
+        try:
+            self.journal.append({"op": "epoch", "epoch": epoch})
+        except OSError as error:
+            # Better to serve from a full disk than not to start.
+            log.warning("leader epoch not kept", extra={"epoch": epoch, "error": str(error)})
+            self.journal.catalogue.epoch = epoch
 
     def close(self) -> None:
         """Stop cleanly: everything is synced and noted, so the next start reads no segment."""
