@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,11 +78,37 @@ def test_kill_minus_nine_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     broker.stop()
 
 
+def test_a_killed_worker_gives_its_jobs_back_at_once(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
+        fill(log, "jobs", 5)
+        program = (
+            "import sys, time, tailrace as tr\n"
+            "queue = tr.connect(sys.argv[1]).queue('jobs', 'workers')\n"
+            "while not queue.poll(1): pass\n"
+            "print('has them', flush=True)\n"
+            "time.sleep(100)\n"
+        )
+        worker = subprocess.Popen(
+            [sys.executable, "-c", program, broker.address], stdout=subprocess.PIPE, text=True
+        )
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == "has them\n"
+        worker.kill()
+        worker.wait()
+        worker.stdout.close()
+        with log.queue("jobs", "workers") as queue:
+            jobs = take(queue, 5)  # long before the lock of 30 s runs out
+            assert {job.delivery_count for job in jobs} == {2}
+            for job in jobs:
+                assert job.locked_until - SYSTEM.monotonic() < 31
+                job.ack()
+
+
 def test_a_lock_that_runs_out_gives_the_record_to_another(tmp_path: Path) -> None:
     with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
         fill(log, "jobs", 3)
         with Admin(broker.address) as admin:
-            admin.alter_group_config("workers", {"share.record.lock.duration.ms": "400"})
+            admin.alter_group_config("workers", {"share.record.lock.duration.ms": "2000"})
         with log.queue("jobs", "workers") as slow, log.queue("jobs", "workers") as quick:
             held = take(slow, 3)
             again = take(quick, 3)
