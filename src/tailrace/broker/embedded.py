@@ -33,6 +33,9 @@ class UnsyncedFiles(Files):
     def sync_directory(self, path: str | Path) -> None:
         """Nothing."""
 
+    def sync_filesystem(self, path: str | Path) -> None:
+        """Nothing."""
+
 
 class BrokerThread:
     """A broker on a thread; `broker` is the broker itself.
