@@ -90,7 +90,7 @@ def run(directory: Path, seed: int, kills: int, records: int) -> None:
 
 
 def test_a_few_kills_lose_and_repeat_nothing(tmp_path: Path) -> None:
-    run(tmp_path, seed=11, kills=5, records=4_000)
+    run(tmp_path, seed=11, kills=4, records=2_500)
 
 
 @pytest.mark.crash
