@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ from tailrace.client.errors import (
     BufferFullError,
     ClientClosedError,
     ClientError,
+    ProducerFencedError,
     RequestTimeoutError,
 )
+from tailrace.client.fetcher import Fetcher
+from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError, UsageError
 
@@ -138,3 +142,27 @@ def test_no_broker_and_no_address_are_told_apart() -> None:
         with pytest.raises((BrokerUnavailableError, RequestTimeoutError)) as told:
             log.topics()
         assert isinstance(told.value, ClientError)
+
+
+def test_a_transaction_past_its_time_out_is_fenced_and_the_writer_can_begin_again(
+    tmp_path: Path,
+) -> None:
+    with BrokerThread(tmp_path, durable=False) as broker:
+        with TransactionalWriter(
+            broker.address, "slow", transaction_timeout=timedelta(milliseconds=300)
+        ) as writer:
+            writer.init()
+            writer.send("t", 0, None, b"too late")
+            writer.flush()
+            with Fetcher(broker.address) as fetcher:
+                until = SYSTEM.monotonic() + 60
+                while fetcher.fetch("t", 0, 0).end == 0:  # until the log has ended it
+                    assert SYSTEM.monotonic() < until
+                    SYSTEM.sleep(0.1)
+            with pytest.raises(ProducerFencedError):
+                writer.commit()
+            writer.init()
+            writer.send("t", 0, None, b"in time")
+            writer.commit()
+        with tr.connect(broker.address) as log:
+            assert [record.value for record in log.read("t")] == [b"in time"]

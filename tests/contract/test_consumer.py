@@ -389,3 +389,25 @@ def test_a_pool_stops_at_work_that_fails_and_repeats_it_later(log: Log, name: st
     with log.consumer(name, [name], enable_auto_commit=False, **FAST) as consumer:
         WorkerPool(consumer, work, workers=1).run(lambda: len(done) >= 21)
     assert done == [*range(8), *range(7, 20)]
+
+
+@pytest.mark.clients  # members are asked every five seconds
+def test_the_server_side_protocol_shares_and_remembers_as_the_classic_one(
+    log: Log, name: str
+) -> None:
+    fill(log, name, 20, partitions=2)
+    settings = {"group_protocol": "consumer", "fetch_max_wait_ms": 50}
+    with log.consumer(name, [name], **settings) as first:
+        got = poll_until(first, lambda found: len(found) >= 20)
+        assert sorted(numbers(got)) == list(range(20))
+        first.commit()
+        with log.consumer(name, [name], **settings) as second:
+            until = SYSTEM.monotonic() + 60
+            while not (len(first.assignment()) == len(second.assignment()) == 1):
+                assert SYSTEM.monotonic() < until
+                first.poll(0.1)
+                second.poll(0.1)
+            assert first.assignment() != second.assignment()
+    with log.consumer(name, [name], **settings) as third:
+        assert third.poll(2.0) == []
+        assert sum(offset or 0 for offset in third.committed([(name, 0), (name, 1)]).values()) == 20
