@@ -75,6 +75,7 @@ class TestDeltaSink(SinkContract):
             ]
 
 
+@pytest.mark.thorough
 class TestDeltaHistory(SinkContract):
     repairs = False
     replaces_generations = False

@@ -33,7 +33,7 @@ class DuckDBTarget(Target):
 
 
 class TestDuckDBSink(SinkContract):
-    kill_lines = range(3, 900, 130)
+    kill_lines = range(3, 900, 220)
 
     def target(self, directory):
         return DuckDBTarget(directory)

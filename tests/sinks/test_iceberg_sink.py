@@ -29,6 +29,7 @@ class IcebergTarget(Target):
         return Iceberg(catalog, table=f"copies.{view}", **options)
 
 
+@pytest.mark.thorough
 class TestIcebergSink(SinkContract):
     repairs = False  # what is appended cannot be taken back
     kill_lines = range(3, 300, 140)

@@ -43,7 +43,7 @@ class MariaDBTarget(Target):
 
 
 class TestMySQLSink(SinkContract):
-    kill_lines = range(3, 800, 120)
+    kill_lines = range(3, 800, 200)
 
     @pytest.fixture
     def place(self, tmp_path, mariadb_server):
@@ -65,7 +65,7 @@ class TestMySQLSink(SinkContract):
         writer.tick({"v": [({"id": 1}, {"id": 1, "name": "one"})]})
         copy = self.copy(place, "v")
         self.deliver(place, copy, writer)
-        for generation, line in enumerate(range(330, 900, 45), 2):
+        for generation, line in enumerate(range(330, 900, 95), 2):
             columns = [("id", "BIGINT"), ("name", "STRING")]
             writer.declare("v", ["id"], columns, generation=generation)
             writer.tick({"v": [({"id": generation}, {"id": generation, "name": "new"})]})

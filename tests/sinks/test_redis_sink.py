@@ -95,6 +95,7 @@ class TestRedisHashes(SinkContract):
         self.assert_in_step(place, copy, writer)
 
 
+@pytest.mark.thorough
 class TestRedisJson(SinkContract):
     kill_lines = range(5, 400, 120)
 

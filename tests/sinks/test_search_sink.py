@@ -32,7 +32,7 @@ class SearchTarget(Target):
 
 
 class TestSearchSink(SinkContract):
-    kill_lines = range(3, 900, 110)
+    kill_lines = range(3, 900, 220)
 
     def target(self, directory):
         return SearchTarget(directory)

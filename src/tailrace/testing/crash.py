@@ -16,12 +16,18 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
+from tailrace.clock import SYSTEM
 
-def kill_at_line(work: Callable[[], object], files: Sequence[str], line: int) -> bool:
+
+def kill_at_line(
+    work: Callable[[], object], files: Sequence[str], line: int, *, seconds: float = 15
+) -> bool:
     """Run `work` in a child that dies at its `line`-th line in `files`.
 
     `files` are parts of file names. True: killed; False: the work ended before. An
-    exception in the child is printed and raised here as AssertionError.
+    exception in the child is printed and raised here as AssertionError. A fork of a
+    process with threads can inherit a lock that nobody will release: a child that is not
+    done after `seconds` is killed where it is, which is a kill like any other.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -30,7 +36,7 @@ def kill_at_line(work: Callable[[], object], files: Sequence[str], line: int) ->
         child = os.fork()
     if child == 0:
         _work_and_die(work, files, line)
-    _, status = os.waitpid(child, 0)
+    status = _wait(child, seconds)
     if os.WIFSIGNALED(status):
         if os.WTERMSIG(status) != signal.SIGKILL:
             raise AssertionError(f"child died of signal {os.WTERMSIG(status)}")
@@ -38,6 +44,18 @@ def kill_at_line(work: Callable[[], object], files: Sequence[str], line: int) ->
     if os.WEXITSTATUS(status) != 0:
         raise AssertionError("the work failed in the child, see above")
     return False
+
+
+def _wait(child: int, seconds: float) -> int:
+    deadline = SYSTEM.monotonic() + seconds
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return status
+        if SYSTEM.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            return os.waitpid(child, 0)[1]
+        SYSTEM.sleep(0.002)
 
 
 def _work_and_die(work: Callable[[], object], files: Sequence[str], line: int) -> None:

@@ -306,7 +306,7 @@ class SinkContract:
         copy = self.copy(place, "orders")
         self.deliver(place, copy, writer)
         chance = random.Random(5)
-        for _ in range(30):
+        for _ in range(12):
             write_random_tick(writer, chance)
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
