@@ -119,6 +119,11 @@ def test_errors_before_sending_are_raised_by_send(log: Log, name: str) -> None:
         producer.send(name, value=b"x")
     with pytest.raises(UsageError):
         log.producer(acks="most")
+    with pytest.raises(UsageError, match="no setting") as misspelt:
+        log.producer(linger=5)
+    assert "linger_ms" in misspelt.value.hint
+    with pytest.raises(UsageError, match="no setting"):
+        log.consumer("g", [name], fetch_min_byte=5)
 
 
 def test_a_final_error_comes_with_the_future(log: Log, name: str) -> None:

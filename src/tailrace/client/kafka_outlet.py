@@ -17,6 +17,7 @@ from tailrace.client.kafka_source import translate
 from tailrace.client.producer import Done, ProducerSettings
 from tailrace.client.record import Delivery
 from tailrace.clock import SYSTEM, Clock
+from tailrace.errors import UsageError
 from tailrace.records.batch import Headers
 from tailrace.telemetry import metrics
 
@@ -104,6 +105,10 @@ class KafkaOutlet:
         timestamp: int,
         done: Done,
     ) -> None:
+        if timestamp <= 0:
+            raise UsageError(
+                f"a timestamp of {timestamp} cannot be sent", detail="librdkafka takes 0 for now"
+            )
         until: float | None = None
         while True:
             try:

@@ -11,14 +11,16 @@ with log.consumer(group="g", topics=["clicks"]) as consumer: …
 
 from __future__ import annotations
 
+import difflib
 import socket
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from tailrace.client.admin import Admin
 from tailrace.client.cluster import Cluster, TopicInformation, parse_addresses
@@ -34,12 +36,14 @@ from tailrace.client.source import ConsumerSettings, Source
 from tailrace.client.transactional import TransactionalProducer
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
+from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
     from tailrace.broker.embedded import BrokerThread
     from tailrace.client.queue import Queue
 
 IN_PROCESS = "in-process:0"
+T = TypeVar("T")
 
 
 class Log(ABC):
@@ -138,7 +142,7 @@ class Log(ABC):
         """A producer; with a transactional id, one whose records become visible together.
         `settings` are those of ProducerSettings."""
         self._check()
-        chosen = ProducerSettings(**settings)
+        chosen = _chosen(ProducerSettings, settings, "producer")
         if transactional_id is None:
             return Producer(
                 self._outlet(chosen),
@@ -180,7 +184,7 @@ class Log(ABC):
         (`{(topic, partition): offset}`; None: from the stored offset or the reset).
         `settings` are those of ConsumerSettings."""
         self._check()
-        chosen = ConsumerSettings(**settings)
+        chosen = _chosen(ConsumerSettings, settings, "consumer")
         source = self._source(group, chosen)
         try:
             return Consumer(
@@ -423,6 +427,19 @@ def open(directory: str | Path, **settings: object) -> LocalLog:
     return LocalLog(
         directory, {name.replace("_", "."): str(value) for name, value in settings.items()}
     )
+
+
+def _chosen(kind: type[T], given: Mapping[str, Any], what: str) -> T:
+    """The settings given over the defaults; a name that does not exist is told."""
+    known = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name.replace(".", "_"), known, 1)
+            raise UsageError(
+                f'a {what} has no setting "{name}"',
+                hint=f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}",
+            )
+    return kind(**given)
 
 
 def _texts(config: Mapping[str, object] | None) -> dict[str, str]:
