@@ -158,6 +158,32 @@ def test_a_backlog_makes_no_false_peaks(tailrace_broker: str, tmp_path: Path) ->
     assert stopped.shown() == steady.shown() == {"00": 60, "01": 60}
 
 
+def test_rows_leave_a_view_by_the_clock_without_input(tailrace_broker: str, tmp_path: Path) -> None:
+    clock = FakeClock(int(START.timestamp() * 1000))
+    clicks = Clicks(tailrace_broker, tmp_path)
+    clicks.view = tr.view(
+        f"{clicks.name}_recent",
+        f"SELECT count(*) AS clicks FROM {clicks.name} WHERE at > now() - INTERVAL '1' MINUTE",
+    )
+
+    def shown() -> int:
+        with LogReader(tailrace_broker) as reader:
+            values = [v for r in read_all(reader, clicks.view.name) for v in r.values if v]
+        return int(orjson.loads(values[-1])["row"]["clicks"])
+
+    with clicks.ticking(clock) as ticks:
+        clicks.write(0, -30, -20, -10)
+        ticks.step(0.0)
+        assert shown() == 3
+        clock.advance(45)
+        ticks.step(0.0)
+        assert shown() == 1
+        assert ticks.step(0.0) is None  # nothing is due within its freshness
+        clock.advance(10)
+        ticks.step(0.0)
+        assert shown() == 0
+
+
 def test_policies_that_make_no_sense_are_refused() -> None:
     with pytest.raises(DeclarationError, match="event time"):
         tr.topic("clicks", late="drop")
