@@ -8,6 +8,7 @@ the others are sealed, hold no descriptor and no index in memory until they are 
 from __future__ import annotations
 
 import os
+import struct
 from collections import OrderedDict
 from collections.abc import Iterator
 
@@ -19,6 +20,9 @@ from tailrace.log.index import OffsetIndex, TimeIndex, write_out
 from tailrace.records.header import HEADER, HEADER_BYTES, BatchHeader
 
 _SCAN_BYTES = 16 * 1024
+_SEARCH_BYTES = 6 * 1024  # a little more than lies between two entries of the index
+_PLACE = struct.Struct(">qi4xb6xi")
+"""Of a batch's header: base offset, length, magic, last offset delta."""
 _REMEMBERED_STARTS = 128
 
 
@@ -239,10 +243,32 @@ class Segment:
         for damage in self.damaged:
             if damage.base_offset <= offset <= damage.last_offset:
                 return damage.position
-        for position, header in self.headers(self.index.lookup(offset - self.base_offset)):
-            if header[0] + header[6] >= offset:
-                return position
-        return self.size
+        return self._search(self.index.lookup(offset - self.base_offset), offset)
+
+    def _search(self, position: int, offset: int) -> int:
+        """Walk batches from `position` to the first whose last offset is ≥ `offset`."""
+        size, unpack = self.size, _PLACE.unpack_from
+        descriptor = self.acquire()
+        try:
+            block, start = b"", position
+            while position < size:
+                if self.damaged:
+                    position = self._behind_damage(position)
+                within = position - start
+                if within < 0 or within + _PLACE.size > len(block):
+                    start, within = position, 0
+                    block = self.shelf.files.pread(descriptor.number, _SEARCH_BYTES, position)
+                    if len(block) < _PLACE.size:
+                        break
+                base, length, magic, delta = unpack(block, within)
+                if magic != 2 or length < 49:
+                    raise self.corrupt(position, f"magic {magic}, length {length}")
+                if base + delta >= offset:
+                    return position
+                position += length + 12
+        finally:
+            descriptor.release()
+        return size
 
     def headers(
         self, position: int = 0, end: int | None = None
