@@ -30,6 +30,22 @@ class Routed:
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
+def is_outbox(outbox: Outbox | None, table: str) -> bool:
+    """Whether `table` ("schema.table") is the declared outbox."""
+    if outbox is None:
+        return False
+    return table == (outbox.table if "." in outbox.table else f"public.{outbox.table}")
+
+
+def read_object(content: bytes) -> dict[str, object]:
+    """A message's content as a JSON object; anything else becomes a `note`."""
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        document = content.decode(errors="replace")
+    return document if isinstance(document, dict) else {"note": document}
+
+
 def route_row(outbox: Outbox, source: str, row: dict[str, Any]) -> Routed:
     """The message in a row of the outbox table."""
     kind = row.get(outbox.type)

@@ -19,7 +19,6 @@ from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.control import paused
 from tailrace.sources.declare import Postgres, patterns
-from tailrace.sources.errors import SlotMissingError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog, ddl, keyless
 from tailrace.sources.postgres.copies import Copies
@@ -37,6 +36,7 @@ from tailrace.sources.postgres.replication import EPOCH_MICROSECONDS, Replicatio
 from tailrace.sources.postgres.rows import RowWriter
 from tailrace.sources.postgres.safety import HEARTBEAT_PREFIX, Safety
 from tailrace.sources.postgres.settings import CaptureSettings
+from tailrace.sources.postgres.slot import open_slot
 from tailrace.sources.postgres.table import (
     CapturedTable,
     Transaction,
@@ -143,44 +143,16 @@ class PostgresCapture:
         log.info("capture started", extra={"source": source.name, "position": position})
 
     def _open_slot(self) -> int:
-        """Where to read from; makes the slot at the first start."""
-        source, connection = self.source, self._connection
-        slot = catalog.read_slot(connection, source.slot_name)
-        resume = self._resume
-        if slot is None:
-            if not source.create:
-                raise SlotMissingError(
-                    f'replication slot "{source.slot_name}" does not exist',
-                    hint=f"SELECT pg_create_logical_replication_slot('{source.slot_name}', 'pgoutput');",
-                )
-            if resume.position is not None:
-                return self._begin_epoch("the slot is gone")
+        """Where to read from; a lost slot begins a new epoch, in which tables are compared."""
+        opened = open_slot(self.source, self._connection, self._resume)
+        if opened.lost is not None:
+            log.warning("slot lost", extra={"source": self.source.name, "reason": opened.lost})
+            self._journal.epoch = self._resume.epoch + 1
+            self._resume = Resume(self._journal.epoch, opened.position, None, self._resume.copies)
+            self._copies.compare_all(opened.lost)
+        elif self._resume.position is None:
             self._journal.epoch = 1
-            return catalog.create_slot(connection, source.slot_name)
-        if slot.lost:
-            catalog.drop_slot(connection, source.slot_name)
-            return self._begin_epoch("the server removed WAL the slot needed")
-        if resume.position is None:
-            self._journal.epoch = 1
-            return slot.confirmed
-        here = catalog.parse_lsn(catalog.one(connection, "SELECT pg_current_wal_lsn()"))
-        if here < resume.position:
-            # Another server took over that never had what the log has.
-            catalog.drop_slot(connection, source.slot_name)
-            return self._begin_epoch("the server is behind the log")
-        if slot.confirmed > resume.position:
-            # Somebody else read the slot, or the log was set back: changes are missing.
-            catalog.drop_slot(connection, source.slot_name)
-            return self._begin_epoch("the slot is ahead of the log")
-        return resume.position
-
-    def _begin_epoch(self, reason: str) -> int:
-        log.warning("slot lost", extra={"source": self.source.name, "reason": reason})
-        self._journal.epoch = self._resume.epoch + 1
-        position = catalog.create_slot(self._connection, self.source.slot_name)
-        self._resume = Resume(self._journal.epoch, position, None, self._resume.copies)
-        self._copies.compare_all(reason)
-        return position
+        return opened.position
 
     def _catch_up(self) -> None:
         """Bring the store of large rows to where the log ends."""
@@ -199,15 +171,9 @@ class PostgresCapture:
         # change may still be on their way, and the stream says where it happened.
         self._journal.register(self._journal.schemas.get(table.name, shape), position)
         self._copies.adopt(
-            table.name, copy=self.source.snapshot and not self._is_outbox(table.relation)
+            table.name,
+            copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
         )
-
-    def _is_outbox(self, relation: Relation) -> bool:
-        declared = self.source.outbox
-        if declared is None:
-            return False
-        name = declared.table if "." in declared.table else f"public.{declared.table}"
-        return f"{relation.schema}.{relation.table}" == name
 
     # --- the loop --------------------------------------------------------------------------
 
@@ -399,7 +365,7 @@ class PostgresCapture:
         table = captured_table(
             self.source, relation, schema, self._types, self._connection.info.dbname
         )
-        table.is_outbox = self._is_outbox(relation)
+        table.is_outbox = outbox.is_outbox(self.source.outbox, name)
         table.touched = self._copies.touched(name)
         table.copied_until = self._journal.copies[name].get("until", 0)
         self._tables[relation.id] = table
@@ -537,9 +503,9 @@ class PostgresCapture:
                 self._ddl(message, transaction)
         elif message.prefix == "tailrace.snapshot":
             if transaction is not None:
-                transaction.requests.append(_annotation(message.content))
+                transaction.requests.append(outbox.read_object(message.content))
         elif message.prefix == "tailrace.annotation" and transaction is not None:
-            transaction.annotations |= _annotation(message.content)
+            transaction.annotations |= outbox.read_object(message.content)
         elif (
             message.prefix == outbox.MESSAGE_PREFIX
             and transaction is not None
@@ -636,11 +602,3 @@ class PostgresCapture:
         self._connection.close()
         self._store.close()
         self._journal.close()
-
-
-def _annotation(content: bytes) -> dict[str, object]:
-    try:
-        document = orjson.loads(content)
-    except orjson.JSONDecodeError:
-        document = content.decode(errors="replace")
-    return document if isinstance(document, dict) else {"note": document}
