@@ -75,7 +75,6 @@ QUERIES = [
     "SELECT id, date_trunc('day', t) d, year(t) y, hour(t) h, t + interval '1' day x FROM shop.a",
     "SELECT k, min(t) FILTER (WHERE b) x, max(CASE WHEN d > 0 THEN s END) y FROM shop.a GROUP BY k",
     "SELECT coalesce(a.k, b.k) k, count(*) n FROM shop.a FULL JOIN shop.b ON a.k = b.k GROUP BY coalesce(a.k, b.k)",
-    "SELECT k, max_by(n, id) fs FROM shop.b GROUP BY k",
     "SELECT count(*) n, count(DISTINCT k) k FROM shop.a WHERE d < 0",
     "SELECT s, sum(x) t FROM (SELECT s, n x FROM shop.b UNION ALL SELECT s, n FROM shop.c) GROUP BY s",
     "SELECT a.id FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.b JOIN shop.c ON b.k = c.k WHERE b.s = a.s AND c.n > a.k)",
@@ -111,8 +110,14 @@ TRANSLATED = [
 
 @pytest.mark.parametrize("sql", QUERIES)
 def test_view_equals_its_recompute_after_every_tick(sql: str) -> None:
-    for seed in range(2):
-        check_view(sql, seed, shards=1 + 2 * seed)
+    check_view(sql, len(sql), shards=1 + 2 * (len(sql) % 2))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("sql", QUERIES)
+def test_view_equals_its_recompute_over_many_ticks(sql: str) -> None:
+    for seed in range(6):
+        check_view(sql, seed, ticks=20, shards=1 + seed % 3)
 
 
 @pytest.mark.parametrize(("sql", "judge"), TRANSLATED)

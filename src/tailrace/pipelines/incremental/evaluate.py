@@ -289,7 +289,30 @@ def _in(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     return answer
 
 
+def _make_window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """The struct of a window from its start and its size."""
+    start, size = values
+    end = pc.add(start.cast(pa.int64()), size).cast(start.type)
+    made = pa.StructArray.from_arrays([start, end], fields=list(kind))
+    return pc.if_else(start.is_valid(), made, pa.scalar(None, kind)) if start.null_count else made
+
+
+def _window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    start = map_values("window_start", values, values[0].type)
+    return _make_window([start, values[1]], kind)
+
+
+def _get_field(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    whole, names = values
+    if not len(whole):
+        return pa.array([], kind)
+    return pc.struct_field(whole, names[0].as_py())
+
+
 NATIVE: dict[str, Native] = {
+    "window": _window,
+    "make_window": _make_window,
+    "get_field": _get_field,
     "+": _arithmetic("+"),
     "-": _arithmetic("-"),
     "*": _arithmetic("*"),

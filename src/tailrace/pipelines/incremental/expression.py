@@ -74,6 +74,11 @@ class Call:
                 return f"CASE {body} ELSE {texts[-1]} END"
             case "in":
                 return f"({texts[0]} IN ({', '.join(texts[1:])}))"
+            case "get_field":
+                return f"{texts[0]}.`{self.arguments[1].value}`"  # type: ignore[union-attr]
+            case "window_start":
+                micros = self.arguments[1].value  # type: ignore[union-attr]
+                return f"window({texts[0]}, '{micros} microseconds').start"
             case "add_interval":
                 months, days, micros = (a.value for a in self.arguments[1:])  # type: ignore[union-attr]
                 seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"

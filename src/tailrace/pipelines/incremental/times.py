@@ -128,6 +128,8 @@ def _months_between(end: int, start: int) -> float:
     return round(months + seconds / (31 * 86_400), 8)
 
 
+simple("window_start", lambda moment, size: moment - moment % size)
+simple("timestamp_seconds", lambda seconds: seconds * 1_000_000)
 simple("timestampdiff", _difference)
 simple("months_between", _months_between)
 simple("make_date", lambda year, month, day: _days(datetime.date(year, month, day)))

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from tailrace.pipelines.incremental.rows import dumps
@@ -26,12 +26,13 @@ Delta = Mapping[bytes, int]
 class Bag:
     """One key's rows as they were before this tick, and what `change` makes of them."""
 
-    __slots__ = ("_count", "_key", "_rows", "_state")
+    __slots__ = ("_count", "_found", "_key", "_rows", "_state")
 
     def __init__(self, state: OperatorState, key: bytes, header: bytes | None) -> None:
         self._state, self._key = state, key
         self._rows: dict[bytes, int] | None = {}
         self._count = 0
+        self._found: dict[bytes, bytes | None] | None = None
         if header is None:
             return
         if header[0] == 0:
@@ -79,7 +80,11 @@ class Bag:
 
     def _change_large(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
         touched = sorted((self._key + _hash(row), row, weight) for row, weight in delta.items())
-        found = self._state.get_many([key for key, _, _ in touched])
+        keys = [key for key, _, _ in touched]
+        if self._found is None:
+            found = self._state.get_many(keys)
+        else:
+            found = [self._found[key] for key in keys]
         count = self._count
         for (key, row, weight), value in zip(touched, found, strict=True):
             before = marshal.loads(value)[0] if value is not None else 0
@@ -99,6 +104,17 @@ def read_bags(state: OperatorState, keys: Sequence[bytes]) -> dict[bytes, Bag]:
     return {
         key: Bag(state, key, header) for key, header in zip(keys, state.get_many(keys), strict=True)
     }
+
+
+def read_touched(state: OperatorState, changed: Iterable[tuple[Bag, Delta]]) -> None:
+    """Read the rows of large bags that `change` will ask for, all at once."""
+    large = [(bag, delta) for bag, delta in changed if bag._rows is None and delta]
+    if len(large) < 2:
+        return
+    keys = sorted(bag._key + _hash(row) for bag, delta in large for row in delta)
+    found = dict(zip(keys, state.get_many(keys), strict=True))
+    for bag, _ in large:
+        bag._found = found
 
 
 def by_key(

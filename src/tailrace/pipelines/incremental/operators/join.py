@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
-from tailrace.pipelines.incremental.operators.bags import Bag, by_key, read_bags
+from tailrace.pipelines.incremental.operators.bags import Bag, by_key, read_bags, read_touched
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -63,6 +63,8 @@ class Join:
         bags = read_bags(state, [b"l" + key for key in keys] + [b"r" + key for key in keys])
         puts: list[tuple[bytes, bytes | None]] = []
         none: dict[bytes, int] = {}
+        read_touched(state, [(bags[b"l" + key], delta) for key, delta in left.items()])
+        read_touched(state, [(bags[b"r" + key], delta) for key, delta in right.items()])
         for key in keys:
             self._apply_key(
                 bags[b"l" + key], left.get(key, none), bags[b"r" + key], right.get(key, none),

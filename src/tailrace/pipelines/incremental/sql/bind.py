@@ -89,6 +89,7 @@ class QueryBinder:
         collected = Collected()
         binder = ExpressionBinder(self.context, scope, work.bind, collected)
         work.deferred = True
+        self._name_window(node, binder)
         items = self._items(node, binder, scope)
         having, qualify = node.args.get("having"), node.args.get("qualify")
         aliases = {name.lower(): bound for name, bound in items}
@@ -111,6 +112,13 @@ class QueryBinder:
         if qualify_bound is not None:
             work.plan = Filter(work.plan, change(qualify_bound, node))
         return self._finish(node, work.plan, items, order, rewriter)
+
+    def _name_window(self, node: exp.Select, binder: ExpressionBinder) -> None:
+        """`GROUP BY window(…)` makes a column `window`."""
+        group = node.args.get("group")
+        for part in group.expressions if group is not None else ():
+            if isinstance(part, exp.Anonymous) and part.name.lower() == "tumble":
+                binder.aliases.setdefault("window", binder.bind(part))
 
     def _where(self, node: exp.Expr, work: subqueries.Work, scope: Scope) -> Plan:
         binder = ExpressionBinder(self.context, scope, work.bind)

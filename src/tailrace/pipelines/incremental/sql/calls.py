@@ -59,7 +59,8 @@ def _understood(kind: type[exp.Expr], name: str, value: object) -> bool:
 def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     """Spark's name of a function node, and its arguments in Spark's order."""
     if isinstance(node, exp.Anonymous):
-        return node.name.lower(), list(node.expressions)
+        name = node.name.lower()
+        return "window" if name == "tumble" else name, list(node.expressions)
     special = SPECIAL.get(type(node))
     if special is not None:
         return special(node)
@@ -267,6 +268,44 @@ _TIME_PARTS = (
     "year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "hour", "minute",
     "second",
 )  # fmt: skip
+
+
+def _window(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    """window(time, '10 minutes'): the tumbling window a row falls into."""
+    if len(given) != 2 or not isinstance(given[1], Literal):
+        raise binder.context.not_incremental(
+            "only tumbling windows, window(time, '10 minutes'), are kept incrementally", node
+        )
+    value = given[0]
+    if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        value = binder.coerce(value, types.TIMESTAMP, node)
+    micros = duration(str(given[1].value))
+    if micros is None:
+        raise binder.context.type_error(f"{given[1].value!r} is no duration", node)
+    kind = pa.struct([("start", value.type), ("end", value.type)])
+    return Call("window", (value, Literal(micros, types.BIGINT)), kind)
+
+
+_SPANS = {
+    "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
+    "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
+}  # fmt: skip
+
+
+def duration(text: str) -> int | None:
+    """Microseconds of `10 minutes`, `1 hour 30 minutes`, with or without `interval`."""
+    words = text.lower().removeprefix("interval").split()
+    if not words or len(words) % 2:
+        return None
+    total = 0
+    for amount, unit in zip(words[::2], words[1::2], strict=True):
+        span = _SPANS.get(unit.removesuffix("s"))
+        if span is None or not amount.isdigit():
+            return None
+        total += int(amount) * span
+    return total or None
+
+
 RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
@@ -326,6 +365,8 @@ RULES: dict[str, Rule] = {
     "isnotnull": _null_test("is not null"),
     "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
     "timestampdiff": _fixed(types.BIGINT, types.STRING, types.TIMESTAMP, types.TIMESTAMP),
+    "window": _window,
+    "timestamp_seconds": _fixed(types.TIMESTAMP, types.BIGINT),
     "pmod": _same_type,
     "weekday": _part_of_time,
     "hex": _fixed(types.STRING, types.BINARY),

@@ -80,6 +80,10 @@ class ExpressionBinder:
                     raise self.context.name_error("* is not allowed here", node)
                 if not node.table and node.name.lower() in self.aliases:
                     return self.aliases[node.name.lower()]
+                if node.table and not self._names_source(node.table):
+                    whole = self._struct(node.args["table"])
+                    if whole is not None:
+                        return take_field(self.context, whole, node.name, node)
                 return resolve(self.context, self.scope, node).column
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
@@ -127,6 +131,8 @@ class ExpressionBinder:
                 return self._cast(node)
             case exp.Interval():
                 return self._interval(node)
+            case exp.Dot():
+                return take_field(self.context, self.bind(node.this), node.expression.name, node)
             case exp.Window():
                 from tailrace.pipelines.incremental.sql.aggregates import bind_window
 
@@ -156,6 +162,23 @@ class ExpressionBinder:
         if isinstance(node, exp.Grouping | exp.GroupingId):
             raise self.context.not_incremental("grouping() is not kept incrementally", node)
         return bind_call(self, node)
+
+    def _names_source(self, alias: str) -> bool:
+        around: Scope | None = self.scope
+        while around is not None:
+            if any(source.alias.lower() == alias.lower() for source in around.sources):
+                return True
+            around = around.parent
+        return False
+
+    def _struct(self, name: exp.Expr) -> Expression | None:
+        """The struct column (or alias) of that name; None when there is none."""
+        if name.name.lower() in self.aliases:
+            return self.aliases[name.name.lower()]
+        fields = [
+            f for s in self.scope.sources for f in s.fields if f.name.lower() == name.name.lower()
+        ]
+        return fields[0].column if len(fields) == 1 else None
 
     def condition(self, node: exp.Expr) -> Expression:
         """A node that must be a truth value."""
@@ -309,6 +332,23 @@ class ExpressionBinder:
 
     def _interval(self, node: exp.Interval) -> Expression:
         return Literal(interval_parts(self.context, node), types.INTERVAL)
+
+
+def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -> Expression:
+    """A field of a struct."""
+    if not pa.types.is_struct(whole.type):
+        raise context.type_error(f"{types.ddl(whole.type)} has no fields", node)
+    found = [f for f in whole.type if f.name.lower() == name.lower()]
+    if not found:
+        names = ", ".join(f.name for f in whole.type)
+        raise context.name_error(f"there is no field {name!r}", node, f"fields: {names}")
+    if isinstance(whole, Call) and whole.function == "window":
+        start = Call("window_start", whole.arguments, found[0].type)
+        if found[0].name == "start":
+            return start
+        zero = Literal(0, types.INT)
+        return Call("add_interval", (start, zero, zero, whole.arguments[1]), start.type)
+    return Call("get_field", (whole, Literal(found[0].name, types.STRING)), found[0].type)
 
 
 def _fitted(bound: Expression, kind: pa.DataType) -> Expression:

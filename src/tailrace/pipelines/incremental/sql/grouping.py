@@ -11,7 +11,14 @@ from sqlglot import exp
 
 from tailrace.pipelines.errors import ViewError
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import Column, Expression, Literal, rewrite, walk
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    rewrite,
+    walk,
+)
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.plan import Field, Group, Plan, Project, SetOperation, ids
 
@@ -75,13 +82,20 @@ def bind_group(
     made = tuple(made for made, _ in binder.collected.aggregates)
     below = ids(plan)
     names = {f.id: f.name for f in plan.fields}
-    fields = tuple(
+    fields = [
         Field(query.context.fresh("key"), names.get(getattr(k, "name", ""), f"key{i}"), k.type)
         for i, k in enumerate(keys)
-    )
-    mapped: dict[Expression, Expression] = {
-        key: f.column for key, f in zip(keys, fields, strict=True)
-    }
+    ]
+    mapped: dict[Expression, Expression] = {}
+    for at, (key, made_key) in enumerate(zip(keys, fields, strict=True)):
+        mapped[key] = made_key.column
+        if isinstance(key, Call) and key.function == "window":
+            # A window is known by its start; the struct is made when it is shown.
+            start = Call("window_start", key.arguments, key.arguments[0].type)
+            narrow = Field(made_key.id, made_key.name, start.type)
+            keys[at], fields[at] = start, narrow
+            mapped[start] = narrow.column
+            mapped[key] = Call("make_window", (narrow.column, key.arguments[1]), key.type)
     rewriter = Rewriter(True, mapped, below, names, query)
     if sets is None:
         return Group(plan, tuple(keys), calls, (*fields, *made)), rewriter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tailrace.pipelines.incremental.expression import Column, conjuncts
+from tailrace.pipelines.incremental.expression import Call, Column, conjuncts
 from tailrace.pipelines.incremental.sql.arrange import is_equality
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
@@ -39,6 +39,8 @@ def keys_of(plan: Plan) -> list[tuple[str, ...]]:
         case Project():
             shown: dict[str, str] = {}
             for field, expression in zip(plan.fields, plan.expressions, strict=True):
+                if isinstance(expression, Call) and expression.function == "make_window":
+                    expression = expression.arguments[0]  # as good as the window's start
                 if isinstance(expression, Column):
                     shown.setdefault(expression.name, field.id)
             return [
