@@ -158,7 +158,7 @@ def check(client: WireClient, writer: Writer, checked: dict[str, int], number: i
 
 @pytest.mark.parametrize("seed", [11])
 def test_a_killed_broker_has_everything_it_acknowledged(tmp_path: Path, seed: int) -> None:
-    rounds(tmp_path, 8, seed)
+    rounds(tmp_path, 4, seed)
 
 
 @pytest.mark.crash
