@@ -332,11 +332,15 @@ class Delivery:
         for chunk in self._reader.read(ranges):
             for key, value in zip(chunk.keys, chunk.values, strict=True):
                 alive[normal_key(key)] = value is not None
+        gone: list[pa.Table] = []
         for table in self.sink.scan(goal.shape):
             keys = python_rows(table.select(list(goal.shape.key)))
-            gone = [not alive.get(orjson.dumps(key)) for key in keys]
-            if any(gone):
-                self._apply(removal(goal.shape, table.filter(pa.array(gone)), goal.position))
+            flags = [not alive.get(orjson.dumps(key)) for key in keys]
+            gone.append(table.filter(pa.array(flags, pa.bool_())))
+        # Only now: a scan may hold a transaction that a write would end.
+        for table in gone:
+            if table.num_rows:
+                self._apply(removal(goal.shape, table, goal.position))
 
     def _ahead(self, held: SinkPosition, goal: SinkPosition) -> SinkAheadError:
         return SinkAheadError(
