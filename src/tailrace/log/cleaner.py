@@ -21,8 +21,9 @@ from pathlib import Path
 
 import orjson
 
-from tailrace.log.files import FILES, WRITE, Files
-from tailrace.log.index import OffsetIndex, TimeIndex, write_out
+from tailrace.log.aborted_batches import AbortedBatches
+from tailrace.log.cleaned_segment import CleanedSegment
+from tailrace.log.files import FILES, Files
 from tailrace.log.key_map import KeyMap
 from tailrace.records.checksum import crc32c
 from tailrace.records.compression import compress
@@ -39,7 +40,7 @@ from tailrace.records.header import (
 )
 
 ENDINGS = ("log", "index", "timeindex", "txnindex")
-_WRITE_BYTES = 1024 * 1024
+_MOST_MARKS = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,7 @@ class Cleaner:
         self._files = files
         self.result = CleaningResult(job.first_dirty)
         self.keys = KeyMap(job.map_bytes)
+        self._newest = bytearray()
         self._started = time.monotonic()
         self._moved = 0
 
@@ -116,6 +118,7 @@ class Cleaner:
         """Clean; on damage or a full disk nothing is left behind."""
         try:
             self._note_keys()
+            self._mark_newest()
             self._copy()
         except _Damaged as damaged:
             self._discard()
@@ -133,7 +136,7 @@ class Cleaner:
 
         Records from there on are not in the map, and all stay.
         """
-        aborts = _Aborts(self.job.aborted)
+        aborts = AbortedBatches(self.job.aborted)
         for base, size in self._segments_from(self.job.first_dirty):
             for header, batch in self._batches(base, size):
                 if header.last_offset < self.job.first_dirty:
@@ -149,20 +152,77 @@ class Cleaner:
         self.result.cleaned_to = self.job.end
         self.result.keys = self.keys.count
 
+    def _mark_newest(self) -> None:
+        """Mark the newest offsets of the dirty part, one byte each.
+
+        A record of that part stays if and only if it is marked, so the second pass need not
+        look at its key again.
+        """
+        span = self.result.cleaned_to - self.job.first_dirty
+        if 0 < span <= _MOST_MARKS:
+            marks = bytearray(span)
+            first_dirty = self.job.first_dirty
+            for offset in self.keys.offsets():
+                marks[offset - first_dirty] = 1
+            self._newest = marks
+
     def _note_batch(self, header: BatchHeader, batch: memoryview) -> int | None:
         """Note a batch's keys; the offset at which the map was full, or None."""
         put, first_dirty = self.keys.put, self.job.first_dirty
-        for offset, _, key, _, _, _ in walk(batch, header):
-            if key is not None and offset >= first_dirty and not put(key, offset):
-                return offset
+        data = records_block(batch, header)
+        base = header.base_offset
+        position = 0
+        try:
+            for _ in range(header.record_count):
+                # As `walk`, but only keys are looked at.
+                start = position
+                length = data[position]
+                position += 1
+                if length >= 128:
+                    more = data[position]
+                    if more < 128:
+                        position += 1
+                        length = (length + ((more - 1) << 7)) >> 1
+                    else:
+                        length, position = read_varint(data, start)
+                else:
+                    length >>= 1
+                end = position + length
+                position += 1
+                while data[position] >= 128:
+                    position += 1
+                position += 1
+                offset = data[position]
+                position += 1
+                if offset >= 128:
+                    more = data[position]
+                    if more < 128:
+                        position += 1
+                        offset = (offset + ((more - 1) << 7)) >> 1
+                    else:
+                        offset, position = read_varint(data, position - 1)
+                else:
+                    offset >>= 1
+                length = data[position]
+                if length < 128:
+                    position += 1
+                    length = (length >> 1) ^ -(length & 1)
+                else:
+                    length, position = read_varint(data, position)
+                offset += base
+                if length >= 0 and offset >= first_dirty and not put(data[position : position + length], offset):  # fmt: skip
+                    return offset
+                position = end
+        except IndexError:
+            raise InvalidRecordError("a record is cut") from None
         return None
 
     # ── second pass ──────────────────────────────────────────────────────────────────
 
     def _copy(self) -> None:
         """Copy every segment before `cleaned_to`; what stays of neighbours is put together."""
-        aborts = _Aborts(self.job.aborted)
-        out: _Output | None = None
+        aborts = AbortedBatches(self.job.aborted)
+        out: CleanedSegment | None = None
         group = CleanedGroup([], 0, 0)
         try:
             for base, size in self.job.segments:
@@ -174,7 +234,9 @@ class Cleaner:
                     self._finish(out, group)
                     out = None
                 if out is None:
-                    out = _Output(self.job, base, self._files)
+                    out = CleanedSegment(
+                        self.job.directory, base, self.job.index_interval_bytes, self._files
+                    )
                     group = CleanedGroup([], base, 0)
                 group.old.append(base)
                 for header, batch in self._batches(base, size):
@@ -189,7 +251,7 @@ class Cleaner:
             if out is not None:
                 out.close()
 
-    def _finish(self, out: _Output, group: CleanedGroup) -> None:
+    def _finish(self, out: CleanedSegment, group: CleanedGroup) -> None:
         try:
             out.finish()
         finally:
@@ -198,7 +260,7 @@ class Cleaner:
         self.result.bytes_written += out.size
         self.result.groups.append(group)
 
-    def _filtered(self, header: BatchHeader, batch: memoryview, aborts: _Aborts) -> bytes | bytearray | memoryview | None:  # fmt: skip
+    def _filtered(self, header: BatchHeader, batch: memoryview, aborts: AbortedBatches) -> bytes | bytearray | memoryview | None:  # fmt: skip
         """What stays of a batch: all of it, less of it, its empty header, or nothing."""
         horizon = header.delete_horizon
         now = self.job.now_ms
@@ -216,6 +278,8 @@ class Cleaner:
             return batch
         if aborts.discards(header):
             return _empty(header) if self._is_last_of_producer(header) else None
+        if self._newest and header.base_offset >= self.job.first_dirty and header.last_offset < self.result.cleaned_to:  # fmt: skip
+            return self._filtered_by_mark(header, batch)
         kept: list[tuple[int, int]] = []
         tombstones = False
         largest = 0
@@ -233,11 +297,84 @@ class Cleaner:
             if not kept or delta > largest:
                 largest = delta
             kept.append((start, end))
+        return self._kept(header, batch, kept, total, largest, tombstones)
+
+    def _filtered_by_mark(self, header: BatchHeader, batch: memoryview) -> bytes | bytearray | memoryview | None:  # fmt: skip
+        """The same for a batch all of whose keys are in the map."""
+        marks, first = self._newest, header.base_offset - self.job.first_dirty
+        count = header.record_count
+        if marks.find(1, first, first + header.last_offset_delta + 1) < 0:
+            self.result.records_read += count
+            return _empty(header) if self._is_last_of_producer(header) else None
+        if header.last_offset_delta + 1 != count:
+            places = [
+                (offset - header.base_offset, start, end)
+                for offset, _, _, _, start, end in walk(batch, header)
+            ]
+        else:
+            places = []
+        horizon_passed = header.delete_horizon is not None and (
+            header.delete_horizon <= self.job.now_ms
+        )
+        data = records_block(batch, header)
+        kept: list[tuple[int, int]] = []
+        tombstones = False
+        largest = position = 0
+        try:
+            for number in range(count):
+                if places:
+                    delta_offset, start, end = places[number]
+                    position = start
+                    if not marks[first + delta_offset]:
+                        continue
+                else:
+                    delta_offset, start = number, position
+                length = data[position]
+                position += 1
+                if length >= 128:
+                    more = data[position]
+                    if more < 128:
+                        position += 1
+                        length = (length + ((more - 1) << 7)) >> 1
+                    else:
+                        length, position = read_varint(data, start)
+                else:
+                    length >>= 1
+                end = position + length
+                if not marks[first + delta_offset]:
+                    position = end
+                    continue
+                delta, position = read_varint(data, position + 1)
+                _, position = read_varint(data, position)
+                length, position = read_varint(data, position)
+                if data[position + max(length, 0)] & 1:
+                    if horizon_passed:
+                        position = end
+                        continue
+                    tombstones = True
+                if not kept or delta > largest:
+                    largest = delta
+                kept.append((start, end))
+                position = end
+        except IndexError:
+            raise InvalidRecordError("a record is cut") from None
+        return self._kept(header, batch, kept, count, largest, tombstones)
+
+    def _kept(
+        self,
+        header: BatchHeader,
+        batch: memoryview,
+        kept: list[tuple[int, int]],
+        total: int,
+        largest: int,
+        tombstones: bool,
+    ) -> bytes | bytearray | memoryview | None:
+        """The batch with the records at `kept` only."""
         self.result.records_read += total
         self.result.records_kept += len(kept)
         if not kept:
             return _empty(header) if self._is_last_of_producer(header) else None
-        if tombstones and horizon is None:
+        if tombstones and header.delete_horizon is None:
             return self._with_horizon(header, batch, {start for start, _ in kept})
         if len(kept) == total:
             return batch
@@ -354,94 +491,6 @@ class Cleaner:
     def _discard(self) -> None:
         for path in Path(self.job.directory).glob("*.cleaned"):
             path.unlink(missing_ok=True)
-
-
-class _Aborts:
-    """Which batches belong to aborted transactions, told while walking forward."""
-
-    def __init__(self, aborted: list[list[int]]) -> None:
-        self._waiting = sorted(aborted, key=lambda each: each[1], reverse=True)
-        self._aborting: dict[int, int] = {}
-        """Producer id → offset of the marker that aborts it."""
-        self._seen: set[int] = set()
-        """Producers whose transaction has had a batch on this walk."""
-
-    def discards(self, header: BatchHeader) -> bool:
-        """Whether a data batch was aborted."""
-        if not header.transactional:
-            return False
-        self._begin(header)
-        self._seen.add(header.producer_id)
-        return self._aborting.get(header.producer_id, -1) > header.last_offset
-
-    def end(self, header: BatchHeader) -> bool:
-        """Pass a marker; whether it says nothing about any batch seen on this walk."""
-        self._begin(header)
-        self._aborting.pop(header.producer_id, None)
-        seen = header.producer_id in self._seen
-        self._seen.discard(header.producer_id)
-        return not seen
-
-    def _begin(self, header: BatchHeader) -> None:
-        while self._waiting and self._waiting[-1][1] <= header.last_offset:
-            producer_id, _, marker = self._waiting.pop()
-            if marker >= header.base_offset:
-                self._aborting[producer_id] = marker
-
-
-class _Output:
-    """A new segment being written, with its indexes."""
-
-    def __init__(self, job: CleaningJob, base: int, files: Files) -> None:
-        self._files = files
-        self._stem = f"{job.directory}/{base:020d}"
-        self._interval = job.index_interval_bytes
-        self._base = base
-        self._descriptor = self._files.open(f"{self._stem}.log.cleaned", WRITE | os.O_TRUNC)
-        self._waiting: list[bytes | bytearray | memoryview] = []
-        self._waiting_bytes = 0
-        self._written = 0
-        self.size = 0
-        self._index, self._times = OffsetIndex(), TimeIndex()
-        self._since, self._largest, self._largest_at = 0, -1, 0
-
-    def write(self, batch: bytes | bytearray | memoryview) -> None:
-        header = BatchHeader._make(HEADER.unpack_from(batch))
-        relative = header.last_offset - self._base
-        if header.record_count and header.max_timestamp > self._largest:
-            self._largest, self._largest_at = header.max_timestamp, relative
-        if self._since > self._interval:
-            self._index.add(relative, self.size)
-            if self._largest >= 0:
-                self._times.add(self._largest, self._largest_at)
-            self._since = 0
-        self._since += len(batch)
-        self.size += len(batch)
-        # The memory behind a view goes away with its batch.
-        self._waiting.append(bytes(batch))
-        self._waiting_bytes += len(batch)
-        if self._waiting_bytes >= _WRITE_BYTES:
-            self._flush()
-
-    def finish(self) -> None:
-        """Have the segment and its indexes on disk."""
-        self._flush()
-        self._files.sync_data(self._descriptor)
-        if self.size and self._largest >= 0:
-            self._times.add(self._largest, self._largest_at)
-        write_out(self._index, f"{self._stem}.index.cleaned", self._files, sync=True)
-        write_out(self._times, f"{self._stem}.timeindex.cleaned", self._files, sync=True)
-
-    def close(self) -> None:
-        os.close(self._descriptor)
-
-    def _flush(self) -> None:
-        data = memoryview(b"".join(self._waiting))
-        position = 0
-        while position < len(data):
-            position += os.pwrite(self._descriptor, data[position:], self._written + position)
-        self._written += len(data)
-        self._waiting, self._waiting_bytes = [], 0
 
 
 def walk(

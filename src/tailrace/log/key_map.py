@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import struct
+from collections.abc import Iterator
 
 try:
     # The plain one takes a third of the time of OpenSSL's for short keys.
@@ -20,6 +21,7 @@ except ImportError:  # pragma: no cover - left out of some builds of Python
 _OFFSET = struct.Struct(">q")
 _PUT, _GET = _OFFSET.pack_into, _OFFSET.unpack_from
 _PLACE = struct.Struct(">I").unpack_from
+_OFFSETS = struct.Struct(">16xq").iter_unpack
 _ENTRY = 24
 _PER_BUCKET = 24
 _BUCKET_OVERHEAD = 57
@@ -75,6 +77,12 @@ class KeyMap:
         if found % _ENTRY:
             found = _aligned(bucket, digest, found)
         return int(_GET(bucket, found + 16)[0]) if found >= 0 else -1
+
+    def offsets(self) -> Iterator[int]:
+        """The newest offsets of all keys, in no order."""
+        for bucket in self._buckets:
+            if bucket is not None:
+                yield from (offset for (offset,) in _OFFSETS(bucket))
 
 
 def _aligned(bucket: bytearray, digest: bytes, found: int) -> int:
