@@ -18,7 +18,7 @@ from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines import windows
 from tailrace.pipelines.declare import Topic
-from tailrace.pipelines.errors import DeclarationError
+from tailrace.pipelines.errors import DataLostError, DeclarationError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.catalog import topic_table
@@ -182,6 +182,23 @@ def test_rows_leave_a_view_by_the_clock_without_input(tailrace_broker: str, tmp_
         clock.advance(10)
         ticks.step(0.0)
         assert shown() == 0
+
+
+def test_records_lost_before_they_were_read_are_an_error_and_older_ones_are_not(
+    tailrace_broker: str, tmp_path: Path
+) -> None:
+    clicks = Clicks(tailrace_broker, tmp_path)
+    clicks.write(0, 10, 20, 30)
+    with Admin(tailrace_broker) as admin:
+        admin.delete_records({(clicks.name, 0): 2})
+        with clicks.ticking() as ticks:  # begins where the topic begins
+            settle(ticks)
+            assert clicks.shown() == {"00": 1}
+        clicks.write(0, 40, 50)
+        admin.delete_records({(clicks.name, 0): 5})
+        with clicks.ticking() as ticks, pytest.raises(DataLostError, match="are gone"):
+            settle(ticks)
+        assert clicks.shown() == {"00": 1}
 
 
 def test_policies_that_make_no_sense_are_refused() -> None:

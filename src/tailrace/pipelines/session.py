@@ -99,7 +99,8 @@ def start(
     except Exception as problem:
         raise SparkUnavailableError(
             "Spark did not start",
-            detail=str(problem).strip().splitlines()[0] if str(problem).strip() else repr(problem),
+            # The first line only says that a Java call failed; the second says why.
+            detail=" ".join(str(problem).strip().splitlines()[:2]) or repr(problem),
             hint=f"look into {directory / 'spark.log'}; is `spark.master` ({master}) right?",
         ) from problem
     from tailrace.pipelines.source import LogSource

@@ -206,14 +206,18 @@ class Planner:
         if inputs == last.inputs and positions == last.positions:
             return None
         read = set(self.free).union(*self.topics.values())
-        ranges = tuple(
-            Range(topic, partition, last.inputs.get(topic, {}).get(partition, 0), end)
-            for topic, by in sorted(inputs.items())
-            if topic in read
-            for partition, end in sorted(by.items())
-            if end > last.inputs.get(topic, {}).get(partition, 0)
-        )
-        return Plan(ranges, inputs, positions, oldest, more)
+        ranges: list[Range] = []
+        for topic in sorted(read & inputs.keys()):
+            before = last.inputs.get(topic, {})
+            new = inputs[topic].keys() - before.keys()
+            # What has never been read begins where the log begins; what was read before
+            # must still be there, and the reader says so if it is not.
+            firsts = {p: low for p, (low, _) in reader.bounds(topic).items()} if new else {}
+            for partition, end in sorted(inputs[topic].items()):
+                start = before[partition] if partition in before else firsts.get(partition, 0)
+                if end > start:
+                    ranges.append(Range(topic, partition, start, end))
+        return Plan(tuple(ranges), inputs, positions, oldest, more)
 
 
 def cursor(last: Tick, source: str) -> int:
