@@ -53,6 +53,14 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             "SELECT o.id FROM shop.orders o, shop.public.customers c",
             NotIncrementalError, "every row with every row", "",
         ),
+        (
+            "SELECT sum((SELECT max(n) FROM shop.orders)) s FROM shop.orders",
+            NotIncrementalError, "cannot be taken apart", "",
+        ),
+        (
+            "SELECT DISTINCT status FROM shop.orders ORDER BY id LIMIT 2",
+            SqlNameError, "SELECT DISTINCT", "",
+        ),
         ("SELECT id FROM shop.orders TABLESAMPLE (10 PERCENT)", NotIncrementalError, "sample", ""),
         ("SELECT to_date(status, 'yyyy') d FROM shop.orders", NotIncrementalError, "format", ""),
         ("SELECT sum(n) OVER nowhere s FROM shop.orders", SqlNameError, "no window", ""),

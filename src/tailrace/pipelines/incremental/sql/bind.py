@@ -13,6 +13,7 @@ from tailrace.pipelines.incremental.expression import (
     Call,
     Expression,
     Literal,
+    columns_of,
 )
 from tailrace.pipelines.incremental.sql import grouping, relations, subqueries, temporal
 from tailrace.pipelines.incremental.sql.aggregates import bind_order
@@ -225,6 +226,10 @@ class QueryBinder:
                     bound: field.column for bound, field in zip(bounds, fields, strict=True)
                 }
                 order = tuple((by_bound.get(e, e), d, n) for e, d, n in order)
+                if any(not columns_of(e) <= {f.id for f in fields} for e, _, _ in order):
+                    raise self.context.name_error(
+                        "ORDER BY of a SELECT DISTINCT names something it does not show", node
+                    )
                 plan = Top(plan, order, limit, offset)
             return plan
         if limit is not None:

@@ -74,7 +74,6 @@ def bind_group(
 ) -> tuple[Plan, Rewriter]:
     """The plan with the GROUP BY on top, and how to rewrite what comes above it."""
     assert binder.collected is not None
-    work.attach_inner()
     plan = work.plan
     clause = node.args.get("group")
     sets, keys = _sets(query, clause, binder, items, aliases) if clause is not None else (None, [])

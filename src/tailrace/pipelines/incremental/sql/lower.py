@@ -122,6 +122,13 @@ class Lowering:
             ):
                 route = None
         source_schema = self.nodes[port.flow.source].schema
+        known = set(source_schema.names)
+        for bound in [*exact.values(), *conjuncts(port.flow.where)]:
+            if not columns_of(bound) <= known:
+                raise NotIncrementalError(
+                    "a subquery stands where it cannot be taken apart",
+                    hint="inside an aggregate or ON clause: join its table instead",
+                )
         same = projection.where is None and [
             (field.name, Column(field.name, field.type)) for field in source_schema
         ] == list(port.columns)

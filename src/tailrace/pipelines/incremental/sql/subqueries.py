@@ -62,7 +62,7 @@ class Work:
     """The plan of a SELECT while it is built, and the joins its subqueries ask for.
 
     While `deferred`, joins wait until the groups are known: a subquery in SELECT is joined
-    above the GROUP BY, one inside an aggregate below it."""
+    above the GROUP BY. (One inside an aggregate would have to stand below: it is refused.)"""
 
     query: QueryBinder
     common: Common
@@ -89,13 +89,7 @@ class Work:
         else:
             self.plan = Join(mode, self.plan, plan, condition)
 
-    def attach_inner(self) -> None:
-        """Join those whose conditions only name columns below the groups and that some
-        aggregate needs: conservatively, none; `rewrite_conditions` handles the rest."""
-
     def rewrite_conditions(self, change: Callable[[Expression], Expression]) -> None:
-        inside = {f.id for _, plan, _ in self.waiting for f in plan.fields}
-
         def careful(condition: Expression) -> Expression:
             return conjunction([change(part) for part in conjuncts(condition)]) or TRUE
 
@@ -103,7 +97,6 @@ class Work:
             (mode, plan, careful(condition) if condition is not None else None)
             for mode, plan, condition in self.waiting
         ]
-        del inside
 
     def attach(self) -> None:
         for mode, plan, condition in self.waiting:
