@@ -35,9 +35,16 @@ def declared(source: str) -> tuple[list[View], list[Stream]]:
     return [view], [placed]
 
 
-def main(bootstrap: str, source: str, directory: str) -> None:
+def main(bootstrap: str, source: str, directory: str, master: str = "local[2]") -> None:
     Path(directory, "tailrace.toml").write_text(
-        '[project]\nname = "p"\n[spark]\nmaster = "local[2]"\n'
+        f"""[project]
+name = "p"
+[spark]
+master = "{master}"
+conf."spark.driver.host" = "127.0.0.1"
+conf."spark.driver.bindAddress" = "127.0.0.1"
+conf."spark.executor.memory" = "600m"
+"""
     )
     views, streams = declared(source)
     part = Part("p", "pipelines", source, bootstrap, Path(directory) / ".tailrace")

@@ -26,8 +26,10 @@ SCRIPT = Path(__file__).parent / "running_pipelines.py"
 
 
 class Running:
-    def __init__(self, bootstrap: str, source: str, directory: Path) -> None:
-        self.command = [sys.executable, str(SCRIPT), bootstrap, source, str(directory)]
+    def __init__(
+        self, bootstrap: str, source: str, directory: Path, master: str = "local[2]"
+    ) -> None:
+        self.command = [sys.executable, str(SCRIPT), bootstrap, source, str(directory), master]
         self.log = directory / "output"
         self.start()
 
