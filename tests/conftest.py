@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 from collections.abc import Iterator
@@ -35,14 +36,29 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     cluster.stop()
 
 
-def _children() -> dict[int, str]:
-    found: dict[int, str] = {}
-    for child in psutil.Process().children(recursive=True):
+def _children() -> dict[int, psutil.Process]:
+    return {child.pid: child for child in psutil.Process().children(recursive=True)}
+
+
+def _started_since(before: dict[int, psutil.Process]) -> list[psutil.Process]:
+    """Descendants that are new, leaving out what older ones (Spark, a database) started."""
+    found = []
+    for pid, child in _children().items():
         try:
-            found[child.pid] = " ".join(child.cmdline()[:6])
+            older = any(parent.pid in before for parent in child.parents())
         except psutil.Error:
             continue
+        if pid not in before and not older:
+            found.append(child)
     return found
+
+
+def _words(process: psutil.Process) -> str:
+    try:
+        ended = process.status() == psutil.STATUS_ZOMBIE
+        return "" if ended else " ".join(process.cmdline()[:6])
+    except psutil.Error:
+        return ""
 
 
 def _sockets() -> set[str]:
@@ -61,8 +77,8 @@ def _sockets() -> set[str]:
 def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that leaves a process, a thread that is no daemon, or a socket behind fails.
 
-    Fixtures of a wider scope may start servers during the first test that asks for
-    them; `keeps_processes` marks such fixtures' tests.
+    Tests that ask for a fixture of a wider scope are left out: it may start its server
+    during any of them.
     """
     wide = {"kafka", "postgres_server", "redis_server", "mariadb_server", "spark", "browser"}
     names = set(request.fixturenames)
@@ -74,17 +90,13 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
         return
     processes, threads, sockets = _children(), set(threading.enumerate()), _sockets()
     yield
-    gone = psutil.wait_procs(
-        [p for p in psutil.Process().children(recursive=True) if p.pid not in processes], timeout=3
-    )[1]
-    left = {p.pid: " ".join(p.cmdline()[:6]) for p in gone if p.status() != psutil.STATUS_ZOMBIE}
+    _, alive = psutil.wait_procs(_started_since(processes), timeout=3)
+    left = {child.pid: words for child in alive if (words := _words(child))}
     assert not left, f"processes left behind: {left}"
     strays = [t.name for t in set(threading.enumerate()) - threads if not t.daemon and t.is_alive()]
     assert not strays, f"threads left behind: {strays}"
-    if not request.node.get_closest_marker("clients"):
-        import gc
-
-        gc.collect()
+    if not request.node.get_closest_marker("clients") and _sockets() - sockets:
+        gc.collect()  # a socket that only garbage holds is closed by this
         assert not (_sockets() - sockets), "sockets left open"
 
 
