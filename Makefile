@@ -49,6 +49,7 @@ bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks bench-
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven)
 	@$(PY) -m benchmarks.broker
 	@$(PY) -m benchmarks.writer
+	@$(PY) -m benchmarks.transactions
 	@$(PY) -m benchmarks.compaction
 	@$(PY) -m benchmarks.queues
 
