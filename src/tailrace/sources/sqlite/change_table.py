@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from tailrace.clock import SYSTEM
 from tailrace.config import resolve
 from tailrace.sources.declare import SQLite
 from tailrace.sources.errors import ServerUnreachableError, SnapshotRequestError
@@ -26,6 +27,7 @@ from tailrace.sources.errors import ServerUnreachableError, SnapshotRequestError
 CHANGES = "_tailrace_changes"
 TABLES = "_tailrace_tables"
 META = "_tailrace_meta"
+BUSY_SECONDS = 30.0
 
 Value = int | float | str | bytes | None
 
@@ -45,16 +47,27 @@ class Shape:
 def connect(path: str) -> sqlite3.Connection:
     """A connection that waits for writers, in WAL mode."""
     try:
-        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        connection.execute("PRAGMA busy_timeout = 30000")
-        if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-            connection.execute("PRAGMA journal_mode = WAL")
+        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        _enter_wal_mode(connection)
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     except sqlite3.Error as error:
         raise ServerUnreachableError(
             f"the file {path} cannot be opened as SQLite", detail=str(error)
         ) from error
     return connection
+
+
+def _enter_wal_mode(connection: sqlite3.Connection) -> None:
+    # SQLite does not wait its busy time-out here: a writer that is just at work makes the
+    # change of mode fail at once.
+    until = SYSTEM.monotonic() + BUSY_SECONDS
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError:
+            if SYSTEM.monotonic() > until:
+                raise
+            SYSTEM.sleep(0.02)
 
 
 def read_shapes(connection: sqlite3.Connection) -> list[Shape]:
