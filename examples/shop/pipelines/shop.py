@@ -54,6 +54,19 @@ best_sellers = tr.view(
     to=sinks.DuckDB("warehouse.duckdb", table="best_sellers"),
 )
 
+# Everything about a customer in one row, their orders as a list inside it.
+customer_360 = tr.view(
+    "customer_360",
+    """
+    SELECT c.id, c.name, c.country, count(o.id) AS orders, sum(o.amount) AS spent,
+           collect_list(struct(o.id, o.amount, o.status, o.placed_at) ORDER BY o.id)
+               FILTER (WHERE o.id IS NOT NULL) AS history
+    FROM shop.customers c LEFT JOIN shop.orders o ON o.customer_id = c.id
+    GROUP BY c.id, c.name, c.country
+    """,
+    key="id",
+)
+
 # The catalogue as a search index: `tailrace search catalogue.search "quiet lamp"`.
 catalogue = tr.view(
     "catalogue",

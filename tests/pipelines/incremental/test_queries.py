@@ -105,6 +105,38 @@ TRANSLATED = [
         " first(s ORDER BY id) f, last(s ORDER BY id) z, string_agg(s, ',' ORDER BY id) t"
         " FROM shop.b GROUP BY k",
     ),
+    (
+        "SELECT id, struct(k, s AS name, d, t, struct(f, b) AS inner) r,"
+        " named_struct('x', id + 1, 'y', f) q FROM shop.a",
+        "SELECT id, struct_pack(k := k, name := s, d := d, t := t,"
+        " inner := struct_pack(f := f, b := b)) r, struct_pack(x := id + 1, y := f) q FROM shop.a",
+    ),
+    (
+        "SELECT k, collect_list(struct(id, d, s) ORDER BY id DESC) l, array_agg(struct(d, id)) m,"
+        " max(struct(d, id)).id x, collect_list(d ORDER BY id) ds FROM shop.b"
+        " GROUP BY k",
+        "SELECT k, list(struct_pack(id := id, d := d, s := s) ORDER BY id DESC) l,"
+        " list(struct_pack(d := d, id := id) ORDER BY d NULLS FIRST, id) m,"
+        " arg_max(id, struct_pack(n := d IS NOT NULL, d := d, id := id)) x,"
+        " coalesce(list(d ORDER BY id) FILTER (WHERE d IS NOT NULL), []) ds FROM shop.b GROUP BY k",
+    ),
+    (
+        "SELECT a.id, count(b.id) n, sum(b.d) total,"
+        " collect_list(struct(b.id, b.d AS amount)) FILTER (WHERE b.id IS NOT NULL) orders"
+        " FROM shop.a LEFT JOIN shop.b ON b.k = a.k GROUP BY a.id",
+        "SELECT a.id, count(b.id) n, sum(b.d) total,"
+        " coalesce(list(struct_pack(id := b.id, amount := b.d) ORDER BY b.id)"
+        " FILTER (WHERE b.id IS NOT NULL), []) orders"
+        " FROM shop.a LEFT JOIN shop.b ON b.k = a.k GROUP BY a.id",
+    ),
+    (
+        "SELECT struct(k, s) g, count(*) n FROM shop.c GROUP BY struct(k, s)",
+        "SELECT struct_pack(k := k, s := s) g, count(*) n FROM shop.c GROUP BY k, s",
+    ),
+    (
+        "SELECT struct(k, s) g, r.k x FROM (SELECT k, s, struct(k + 1 AS k) r FROM shop.c)",
+        "SELECT struct_pack(k := k, s := s) g, k + 1 x FROM shop.c",
+    ),
 ]
 
 

@@ -309,7 +309,12 @@ def _get_field(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     return pc.struct_field(whole, names[0].as_py())
 
 
+def _named_struct(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    return pa.StructArray.from_arrays(values[1::2], fields=list(kind))
+
+
 NATIVE: dict[str, Native] = {
+    "named_struct": _named_struct,
     "window": _window,
     "make_window": _make_window,
     "get_field": _get_field,

@@ -16,7 +16,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.rows import encode_row, physical, whole_numbers
+from tailrace.pipelines.incremental.rows import encode_row, physical, thaw_part, whole_numbers
 from tailrace.pipelines.incremental.types import is_decimal
 
 _U64 = struct.Struct(">Q").pack
@@ -51,7 +51,23 @@ def _encoder(kind: pa.DataType) -> Callable[[object], bytes]:
         return cast("Callable[[object], bytes]", _encode_integer)
     if pa.types.is_binary(kind):
         return cast("Callable[[object], bytes]", _encode_bytes)
+    if pa.types.is_struct(kind):
+        return _struct_encoder(kind)
     return lambda value: _encode_bytes(encode_row((value,)))
+
+
+def _struct_encoder(kind: pa.DataType) -> Callable[[object], bytes]:
+    """Field by field, as Spark compares structs."""
+    kinds = [field.type for field in kind]
+
+    def encode(value: object) -> bytes:
+        parts = cast("tuple[tuple[str, object], ...]", value)[1:]
+        return b"\x01" + b"".join(
+            encode_part(thaw_part(part, kind), kind)
+            for (_, part), kind in zip(parts, kinds, strict=True)
+        )
+
+    return encode
 
 
 def _encode_integer(value: int) -> bytes:

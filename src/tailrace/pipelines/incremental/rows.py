@@ -8,6 +8,8 @@ zero are different rows; keys do not distinguish them, see `keys`).
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import marshal
 from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
@@ -24,6 +26,7 @@ Row: TypeAlias = tuple[object, ...]
 
 _MASK = (1 << 64) - 1
 _NAN = float("nan")
+_EXACT = decimal.Context(prec=76)
 
 
 def dumps(value: object) -> bytes:
@@ -128,16 +131,23 @@ def _thaw(value: object, kind: pa.DataType) -> object:
         return [(_thaw(k, kind.key_type), _thaw(v, kind.item_type)) for k, v in pairs]
     if pa.types.is_list(kind):
         return [_thaw(part, kind.value_type) for part in cast("tuple[object]", value)]
+    if is_decimal(kind) and isinstance(value, int):  # a list made of physical values
+        return decimal.Decimal(value).scaleb(-kind.scale, _EXACT)
     if isinstance(value, tuple):
         _, name, text = cast("tuple[str, str, str]", value)
         return _parse(name, text)
     return value
 
 
-def _parse(name: str, text: str) -> object:
-    import datetime
-    import decimal
+def thaw_part(value: object, kind: pa.DataType) -> object:
+    """The physical value of a field as it stands inside a nested physical value."""
+    if not isinstance(value, tuple) or pa.types.is_nested(kind):
+        return value
+    scalar = pa.scalar(_thaw(value, kind), kind)
+    return physical(pa.array([scalar.as_py()], kind))[0]
 
+
+def _parse(name: str, text: str) -> object:
     match name:
         case "Decimal":
             return decimal.Decimal(text)

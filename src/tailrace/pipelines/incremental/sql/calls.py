@@ -87,6 +87,19 @@ def _string(text: str) -> exp.Expr:
     return exp.Literal.string(text)
 
 
+def _named(node: exp.Expr) -> list[exp.Expr]:
+    """Names and values of a struct in turn; a value without a name is `col` and its place."""
+    parts: list[exp.Expr] = []
+    for place, part in enumerate(node.expressions, 1):
+        if isinstance(part, exp.PropertyEQ):
+            parts += [_string(part.this.name), part.expression]
+        elif isinstance(part, exp.Alias):
+            parts += [_string(part.alias), part.this]
+        else:
+            parts += [_string(part.name or f"col{place}"), part]
+    return parts
+
+
 SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.Year: _part("year"),
     exp.Month: _part("month"),
@@ -109,6 +122,7 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.DateAdd: lambda node: ("date_add", [_unwrapped(node.this), node.expression]),
     exp.DateSub: lambda node: ("date_sub", [_unwrapped(node.this), node.expression]),
     exp.DateDiff: lambda node: ("datediff", [_unwrapped(node.this), _unwrapped(node.expression)]),
+    exp.Struct: lambda node: ("named_struct", _named(node)),
     exp.DPipe: lambda node: ("concat", [node.this, node.expression]),
     exp.Concat: lambda node: ("concat", list(node.expressions)),
     exp.Like: lambda node: ("like", [node.this, node.expression]),
@@ -286,6 +300,19 @@ def _window(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
     return Call("window", (value, Literal(micros, types.BIGINT)), kind)
 
 
+def _named_struct(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    """struct(a, b AS c), named_struct('a', a, 'c', b): one value with named fields."""
+    names = [str(name.value) for name in given[::2] if isinstance(name, Literal)]
+    if not given or len(given) % 2 or len(names) * 2 != len(given):
+        raise binder.context.type_error("a struct needs constant names, each with a value", node)
+    if len({name.lower() for name in names}) < len(names):
+        raise binder.context.type_error(
+            f"a struct with two fields of one name: {', '.join(names)}", node
+        )
+    kind = pa.struct([(name, value.type) for name, value in zip(names, given[1::2], strict=True)])
+    return Call("named_struct", tuple(given), kind)
+
+
 _SPANS = {
     "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
     "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
@@ -366,6 +393,7 @@ RULES: dict[str, Rule] = {
     "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
     "timestampdiff": _fixed(types.BIGINT, types.STRING, types.TIMESTAMP, types.TIMESTAMP),
     "window": _window,
+    "named_struct": _named_struct,
     "timestamp_seconds": _fixed(types.TIMESTAMP, types.BIGINT),
     "pmod": _same_type,
     "weekday": _part_of_time,
