@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from servers.kafka import Kafka, KafkaUnavailable
-from tailrace.log.cleaner import Cleaner, CleaningJob
+from tailrace.log.cleaner import Cleaner
+from tailrace.log.cleaning_job import CleaningJob
 from tailrace.log.transactions import decode_entries
 from tailrace.records.batch import decode_marker, decode_records, iterate_batches
 

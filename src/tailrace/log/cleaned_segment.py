@@ -55,12 +55,12 @@ class CleanedSegment:
         write_out(self._times, f"{self._stem}.timeindex.cleaned", self._files, sync=True)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        if self._descriptor >= 0:
+            self._files.close(self._descriptor)
+            self._descriptor = -1
 
     def _flush(self) -> None:
-        data = memoryview(b"".join(self._waiting))
-        position = 0
-        while position < len(data):
-            position += os.pwrite(self._descriptor, data[position:], self._written + position)
+        data = b"".join(self._waiting)
+        self._files.write_all(self._descriptor, data, self._written)
         self._written += len(data)
         self._waiting, self._waiting_bytes = [], 0

@@ -11,18 +11,20 @@ The rules about tombstones, markers and producers' last batches are Kafka's.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
 
 from tailrace.log.aborted_batches import AbortedBatches
 from tailrace.log.cleaned_segment import CleanedSegment
+from tailrace.log.cleaning_job import CleanedGroup, CleaningJob, CleaningResult
 from tailrace.log.files import FILES, Files
 from tailrace.log.key_map import KeyMap
 from tailrace.records.checksum import crc32c
@@ -41,59 +43,6 @@ from tailrace.records.header import (
 
 ENDINGS = ("log", "index", "timeindex", "txnindex")
 _MOST_MARKS = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class CleaningJob:
-    """What the loop asks for."""
-
-    directory: str
-    segments: list[list[int]]
-    """[base offset, size] of the sealed segments that may be cleaned, in order."""
-    first_dirty: int
-    """Where the last cleaning stopped."""
-    end: int
-    """Base offset of the first segment that must stay as it is."""
-    now_ms: int
-    delete_retention_ms: int
-    segment_bytes: int
-    index_interval_bytes: int
-    map_bytes: int
-    bytes_per_second: float
-    aborted: list[list[int]]
-    """[producer id, first offset, marker's offset] of aborted transactions."""
-    producers: dict[str, list[int]]
-    """Producer id → [offset of its last data batch's end or −1, epoch]: those batches stay."""
-
-
-@dataclass(slots=True)
-class CleanedGroup:
-    """One new segment and the old ones it stands for."""
-
-    old: list[int]
-    base: int
-    size: int
-
-
-@dataclass(slots=True)
-class CleaningResult:
-    """What the child found and left."""
-
-    cleaned_to: int
-    groups: list[CleanedGroup] = field(default_factory=list)
-    keys: int = 0
-    bytes_read: int = 0
-    bytes_written: int = 0
-    records_read: int = 0
-    records_kept: int = 0
-    damage: list[str | int] = field(default_factory=list)
-    """[path, position, what is wrong] of a broken batch that stopped the cleaning."""
-
-    @classmethod
-    def from_json(cls, data: bytes) -> CleaningResult:
-        value = orjson.loads(data)
-        value["groups"] = [CleanedGroup(**each) for each in value["groups"]]
-        return cls(**value)
 
 
 class _Damaged(Exception):
@@ -115,19 +64,37 @@ class Cleaner:
         self._moved = 0
 
     def run(self) -> CleaningResult:
-        """Clean; on damage or a full disk nothing is left behind."""
+        """Clean; on damage nothing is left behind, on a full disk only what is finished.
+
+        A disk filled by a compacted topic may have room for a segment and not for all: the
+        segments finished so far go in place of theirs, and that makes room for the next.
+        """
         try:
             self._note_keys()
             self._mark_newest()
             self._copy()
         except _Damaged as damaged:
-            self._discard()
             self.result.groups = []
+            self._discard()
             self.result.damage = damaged.where
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                self.result.groups = []
+            self._discard()
+            self._stop_early(error)
         except BaseException:
+            self.result.groups = []
             self._discard()
             raise
         return self.result
+
+    def _stop_early(self, error: OSError) -> None:
+        """Answer for the segments that are finished, and no more."""
+        done = {base for group in self.result.groups for base in group.old}
+        left = next((base for base, _ in self.job.segments if base not in done), self.job.end)
+        reached = min(self.result.cleaned_to, left)
+        self.result.cleaned_to = max(self.job.first_dirty, reached)
+        self.result.failure = str(error)
 
     # ── first pass ───────────────────────────────────────────────────────────────────
 
@@ -489,8 +456,11 @@ class Cleaner:
             time.sleep(ahead)
 
     def _discard(self) -> None:
+        """Remove all but the finished groups."""
+        finished = {f"{group.base:020d}" for group in self.result.groups}
         for path in Path(self.job.directory).glob("*.cleaned"):
-            path.unlink(missing_ok=True)
+            if path.name.partition(".")[0] not in finished:
+                path.unlink(missing_ok=True)
 
 
 def walk(

@@ -9,23 +9,31 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
 
 import orjson
 
 from tailrace.log import swap
 from tailrace.log.child import Child
+from tailrace.log.cleaning_job import CleanedGroup, CleaningJob, CleaningResult
+from tailrace.log.errors import StorageError
 from tailrace.log.partition import Partition
 from tailrace.log.segment import Segment
 from tailrace.log.settings import LogSettings
-from tailrace.log.transactions import encode_entries
-
-if TYPE_CHECKING:
-    # Not needed until there is something to clean: start-up stays short.
-    from tailrace.log.cleaner import CleaningJob, CleaningResult
+from tailrace.log.transactions import AbortedEntry, encode_entries
 
 log = logging.getLogger(__name__)
+
+_RETRY_MS = 15_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A swap that is decided on disk, and must be carried out before all else."""
+
+    groups: list[CleanedGroup]
+    aborted: list[AbortedEntry]
+    cleaned_to: int
 
 
 class Compaction:
@@ -36,6 +44,7 @@ class Compaction:
         self._partition: Partition | None = None
         self._next_look_ms = 0
         self._broken: set[tuple[str, int]] = set()
+        self._undone: tuple[Partition, Decided, StorageError] | None = None
         self.runs = 0
         self.last_run_ms = 0
         self.last_result: CleaningResult | None = None
@@ -51,6 +60,8 @@ class Compaction:
                 return
             self._collect(now_ms)
         if now_ms < self._next_look_ms and self._next_look_ms - now_ms < 86_400_000:
+            return
+        if self._undone is not None and not self._carry_on(now_ms):
             return
         if not settings.get("log.cleaner.enable"):
             return
@@ -71,9 +82,11 @@ class Compaction:
     def clean_here(
         self, partition: Partition, settings: LogSettings, now_ms: int
     ) -> CleaningResult:
-        """Clean `partition` in this process, at once."""
+        """Clean `partition` in this process, at once; raises `StorageError` (56)."""
         from tailrace.log.cleaner import Cleaner
 
+        if partition.failure is not None:
+            raise partition.failure
         job = make_job(partition, settings, now_ms)
         result = Cleaner(job, partition.shelf.files).run()
         self._use(partition, result, now_ms)
@@ -85,11 +98,9 @@ class Compaction:
             self._partition = partition
         except OSError as error:
             log.warning("cleaner not started", extra={"error": str(error)})
-            self._next_look_ms = job.now_ms + 15_000
+            self._next_look_ms = job.now_ms + _RETRY_MS
 
     def _collect(self, now_ms: int) -> None:
-        from tailrace.log.cleaner import CleaningResult
-
         assert self._child is not None
         partition, data = self._partition, self._child.result()
         self._child = self._partition = None
@@ -100,13 +111,15 @@ class Compaction:
                 "cleaner failed", extra={"topic": partition.topic, "partition": partition.index}
             )
             swap.remove_leftovers(partition.directory)
-            self._next_look_ms = now_ms + 15_000
+            self._next_look_ms = now_ms + _RETRY_MS
             return
         try:
             self._use(partition, CleaningResult.from_json(data), now_ms)
         except OSError as error:
             log.warning("cleaned segments not swapped", extra={"error": str(error)})
-            self._next_look_ms = now_ms + 15_000
+            self._next_look_ms = now_ms + _RETRY_MS
+        except StorageError:
+            return  # told and put down in `_carry_out`
 
     def _use(self, partition: Partition, result: CleaningResult, now_ms: int) -> None:
         self.runs += 1
@@ -120,7 +133,20 @@ class Compaction:
                 extra={"path": path, "position": position, "error": why},
             )
             return
-        swap_segments(partition, result)
+        if result.failure:
+            log.warning(
+                "cleaning stopped early",
+                extra={
+                    "topic": partition.topic,
+                    "partition": partition.index,
+                    "error": result.failure,
+                },
+            )
+            self._next_look_ms = now_ms + _RETRY_MS
+            if not result.groups:
+                swap.remove_leftovers(partition.directory, partition.shelf.files)
+                return
+        self._carry_out(partition, decide_swap(partition, result), now_ms)
         log.info(
             "partition compacted",
             extra={
@@ -131,6 +157,37 @@ class Compaction:
                 "bytes_written": result.bytes_written,
             },
         )
+
+    def _carry_out(self, partition: Partition, decided: Decided, now_ms: int) -> None:
+        """Swap; a partition that is left half swapped serves nothing until it is whole."""
+        try:
+            carry_out(partition, decided)
+        except OSError as error:
+            failure = StorageError(
+                f"cleaned segments of {partition.topic}-{partition.index} are not all in place",
+                detail=f"{partition.directory}: {error}",
+                hint="check the disk; this is tried again every few seconds and at every start",
+            )
+            log.error("cleaned segments not swapped", extra={"error": failure.detail})
+            partition.failure = failure
+            self._undone = partition, decided, failure
+            self._next_look_ms = now_ms + 1000
+            raise failure from error
+
+    def _carry_on(self, now_ms: int) -> bool:
+        """Try a swap that failed half-way again; whether nothing is left to be done."""
+        assert self._undone is not None
+        partition, decided, failure = self._undone
+        self._undone = None
+        if partition.failure is not failure:
+            return True  # deleted, or its disk has gone: the next start looks after it
+        try:
+            self._carry_out(partition, decided, now_ms)
+        except StorageError:
+            return False
+        partition.failure = None
+        partition.notify()
+        return True
 
 
 def cleanable_end(partition: Partition, now_ms: int) -> int:
@@ -187,8 +244,6 @@ def choose(
 
 def make_job(partition: Partition, settings: LogSettings, now_ms: int) -> CleaningJob:
     """What a child needs to know to clean `partition`."""
-    from tailrace.log.cleaner import CleaningJob
-
     end = cleanable_end(partition, now_ms)
     config = partition.config
     producers: dict[str, list[int]] = {}
@@ -216,7 +271,12 @@ def make_job(partition: Partition, settings: LogSettings, now_ms: int) -> Cleani
 
 
 def swap_segments(partition: Partition, result: CleaningResult) -> None:
-    """Put the child's segments in place; readers that hold old ones go on undisturbed.
+    """Put the child's segments in place; readers that hold old ones go on undisturbed."""
+    carry_out(partition, decide_swap(partition, result))
+
+
+def decide_swap(partition: Partition, result: CleaningResult) -> Decided:
+    """Have the swap decided on disk. After an `OSError` nothing is decided nor left behind.
 
     A group of which a segment has gone meanwhile (retention, DeleteRecords) is dropped.
     """
@@ -224,25 +284,37 @@ def swap_segments(partition: Partition, result: CleaningResult) -> None:
     directory = partition.directory
     present = set(partition.bases[:-1])
     groups = [group for group in result.groups if all(base in present for base in group.old)]
+    kept = list(partition.aborted.entries)
+    cleaned_to = partition.cleaned_to
     if len(groups) == len(result.groups):
-        partition.cleaned_to = max(partition.cleaned_to, result.cleaned_to)
-        kept = [
-            entry for entry in partition.aborted.entries if entry.last_offset >= result.cleaned_to
-        ]
-    else:
-        kept = list(partition.aborted.entries)
+        cleaned_to = max(cleaned_to, result.cleaned_to)
+        kept = [entry for entry in kept if entry.last_offset >= result.cleaned_to]
     decided: list[swap.Group] = []
-    for group in groups:
-        covered = _following(partition.bases, group.old[-1])
-        entries = [each for each in kept if group.base <= each.last_offset < covered]
-        if entries:
-            path = f"{directory}/{group.base:020d}.txnindex.cleaned"
-            files.write_whole(path, encode_entries(entries))
-        decided.append(swap.Group(group.base, group.old, bool(entries)))
-    swap.decide(directory, decided, files)
+    try:
+        for group in groups:
+            covered = _following(partition.bases, group.old[-1])
+            entries = [each for each in kept if group.base <= each.last_offset < covered]
+            if entries:
+                path = f"{directory}/{group.base:020d}.txnindex.cleaned"
+                files.write_whole(path, encode_entries(entries))
+            decided.append(swap.Group(group.base, group.old, bool(entries)))
+        swap.decide(directory, decided, files)
+    except OSError:
+        if not swap.decided(directory):
+            swap.remove_leftovers(directory, files)
+            raise
+    return Decided(groups, kept, cleaned_to)
+
+
+def carry_out(partition: Partition, decided: Decided) -> None:
+    """Do what was decided; after an `OSError` the files are neither the old nor the new ones,
+    and it must be done again."""
+    files = partition.shelf.files
+    directory = partition.directory
     swap.complete(directory, files)
-    swap.remove_leftovers(directory, files)
-    replaced = {base: group for group in groups for base in group.old}
+    # Also when an earlier try got as far as removing the decision.
+    files.sync_directory(directory)
+    replaced = {base: group for group in decided.groups for base in group.old}
     segments: list[Segment] = []
     for segment in partition.segments:
         group_of = replaced.get(segment.base_offset)
@@ -255,7 +327,9 @@ def swap_segments(partition: Partition, result: CleaningResult) -> None:
             segments.append(
                 Segment(str(directory), group_of.base, group_of.size, partition.shelf, sealed=True)
             )
-    partition.replace_segments(segments, kept)
+    partition.replace_segments(segments, decided.aborted)
+    partition.cleaned_to = decided.cleaned_to
+    swap.remove_leftovers(directory, files)
 
 
 def _following(bases: list[int], base: int) -> int:

@@ -48,7 +48,7 @@ from tailrace.log.sync import Ticket
 from tailrace.log.upkeep import Upkeep
 
 if TYPE_CHECKING:
-    from tailrace.log.cleaner import CleaningResult
+    from tailrace.log.cleaning_job import CleaningResult
 
 log = logging.getLogger(__name__)
 

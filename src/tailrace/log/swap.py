@@ -34,13 +34,20 @@ def decide(directory: Path, groups: list[Group], files: Files = FILES) -> None:
     files.write_whole(directory / _NAME, orjson.dumps([list(group) for group in groups]))
 
 
+def decided(directory: Path) -> bool:
+    """Whether there is a decision that is not carried out."""
+    return (directory / _NAME).exists()
+
+
 def complete(directory: Path, files: Files = FILES) -> None:
-    """Do what was decided; nothing if nothing was."""
+    """Do what was decided; nothing if nothing was. After an `OSError`, do it again."""
     path = directory / _NAME
     try:
         groups = [Group(*each) for each in orjson.loads(path.read_bytes())]
     except FileNotFoundError:
         return
+    # It may have been left between its writing and this sync.
+    files.sync_directory(directory)
     for group in groups:
         stem = f"{directory}/{group.base:020d}"
         if not group.aborted:
@@ -60,8 +67,11 @@ def complete(directory: Path, files: Files = FILES) -> None:
 
 def remove_leftovers(directory: Path, files: Files = FILES) -> None:
     """Remove the files of a cleaning that was never decided."""
-    for path in directory.glob("*.cleaned"):
-        _remove(str(path), files)
+    if decided(directory):
+        return
+    for pattern in ("*.cleaned", "*.cleaned.tmp", f"{_NAME}.tmp"):
+        for path in directory.glob(pattern):
+            _remove(str(path), files)
 
 
 def _remove(path: str, files: Files) -> None:
