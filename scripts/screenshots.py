@@ -1,6 +1,6 @@
 """Takes the pictures in the documentation from a running demo (needs Chromium).
 
-    python scripts/screenshots.py        writes docs/images/console-*.png
+python scripts/screenshots.py        writes docs/images/console-*.png
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-PAGES = {"overview": "/#/", "view": "/#/views/open_orders", "topic": "/#/topics/shop.public.orders"}
+PAGES = {"overview": "/#/", "view": "/#/views/open_orders"}
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 
 

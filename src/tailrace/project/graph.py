@@ -106,7 +106,7 @@ def build(project: Project) -> Topology:
             edges.append((f"source:{table_source}", giver))
         edges.append((giver, reader))
     for sink in project.sinks.values():
-        add(f"sink:{sink.name}", "sink", f"{sink.name} ({sink.declaration.kind})")
+        add(f"sink:{sink.name}", "sink", sink.name)
         edges.append((sink.subject, f"sink:{sink.name}"))
     unique = list(dict.fromkeys(edges))
     return Topology(tuple(_ordered(nodes, unique)), tuple(unique))

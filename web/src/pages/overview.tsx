@@ -105,5 +105,5 @@ function link(node: GraphNode): string {
 }
 
 function shorten(text: string): string {
-  return text.length > 24 ? `${text.slice(0, 11)}…${text.slice(-12)}` : text;
+  return text.length > 22 ? `${text.slice(0, 9)}…${text.slice(-12)}` : text;
 }
