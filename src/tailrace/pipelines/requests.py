@@ -1,13 +1,15 @@
 """Wishes of an operator to the running pipelines: small files, taken up within a second.
 
-    <directory>/requests/<number>.json      {"action": "restart" | "reset" | "rebuild", "name"}
+    <directory>/requests/<number>.json      {"action": one of ACTIONS, "name", "generation"}
 
-A file appears whole (by rename) and is removed once it has been carried out, so a wish
+`generation` is the one that was shown when a rollback was asked for, so that a wish
+carried out twice goes back once. `build` is a rebuild that waits for `switch` before it is shown. A file appears whole (by rename) and is removed once it has been carried out, so a wish
 survives a crash of either side.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +18,9 @@ import orjson
 
 from tailrace.clock import SYSTEM, Clock
 
-ACTIONS = ("restart", "reset", "rebuild")
+ACTIONS = ("restart", "reset", "rebuild", "build", "switch", "rollback", "drop")
+
+_numbers = itertools.count()  # two wishes of one millisecond are two files
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +30,29 @@ class Request:
     action: str
     name: str
     path: Path
+    generation: int | None = None
 
     def done(self) -> None:
         """It has been carried out, or makes no sense."""
         self.path.unlink(missing_ok=True)
 
 
-def ask(directory: Path, action: str, name: str, *, clock: Clock = SYSTEM) -> None:
+def ask(
+    directory: Path,
+    action: str,
+    name: str,
+    *,
+    generation: int | None = None,
+    clock: Clock = SYSTEM,
+) -> None:
     """Leave a wish for the project whose files are in `directory`."""
     if action not in ACTIONS:
         raise ValueError(f"unknown action {action!r}")
     folder = directory / "requests"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{clock.wall_ms()}-{os.getpid()}.json"
+    path = folder / f"{clock.wall_ms()}-{os.getpid()}-{next(_numbers):06}.json"
     draft = path.with_suffix(".tmp")
-    draft.write_bytes(orjson.dumps({"action": action, "name": name}))
+    draft.write_bytes(orjson.dumps({"action": action, "name": name, "generation": generation}))
     draft.replace(path)
 
 
@@ -52,5 +64,6 @@ def waiting(directory: Path) -> list[Request]:
             document = orjson.loads(path.read_bytes())
         except (OSError, orjson.JSONDecodeError):
             continue
-        found.append(Request(str(document["action"]), str(document["name"]), path))
+        action, name = str(document["action"]), str(document["name"])
+        found.append(Request(action, name, path, document.get("generation")))
     return found

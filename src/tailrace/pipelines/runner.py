@@ -153,13 +153,41 @@ def carry_out(part: Part, running: RunningStreams, project: ProjectTicks | None)
                 return False
             case "reset" if running.reset(request.name):
                 request.done()
-            case "reset" | "rebuild" if project is not None:
-                if request.name in project.rebuilt or not project.rebuild(request.name):
-                    request.done()
-                    project.rebuilt.discard(request.name)
+            case "reset" | "rebuild" | "build" if project is not None:
+                _rebuild(request, project)
+            case "switch" if project is not None:
+                _switch(request, project)
+            case "rollback" if project is not None:
+                if not project.roll_back(request.name, request.generation):
+                    log.warning("not rolled back", extra={"view": request.name})
+                request.done()
+            case "drop" if project is not None:
+                topics = project.drop(request.name)
+                log.info("generations dropped", extra={"view": request.name, "topics": topics})
+                request.done()
             case _:
                 request.done()
     return True
+
+
+def _rebuild(request: requests.Request, project: ProjectTicks) -> None:
+    """Begin a rebuild; its file stays until the new generation is shown."""
+    if request.path not in project.asked:
+        project.asked.add(request.path)
+        if project.rebuild(request.name, hold=request.action == "build"):
+            return
+    if request.name not in project.waiting:
+        request.done()
+
+
+def _switch(request: requests.Request, project: ProjectTicks) -> None:
+    """Release a held generation; the file stays until it is shown, as its rebuild's does."""
+    if request.path not in project.asked:
+        project.asked.add(request.path)
+        if not project.switch(request.name):
+            log.warning("there is nothing to switch to", extra={"view": request.name})
+    if request.name not in project.waiting:
+        request.done()
 
 
 def _stop_between_batches(query: StreamingQuery, part: Part) -> None:
@@ -248,7 +276,7 @@ def _tick(
                     error=None,
                 )
                 reported_at = part.clock.monotonic()
-                if not project.waiting:
+                if project.catching_up is None:
                     part.stopping.wait(pace.pause(main.worked_seconds, main.lag > 0))
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
                 part.report(

@@ -131,7 +131,27 @@ class Follower:
         rows = _thin(rows, self.settings.catch_up_ticks)
         for index, row in enumerate(rows):
             self._apply(row, self._tail if index == len(rows) - 1 else None)
+        ended = {
+            key.decode(errors="replace")
+            for key, value in zip(chunk.keys, chunk.values, strict=True)
+            if key is not None and value is None and self._is_ours(key)
+        }
+        self._forget(ended - {row.key for row in rows} - {self.project})
         return len(rows)
+
+    def _forget(self, streams: set[str]) -> None:
+        """Drop what was built beside the project under these keys: it has been taken over."""
+        if not streams & self.state.streams.keys():
+            return
+        with self._writing() as transaction:
+            state = decode_state(encode_state(self.state))
+            for views in (state.views, state.building):
+                for name in [n for n, v in views.items() if v.stream in streams]:
+                    self._drop(transaction, views.pop(name))
+            for stream in streams:
+                state.streams.pop(stream, None)
+            transaction.put(STATE, encode_state(state), db=self._meta)
+        self.state = state
 
     def rebuild(self, views: Iterable[str] | None = None) -> None:
         """Read views (default: all) again from the start of their topics.

@@ -27,7 +27,7 @@ from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
-from tailrace.pipelines.ticks.row import Tick, parse
+from tailrace.pipelines.ticks.row import Generation, Tick, parse
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, histogram
 
@@ -89,6 +89,7 @@ class TickDriver:
         self._swept_at = clock.monotonic()
         self._dropped: tuple[str, ...] = ()
         self._infos: dict[str, ViewInfo] = {}
+        self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
         self.last = Tick(settings.project)
         self.dead = 0  # records that could not be read, since the start
         self.late: dict[str, int] = {}  # late rows by topic, since the start
@@ -101,10 +102,10 @@ class TickDriver:
         self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
-    def start(self, known: Mapping[str, ViewInfo] | None = None) -> Tick:
+    def start(self, known: Tick | None = None) -> Tick:
         """Fence older drivers, then read the last row; the tick to go on from.
 
-        `known` are earlier generations of views that begin now.
+        `known` knows earlier generations of views that begin now.
         """
         settings = self.settings
         with Admin(settings.bootstrap) as admin:
@@ -120,13 +121,15 @@ class TickDriver:
                 )
             ends = {topic: dict(by) for topic, by in row.ends.items()}
             for view in self.graph.views.values():
-                info = row.views.get(view.name)
+                info = row.written(view.name)
                 if info is None or row.nodes.get(view.name) != view.node:
-                    info = self._new_changelog(admin, view, info or (known or {}).get(view.name))
+                    highest = max(row.highest(view.name), known.highest(view.name) if known else 0)
+                    info = self._new_changelog(admin, view, highest + 1)
                     bounds = self._reader.bounds(info.topic)
                     ends[info.topic] = {partition: end for partition, (_, end) in bounds.items()}
                 self._infos[view.name] = info
         self.last = replace(row, ends=ends)
+        self._pinned = {n: row.views[n] for n in row.live if n in self._infos and n in row.views}
         self._dropped = tuple(sorted(set(row.operators) - {node.id for node in self.graph.nodes}))
         self._follow()
         return self.last
@@ -147,7 +150,7 @@ class TickDriver:
         return self._tick(plan)
 
     def first_tick(self) -> Tick:
-        """A tick at the beginning of everything: from now on the views exist, empty."""
+        """A tick that reads nothing: at the beginning of everything the views exist with it."""
         return self._tick(Plan((), self.last.inputs, self.last.positions, None))
 
     def take_over(self, graph: Graph, fill: TickDriver) -> Tick:
@@ -164,7 +167,10 @@ class TickDriver:
             fill.settings.state, fill.settings.cache, fill.last.state, tuple(sorted(wanted))
         )
         self.graph = graph
-        self._infos |= fill._infos
+        for name, info in fill._infos.items():
+            number = max(info.generation, self.last.highest(name) + 1)
+            self._infos[name] = replace(info, generation=number)
+            self._pinned.pop(name, None)
         self.last = replace(
             self.last,
             ends={**self.last.ends, **fill.last.ends},
@@ -175,6 +181,48 @@ class TickDriver:
         self._follow()
         plan = Plan((), self.last.inputs, self.last.positions, None)
         return self._tick(plan, adoption, fill.settings.project)
+
+    def roll_back(self, name: str) -> bool:
+        """One tick after which the generation before is shown again, as it last was.
+
+        The present one is written on, unseen, until `show_newest` or a rebuild. False if
+        no earlier generation is kept.
+        """
+        previous = self.last.previous(name)
+        if name not in self.graph.views or previous is None:
+            return False
+        # A number of its own: copies elsewhere take a smaller one for an old message.
+        number = self.last.highest(name) + 1
+        self._pinned[name] = replace(previous.info, generation=number)
+        self.last = replace(self.last, ends={**self.last.ends, previous.info.topic: previous.ends})
+        self.first_tick()
+        return True
+
+    def show_newest(self, name: str) -> bool:
+        """Undo `roll_back`; False if the view was not rolled back."""
+        if self._pinned.pop(name, None) is None:
+            return False
+        number = self.last.highest(name) + 1
+        self._infos[name] = replace(self._infos[name], generation=number)
+        self.first_tick()
+        return True
+
+    def drop(self, name: str) -> list[str]:
+        """Delete the topics of a view that are neither shown nor written; their names.
+
+        The topics go first: whoever dies in between finds them still in the row.
+        """
+        topics = self.last.droppable(name)
+        with Admin(self.settings.bootstrap) as admin:
+            held = {topic.name for topic in admin.list_topics()}
+            for topic in topics:
+                if topic in held:
+                    admin.delete_topic(topic)
+        left = tuple(g for g in self.last.others.get(name, ()) if g.info.topic not in topics)
+        self.last = replace(self.last, others={**self.last.others, name: left})
+        gone = "" if name in self.settings.declared else f"{self.settings.project}/{name}"
+        self._tick(Plan((), self.last.inputs, self.last.positions, None), filled=gone)
+        return topics
 
     def _due(self) -> bool:
         """Has so much time passed that views which look at the clock must be told?"""
@@ -268,7 +316,11 @@ class TickDriver:
             ("tailrace.position", f"tick:{project}:{number}".encode()),
         )
         try:
-            ends = {topic: dict(by) for topic, by in self.last.ends.items()}
+            kept = [g for generations in self.last.others.values() for g in generations]
+            ends = {
+                **{generation.info.topic: dict(generation.ends) for generation in kept},
+                **{topic: dict(by) for topic, by in self.last.ends.items()},
+            }
             for view, (keys, values) in outcome.changes.items():
                 topic = self._infos[view].topic
                 writer.send_columns(topic, None, keys, values, headers=[headers] * len(keys))
@@ -303,6 +355,8 @@ class TickDriver:
                     **{view.name: view.node for view in self.graph.views.values()},
                 },
                 operators=tuple(sorted(node.id for node in self.graph.nodes)),
+                others=self._others(ends),
+                live={n: self._infos[n].topic for n in self._pinned if n in self.graph.views},
                 fingerprint=self.graph.fingerprint,
                 shards=self.settings.shards,
                 ts_ms=now,
@@ -327,11 +381,27 @@ class TickDriver:
             for name, info in self.last.views.items()
             if name in self.settings.declared and name not in self.graph.views
         }
-        return {**kept, **{name: self._infos[name] for name in self.graph.views}}
+        ours = {name: self._pinned.get(name, self._infos[name]) for name in self.graph.views}
+        return {**kept, **ours}
 
-    def _new_changelog(self, admin: Admin, view: ViewPlan, known: ViewInfo | None) -> ViewInfo:
-        """An empty topic for a view that begins: of the next generation if there was one."""
-        generation = 1 if known is None else known.generation + 1
+    def _others(self, ends: Mapping[str, Mapping[int, int]]) -> dict[str, tuple[Generation, ...]]:
+        """The generations that are kept: once shown, or written while another is shown."""
+        shown = self._shown()
+        found: dict[str, tuple[Generation, ...]] = {}
+        for name in {*self.last.others, *self.last.views, *self._infos}:
+            records = {g.info.topic: g.info for g in self.last.others.get(name, ())}
+            for info in (self.last.views.get(name), self._infos.get(name)):
+                if info is not None:
+                    records.setdefault(info.topic, info)
+            if name in shown and name not in self._pinned:
+                records.pop(shown[name].topic, None)
+            if records:
+                kept = sorted(records.values(), key=lambda info: info.generation)
+                found[name] = tuple(Generation(info, ends[info.topic]) for info in kept)
+        return found
+
+    def _new_changelog(self, admin: Admin, view: ViewPlan, generation: int) -> ViewInfo:
+        """An empty topic for a view that begins: of this generation, or a later one."""
         while True:
             topic = view.name if generation == 1 else f"{view.name}.{generation}"
             admin.ensure_topic(

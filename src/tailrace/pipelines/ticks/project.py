@@ -7,6 +7,7 @@ the start of its topics, into a topic no project row names. It never reads past 
 project's own cut; when it has reached that cut, one tick of the project takes over its
 operators' state and names its topic. Until then the project goes on ticking, and a view
 that was declared anew is shown as it last was. A fill that dies goes on where it stood.
+A fill may be *held*: it is then kept up to date beside the project until `switch`.
 """
 
 from __future__ import annotations
@@ -65,10 +66,10 @@ class ProjectTicks:
         self._run = run
         self._plain = plain
         self._clock = clock
-        self._fill: TickDriver | None = None
-        self._fill_directory = Path(settings.state)
+        self._fills: dict[str, TickDriver] = {}
         self.waiting: list[str] = []
-        self.rebuilt: set[str] = set()  # views filled since the start
+        self.held: set[str] = set()  # of those, the ones that wait for `switch`
+        self.asked: set[Path] = set()  # wishes that have been begun
         self.main = self._driver(graph, self._settings)
 
     def start(self) -> Tick:
@@ -93,39 +94,79 @@ class ProjectTicks:
 
     def step(self, timeout: float) -> Tick | None:
         """One tick of the project, or one of a fill, or None if there was nothing."""
-        tick = self.main.step(0.0 if self.waiting else timeout)
-        if not self.waiting:
+        name = self.catching_up
+        tick = self.main.step(timeout if name is None else 0.0)
+        for other in self.held & self._fills.keys() - {name}:
+            self._fills[other].step(0.0, ceiling=self.main.last)
+        if name is None:
             return tick
-        fill = self._fill or self._begin_fill(self.waiting[0])
+        fill = self._fills.get(name) or self._begin_fill(name)
         if not self._reached(fill):
             filled = fill.step(0.0 if tick is not None else timeout, ceiling=self.main.last)
             if filled is not None and not self._reached(fill):
                 return tick
-        if self._reached(fill):
+        if self._reached(fill) and name not in self.held:
             names = dict.fromkeys([*self.main.graph.views, *fill.graph.views])
             tick = self.main.take_over(subgraph(self._graph, names), fill)
-            log.info("view filled", extra={"view": self.waiting[0], "ticks": fill.last.number})
-            self._end_fill()
+            log.info("view filled", extra={"view": name, "ticks": fill.last.number})
+            self._end_fill(name)
         return tick
 
-    def rebuild(self, name: str) -> bool:
+    @property
+    def catching_up(self) -> str | None:
+        """The view whose fill has work to do; None if there is none."""
+        for name in self.waiting:
+            fill = self._fills.get(name)
+            if name not in self.held or fill is None or not self._reached(fill):
+                return name
+        return None
+
+    def rebuild(self, name: str, *, hold: bool = False) -> bool:
         """Fill a view again from its inputs, beside its present generation, which is kept
-        up to date and shown until the new one takes its place. False for no such view."""
+        up to date and shown until the new one takes its place: at once, or with `hold`
+        when `switch` says so. False for no such view."""
         if name not in self._graph.views:
             return False
         if name not in self.waiting:
             self.waiting.append(name)
+        if hold and name in self.main.graph.views:
+            self.held.add(name)
         return True
+
+    def switch(self, name: str) -> bool:
+        """Let a held generation take its place, or undo `roll_back`; False for neither."""
+        if name in self.held:
+            self.held.discard(name)
+            return True
+        return self.main.show_newest(name)
+
+    def roll_back(self, name: str, generation: int | None = None) -> bool:
+        """Show the generation before again; False if none is kept, or if `generation` is
+        given and no longer the one shown."""
+        shown = self.main.last.views.get(name)
+        if generation is not None and (shown is None or shown.generation != generation):
+            return False
+        return self.main.roll_back(name)
+
+    def drop(self, name: str) -> list[str]:
+        """Delete what is kept of a view beside what is shown: its topics' names."""
+        if name not in self._graph.views:
+            for left in self._filling_directory.glob(f"{name}-*"):
+                if left.name.rpartition("-")[0] == name:
+                    shutil.rmtree(left, ignore_errors=True)
+        return self.main.drop(name)
 
     @property
     def filling(self) -> dict[str, int]:
         """How many ticks each view that is being filled has behind it."""
-        done = 0 if self._fill is None else self._fill.last.number
-        return {name: done if number == 0 else 0 for number, name in enumerate(self.waiting)}
+        return {
+            name: self._fills[name].last.number if name in self._fills else 0
+            for name in self.waiting
+        }
 
     def close(self) -> None:
-        if self._fill is not None:
-            self._fill.close()
+        for fill in self._fills.values():
+            fill.close()
         self.main.close()
 
     def _driver(self, graph: Graph, settings: TickSettings) -> TickDriver:
@@ -139,23 +180,30 @@ class ProjectTicks:
             clock=self._clock,
         )
 
+    @property
+    def _filling_directory(self) -> Path:
+        return Path(f"{self._settings.state}-filling")
+
+    def _directory(self, name: str) -> Path:
+        # The operators are in the path: a fill of other SQL never meets this one's state.
+        node = self._graph.views[name].node
+        mark = hashlib.blake2b(node.encode(), digest_size=6).hexdigest()
+        return self._filling_directory / f"{name}-{mark}"
+
     def _begin_fill(self, name: str) -> TickDriver:
         graph = subgraph(self._graph, [name])
-        # The operators are in the path: a fill of other SQL never meets this one's state.
-        mark = hashlib.blake2b(graph.views[name].node.encode(), digest_size=6).hexdigest()
-        self._fill_directory = Path(f"{self._settings.state}-filling") / f"{name}-{mark}"
         settings = replace(
             self._settings,
             project=f"{self._settings.project}/{name}",
-            state=str(self._fill_directory / "state"),
-            cache=str(self._fill_directory / "cache"),
+            state=str(self._directory(name) / "state"),
+            cache=str(self._directory(name) / "cache"),
         )
-        self._fill = self._driver(graph, settings)
-        self._fill.start(self.main.last.views)
-        if self._fill.last.nodes and self._fill.last.nodes.get(name) != graph.views[name].node:
+        fill = self._fills[name] = self._driver(graph, settings)
+        fill.start(self.main.last)
+        if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
             # The last fill of this view was of other SQL: begin from nothing.
-            self._fill.begin_anew()
-        return self._fill
+            fill.begin_anew()
+        return fill
 
     def _reached(self, fill: TickDriver) -> bool:
         """Has the fill read exactly what the project has, where both read the same?"""
@@ -174,9 +222,7 @@ class ProjectTicks:
             if topic in ours.inputs
         )
 
-    def _end_fill(self) -> None:
-        assert self._fill is not None
-        self._fill.close()
-        self._fill = None
-        shutil.rmtree(self._fill_directory, ignore_errors=True)
-        self.rebuilt.add(self.waiting.pop(0))
+    def _end_fill(self, name: str) -> None:
+        self._fills.pop(name).close()
+        shutil.rmtree(self._directory(name), ignore_errors=True)
+        self.waiting.remove(name)

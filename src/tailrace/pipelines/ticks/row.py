@@ -19,6 +19,14 @@ Offsets = Mapping[str, Mapping[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """A changelog of a view that is kept but not shown, and where it ended."""
+
+    info: ViewInfo
+    ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """One committed tick: everything the next one starts from."""
 
@@ -34,9 +42,48 @@ class Tick:
     views: Mapping[str, ViewInfo] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)  # the operator that ends each view
     operators: tuple[str, ...] = ()
+    others: Mapping[str, tuple[Generation, ...]] = field(default_factory=dict)  # oldest first
+    live: Mapping[str, str] = field(default_factory=dict)  # topics written, not shown, by view
     fingerprint: str = ""
     shards: int = 1
     ts_ms: int = 0
+
+    def written(self, name: str) -> ViewInfo | None:
+        """The generation of a view that ticks write: the one shown, unless rolled back."""
+        topic = self.live.get(name)
+        for generation in self.others.get(name, ()):
+            if generation.info.topic == topic:
+                return generation.info
+        return self.views.get(name)
+
+    def highest(self, name: str) -> int:
+        """The highest number a generation of this view has had; 0 for none."""
+        numbers = [generation.info.generation for generation in self.others.get(name, ())]
+        if name in self.views:
+            numbers.append(self.views[name].generation)
+        return max(numbers, default=0)
+
+    def previous(self, name: str) -> Generation | None:
+        """The generation before the one shown, if its topic is kept."""
+        shown = self.views.get(name)
+        if shown is None:
+            return None
+        others = self.others.get(name, ())
+        # A generation shown again has a new number; its own one tells its place.
+        number = next(
+            (g.info.generation for g in others if g.info.topic == shown.topic), shown.generation
+        )
+        return max(
+            (g for g in others if g.info.generation < number),
+            key=lambda g: g.info.generation,
+            default=None,
+        )
+
+    def droppable(self, name: str) -> list[str]:
+        """Topics of a view that are neither shown nor written."""
+        used = {self.live.get(name), self.views[name].topic if name in self.views else None}
+        topics = [generation.info.topic for generation in self.others.get(name, ())]
+        return [topic for topic in topics if topic not in used]
 
     def encode(self) -> bytes:
         return orjson.dumps(
@@ -53,6 +100,11 @@ class Tick:
                 "views": {name: view.as_dict() for name, view in self.views.items()},
                 "nodes": dict(self.nodes),
                 "operators": list(self.operators),
+                "others": {
+                    name: [{**g.info.as_dict(), "ends": _text({"": g.ends})[""]} for g in kept]
+                    for name, kept in self.others.items()
+                },
+                "live": dict(self.live),
                 "fingerprint": self.fingerprint,
                 "shards": self.shards,
                 "ts_ms": self.ts_ms,
@@ -77,6 +129,14 @@ def parse(value: bytes) -> Tick:
         views={name: parse_view(name, view) for name, view in views.items()},
         nodes=document.get("nodes") or {},
         operators=tuple(document.get("operators") or ()),
+        others={
+            name: tuple(
+                Generation(parse_view(name, item), _numbers({"": item["ends"]})[""])
+                for item in items
+            )
+            for name, items in (document.get("others") or {}).items()
+        },
+        live=document.get("live") or {},
         fingerprint=document.get("fingerprint") or "",
         shards=document.get("shards") or 1,
         ts_ms=document.get("ts_ms") or 0,
