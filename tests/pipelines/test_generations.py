@@ -14,7 +14,9 @@ from pipelines.test_fill import OPEN, PAID, PER_COUNTRY, Project, expected
 from tailrace.client.admin import Admin
 from tailrace.client.ranges import KafkaRanges
 from tailrace.pipelines import requests
+from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.runner import RunningStreams, carry_out
+from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.telemetry.part import Part
 from tailrace.testing.feed import ChangeFeed
@@ -165,6 +167,33 @@ def test_drop_deletes_what_is_not_shown(project: Project) -> None:
         with project.running(paid=PAID, per_country=PER_COUNTRY) as ticks:
             project.catch_up(ticks, position)
             assert ticks.main.last.views[name].generation == 1
+            assert project.rows("paid") == expected(feed, "paid")
+
+
+def test_drop_gives_up_a_held_generation(project: Project) -> None:
+    wishes, name = Wishes(project), f"{project.name}_paid"
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(32, 10)][-1]
+        with project.running(paid=PAID) as ticks:
+            project.catch_up(ticks, position)
+            wishes.ask("build", name)
+            wishes.carry_out(ticks)
+            steps(ticks)
+            assert topics(project) == {name, f"{name}.2"}
+            wishes.ask("drop", name)
+            wishes.carry_out(ticks)
+            wishes.carry_out(ticks)
+            assert wishes.left == []
+            assert ticks.waiting == []
+            assert topics(project) == {name}
+            assert not list((project.directory / "state-filling").glob("*"))
+            with LogReader(project.bootstrap) as reader:
+                assert last_row(reader, f"{project.name}/{name}") is None
+            position = [feed.transaction(*c) for c in traffic(33, 5)][-1]
+            project.catch_up(ticks, position)
+            assert project.rows("paid") == expected(feed, "paid")
+            assert ticks.rebuild(name)
+            project.catch_up(ticks, position)
             assert project.rows("paid") == expected(feed, "paid")
 
 

@@ -11,6 +11,7 @@ from tailrace.cli.output import bootstrap_address, json_option, log_option, prin
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
+    from tailrace.pipelines.ticks.row import Tick
     from tailrace.views.reader import Views
     from tailrace.views.remote import RemoteViews
 
@@ -158,28 +159,169 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
 
 @view.command()
 @click.argument("names", nargs=-1, required=True)
+@click.option("--hold", is_flag=True, help="Show the new ones only after `tailrace view switch`.")
 @click.option("--copy", is_flag=True, help="Only read the served copy again from the changelog.")
 @log_option
-def rebuild(names: tuple[str, ...], copy: bool, address: str | None) -> None:
+def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None) -> None:
     """Compute views NAMES again from their inputs, beside the ones in use.
 
     They are served as they were until the new ones are complete.
     """
-    from tailrace import config
-    from tailrace.pipelines.requests import ask
-
-    directory: Path = config.load(address or ".").state_directory
-    if not directory.is_dir():
-        raise UsageError("this project has not run yet", hint="start it: `tailrace up`")
+    if hold and copy:
+        raise UsageError(
+            "--hold and --copy do not go together",
+            detail="a copy is read again from the same generation: there is nothing to hold",
+            hint="leave one of them out",
+        )
+    directory = _state_directory(address)
     if copy:
         (directory / "views").mkdir(exist_ok=True)
         draft = directory / "views" / "rebuild.tmp"
         draft.write_text(" ".join(names))
         draft.replace(directory / "views" / "rebuild")
-    else:
-        for name in names:
-            ask(directory, "rebuild", name)
-    click.echo("asked; it begins within a second (see `tailrace status`)")
+        click.echo(_ASKED)
+        return
+    if (directory / "views").is_dir():
+        with open_views(address) as views:
+            unknown = [name for name in names if name not in views.names]
+            if unknown:
+                raise UsageError(
+                    f"there is no view {unknown[0]!r} to build anew",
+                    detail=f"Views there are: {', '.join(views.names) or 'none'}.",
+                    hint="a view that is declared for the first time is filled by itself",
+                )
+    for name in names:
+        _ask(directory, "build" if hold else "rebuild", name)
+
+
+_ASKED = "asked; it begins within a second (see `tailrace status`)"
+
+
+def _ask(directory: Path, action: str, name: str, generation: int | None = None) -> None:
+    from tailrace.pipelines.requests import ask
+
+    ask(directory, action, name, generation=generation)
+    click.echo(_ASKED)
+
+
+def _state_directory(address: str | None) -> Path:
+    from tailrace import config
+
+    directory: Path = config.load(address or ".").state_directory
+    if not directory.is_dir():
+        raise UsageError("this project has not run yet", hint="start it: `tailrace up`")
+    return directory
+
+
+def _is_held(directory: Path, name: str) -> bool:
+    from tailrace.pipelines.requests import waiting
+
+    return any(request.action == "build" and request.name == name for request in waiting(directory))
+
+
+def _last_tick(address: str | None) -> Tick:
+    """The last committed tick of the project; an error before the first."""
+    from tailrace import config
+    from tailrace.pipelines.reader import LogReader
+    from tailrace.pipelines.ticks.driver import last_row
+
+    name = config.load(address or ".").project.name
+    with LogReader(bootstrap_address(address)) as reader:
+        last = last_row(reader, name)
+    if last is None:
+        raise UsageError(
+            f"project {name!r} has not ticked yet",
+            detail="Its views have no generation.",
+            hint="start it: `tailrace up`",
+        )
+    return last
+
+
+@view.command()
+@click.argument("name")
+@log_option
+@json_option
+def generations(name: str, address: str | None, as_json: bool) -> None:
+    """The generations of view NAME that are kept, and which is shown."""
+    last = _last_tick(address)
+    shown = last.views.get(name)
+    kept = {g.info.topic: g.info for g in last.others.get(name, ())}
+    if shown is not None:
+        kept[shown.topic] = shown
+    live = last.written(name)
+    rows = [
+        {
+            "generation": info.generation,
+            "topic": info.topic,
+            "shown": shown is not None and info.topic == shown.topic,
+            "kept up to date": name in last.views and live is not None and info.topic == live.topic,
+        }
+        for info in sorted(kept.values(), key=lambda info: info.generation)
+    ]
+    columns = ["generation", "topic", "shown", "kept up to date"]
+    print_rows(rows, columns, as_json=as_json, empty=f"nothing is known of view {name!r}")
+
+
+@view.command()
+@click.argument("name")
+@log_option
+def switch(name: str, address: str | None) -> None:
+    """Show the newest generation of view NAME: one that was held, or rolled back."""
+    directory, last = _state_directory(address), _last_tick(address)
+    if not _is_held(directory, name) and name not in last.live:
+        raise UsageError(
+            f"there is nothing to switch view {name!r} to",
+            detail="No generation is held beside it, and it is not rolled back.",
+            hint=f"build one: `tailrace view rebuild --hold {name}`",
+        )
+    _ask(directory, "switch", name)
+
+
+@view.command()
+@click.argument("name")
+@log_option
+def rollback(name: str, address: str | None) -> None:
+    """Show the generation of view NAME before the present one, as it last was.
+
+    It does not follow the tables any more; the present one does, unseen, until `tailrace view
+    switch NAME` or until the view is built anew.
+    """
+    directory, last = _state_directory(address), _last_tick(address)
+    if last.previous(name) is None:
+        raise UsageError(
+            f"view {name!r} has no earlier generation to show",
+            detail="Earlier ones are kept from a rebuild or a change of SQL until they are dropped.",
+            hint=f"see `tailrace view generations {name}`",
+        )
+    _ask(directory, "rollback", name, last.views[name].generation)
+
+
+@view.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
+@log_option
+def drop(name: str, yes: bool, address: str | None) -> None:
+    """Delete the generations of view NAME that are not in use.
+
+    Of a view that is no longer declared, that is all of them. A generation that is held
+    beside the view is given up.
+    """
+    directory, last = _state_directory(address), _last_tick(address)
+    topics = last.droppable(name)
+    if _is_held(directory, name):
+        topics.append("of the generation that is held")
+    if not topics:
+        known = name in last.views
+        raise UsageError(
+            f"view {name!r} has nothing to drop",
+            detail="Its only generation is in use." if known else "Nothing of it is kept.",
+            hint="take the view out of the project and let it tick once, then drop it"
+            if known
+            else "`tailrace view list` shows the views there are",
+        )
+    if not yes:
+        click.confirm(f"delete the topics {', '.join(topics)}?", abort=True, err=True)
+    _ask(directory, "drop", name)
 
 
 @view.command()
@@ -205,7 +347,8 @@ def diff(
             if other is None:
                 raise UsageError(
                     f"nothing is being built beside {name!r}",
-                    hint=f"name another view to compare with: {', '.join(names)}",
+                    detail=f"Views there are: {', '.join(names)}.",
+                    hint=f"`tailrace view rebuild --hold {name}`, or name a view to compare with",
                 )
         sides = {
             left: views.sql(f'SELECT * FROM "{left}" EXCEPT ALL SELECT * FROM "{right}"')

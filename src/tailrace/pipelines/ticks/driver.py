@@ -11,7 +11,7 @@ point leaves the last complete tick, and an attempt need not repeat its predeces
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tailrace.client.admin import Admin
@@ -207,12 +207,18 @@ class TickDriver:
         self.first_tick()
         return True
 
-    def drop(self, name: str) -> list[str]:
-        """Delete the topics of a view that are neither shown nor written; their names.
+    @property
+    def topics(self) -> list[str]:
+        """The changelogs it writes."""
+        return [info.topic for info in self._infos.values()]
+
+    def drop(self, name: str, beside: Sequence[str] = ()) -> list[str]:
+        """Delete the topics of a view that are neither shown nor written, and those of a
+        fill that was given up (`beside`); their names.
 
         The topics go first: whoever dies in between finds them still in the row.
         """
-        topics = self.last.droppable(name)
+        topics = [*self.last.droppable(name), *beside]
         with Admin(self.settings.bootstrap) as admin:
             held = {topic.name for topic in admin.list_topics()}
             for topic in topics:
@@ -220,7 +226,8 @@ class TickDriver:
                     admin.delete_topic(topic)
         left = tuple(g for g in self.last.others.get(name, ()) if g.info.topic not in topics)
         self.last = replace(self.last, others={**self.last.others, name: left})
-        gone = "" if name in self.settings.declared else f"{self.settings.project}/{name}"
+        ended = beside or name not in self.settings.declared
+        gone = f"{self.settings.project}/{name}" if ended else ""
         self._tick(Plan((), self.last.inputs, self.last.positions, None), filled=gone)
         return topics
 

@@ -149,12 +149,18 @@ class ProjectTicks:
         return self.main.roll_back(name)
 
     def drop(self, name: str) -> list[str]:
-        """Delete what is kept of a view beside what is shown: its topics' names."""
+        """Delete what is kept of a view beside what is shown, a held fill too: its topics."""
+        beside: list[str] = []
+        if name in self.held:
+            fill = self._fills.get(name) or self._begin_fill(name)
+            beside = fill.topics
+            self.held.discard(name)
+            self._end_fill(name)
         if name not in self._graph.views:
             for left in self._filling_directory.glob(f"{name}-*"):
                 if left.name.rpartition("-")[0] == name:
                     shutil.rmtree(left, ignore_errors=True)
-        return self.main.drop(name)
+        return self.main.drop(name, beside)
 
     @property
     def filling(self) -> dict[str, int]:
