@@ -190,7 +190,7 @@ def _walk(root: Path) -> list[tuple[Path, list[str], list[str]]]:
     return [(Path(path), folders, names) for path, folders, names in os.walk(root)]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [*range(6), 1060])
 def test_a_power_cut_takes_nothing_that_was_promised(tmp_path: Path, seed: int) -> None:
     live_through_power_cuts(tmp_path, seed, 5)
 

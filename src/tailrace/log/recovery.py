@@ -273,10 +273,14 @@ def _check_segment(
         segment.base_offset,
     )
     if start:
-        kept_index, kept_times = segment.index, segment.times
-        kept_index.cut(start)
-        largest, largest_at, expected = _largest_before(segment, start, expected)
-        kept_times.cut(expected - segment.base_offset)
+        segment.index.cut(start)
+        try:
+            largest, largest_at, expected = _largest_before(segment, start, expected)
+        except CorruptSegmentError:
+            start = 0  # an index that was on disk before the end of its segment
+        else:
+            kept_index, kept_times = segment.index, segment.times
+            kept_times.cut(expected - segment.base_offset)
     interval = partition.config.index_interval_bytes
     since, position = 0, start
     first_timestamp = -1
