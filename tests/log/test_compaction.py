@@ -110,6 +110,23 @@ def test_small_segments_are_merged_and_survive_a_restart(open_store: OpenStore) 
         assert partition.end_offset == 100
 
 
+def test_a_segment_of_which_everything_stays_keeps_its_file(open_store: OpenStore) -> None:
+    partition = make(open_store())
+    for number in range(30):
+        put(partition, (f"k{number}", "x" * 300))
+    partition.roll(NOW)
+    before = [(base, os.stat(f"{partition.directory}/{base:020d}.log").st_ino) for base in partition.bases]  # fmt: skip
+    put(partition, ("k0", "new"))
+    clean(partition)
+    assert partition.cleaned_to == partition.active.base_offset
+    after = [(base, os.stat(f"{partition.directory}/{base:020d}.log").st_ino) for base in partition.bases]  # fmt: skip
+    assert len(set(before) & set(after)) > 10
+    assert before[0] not in after
+    assert len(table(partition)) == 30
+    assert table(partition)[b"k0"] == b"new"
+    assert not list(partition.directory.glob("*.cleaned"))
+
+
 def test_tombstones_go_after_their_time_and_never_before_what_they_delete(
     open_store: OpenStore,
 ) -> None:

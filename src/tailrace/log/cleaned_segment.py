@@ -59,6 +59,11 @@ class CleanedSegment:
             self._files.close(self._descriptor)
             self._descriptor = -1
 
+    def drop(self) -> None:
+        """Close and remove what was written."""
+        self.close()
+        self._files.remove(f"{self._stem}.log.cleaned")
+
     def _flush(self) -> None:
         data = b"".join(self._waiting)
         self._files.write_all(self._descriptor, data, self._written)

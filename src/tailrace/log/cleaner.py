@@ -60,6 +60,7 @@ class Cleaner:
         self.result = CleaningResult(job.first_dirty)
         self.keys = KeyMap(job.map_bytes)
         self._newest = bytearray()
+        self._same: set[int] = set()
         self._started = time.monotonic()
         self._moved = 0
 
@@ -90,7 +91,7 @@ class Cleaner:
 
     def _stop_early(self, error: OSError) -> None:
         """Answer for the segments that are finished, and no more."""
-        done = {base for group in self.result.groups for base in group.old}
+        done = {base for group in self.result.groups for base in group.old} | self._same
         left = next((base for base, _ in self.job.segments if base not in done), self.job.end)
         reached = min(self.result.cleaned_to, left)
         self.result.cleaned_to = max(self.job.first_dirty, reached)
@@ -187,10 +188,14 @@ class Cleaner:
     # ── second pass ──────────────────────────────────────────────────────────────────
 
     def _copy(self) -> None:
-        """Copy every segment before `cleaned_to`; what stays of neighbours is put together."""
+        """Copy every segment before `cleaned_to`; what stays of neighbours is put together.
+
+        A segment of which everything stays keeps its file: its copy would only take space.
+        """
         aborts = AbortedBatches(self.job.aborted)
         out: CleanedSegment | None = None
         group = CleanedGroup([], 0, 0)
+        changed = False
         try:
             for base, size in self.job.segments:
                 if base >= self.result.cleaned_to:
@@ -198,27 +203,33 @@ class Cleaner:
                 if out is not None and (
                     out.size + size > self.job.segment_bytes or base - group.base > 2**31 - 2
                 ):
-                    self._finish(out, group)
+                    self._finish(out, group, changed)
                     out = None
                 if out is None:
                     out = CleanedSegment(
                         self.job.directory, base, self.job.index_interval_bytes, self._files
                     )
                     group = CleanedGroup([], base, 0)
+                    changed = False
                 group.old.append(base)
                 for header, batch in self._batches(base, size):
                     kept = self._filtered(header, batch, aborts)
+                    changed = changed or kept is not batch
                     if kept is not None:
                         out.write(kept)
                         self._throttle(len(kept))
             if out is not None:
-                self._finish(out, group)
+                self._finish(out, group, changed)
                 out = None
         finally:
             if out is not None:
                 out.close()
 
-    def _finish(self, out: CleanedSegment, group: CleanedGroup) -> None:
+    def _finish(self, out: CleanedSegment, group: CleanedGroup, changed: bool) -> None:
+        if len(group.old) == 1 and not changed:
+            out.drop()
+            self._same.add(group.base)
+            return
         try:
             out.finish()
         finally:
