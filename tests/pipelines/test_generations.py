@@ -245,3 +245,33 @@ def test_lists_of_structs_reach_sql_over_views(project: Project) -> None:
             ]
         shown = {row["id"]: orjson.loads(orjson.dumps(row["history"], default=str)) for row in project.rows("whole")}  # fmt: skip
         assert len(shown) == len(rows) == len(customers)
+
+
+def test_a_follower_that_was_away_during_a_drop_goes_on_with_what_is_shown(
+    project: Project,
+) -> None:
+    name = f"{project.name}_paid"
+    directory = project.directory / "views"
+    with (
+        ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed,
+        project.running(paid=PAID) as ticks,
+    ):
+        project.catch_up(ticks, feed.transaction(*next(traffic(34, 1))))
+        with contextlib.closing(KafkaRanges(project.bootstrap)) as log:
+            with Follower(directory, log, project.name) as follower:
+                follower.step(1.0)
+            for changes in traffic(35, 10):
+                project.catch_up(ticks, feed.transaction(*changes))
+            assert ticks.rebuild(name)
+            project.catch_up(ticks, ticks.main.last.positions[project.name])
+            assert ticks.rebuild(name, hold=True)
+            steps(ticks)
+            assert ticks.drop(name) == [name, f"{name}.3"]
+            with Follower(directory, log, project.name) as follower, Views(directory) as views:
+                for _ in range(5):
+                    follower.step(0.2)
+                rows = views.sql(f'SELECT id, amount FROM "{name}"').rows
+                assert views.names == [name]
+        assert sorted((row["id"], str(row["amount"])) for row in rows) == sorted(
+            (row["id"], str(row["amount"])) for row in expected(feed, "paid")
+        )

@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from tailrace.client.errors import ClientError
+from tailrace.client.errors import ClientError, UnknownTopicError
 from tailrace.client.ranges import KafkaRanges, Range, RangeReader
 from tailrace.client.ticks import last_row
 from tailrace.clock import SYSTEM, Clock
@@ -130,13 +130,22 @@ class Follower:
         self._tail = max(self._tail, chunk.following)
         rows = _thin(rows, self.settings.catch_up_ticks)
         for index, row in enumerate(rows):
-            self._apply(row, self._tail if index == len(rows) - 1 else None)
+            try:
+                self._apply(row, self._tail if index == len(rows) - 1 else None)
+            except UnknownTopicError:
+                newest = last_row(self._reader, self.project)
+                if row.key == self.project and newest is not None and newest.tick <= row.tick:
+                    raise
+                # The generation was dropped since: a later row shows another one, or the
+                # one being built beside was given up.
+                log.info("tick of a dropped generation", extra={"key": row.key, "tick": row.tick})
+        newest_values = dict(zip(chunk.keys, chunk.values, strict=True))
         ended = {
             key.decode(errors="replace")
-            for key, value in zip(chunk.keys, chunk.values, strict=True)
+            for key, value in newest_values.items()
             if key is not None and value is None and self._is_ours(key)
         }
-        self._forget(ended - {row.key for row in rows} - {self.project})
+        self._forget(ended - {self.project})
         return len(rows)
 
     def _forget(self, streams: set[str]) -> None:
