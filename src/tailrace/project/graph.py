@@ -163,10 +163,7 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
         if not _captures(source, parts[1], parts[2]):
             raise _missing(project, view.name, name)
         return name
-    schemas = sorted(
-        {pattern.rpartition(".")[0] or _default_schema(source) for pattern in patterns(source)}
-    )
-    fitting = [schema for schema in schemas if _captures(source, schema, parts[1])]
+    fitting = _schemas_with(source, parts[1])
     if not fitting:
         raise _missing(project, view.name, name)
     if len(fitting) > 1:
@@ -183,8 +180,7 @@ def table_topic(project: Project, name: str) -> str:
     parts = tuple(name.split("."))
     source = project.sources.get(parts[0])
     if source is not None and len(parts) == 2:
-        schemas = {p.rpartition(".")[0] or _default_schema(source) for p in patterns(source)}
-        fitting = [schema for schema in sorted(schemas) if _captures(source, schema, parts[1])]
+        fitting = _schemas_with(source, parts[1])
         if len(fitting) == 1:
             return f"{parts[0]}.{fitting[0]}.{parts[1]}"
     if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):
@@ -196,6 +192,13 @@ def table_topic(project: Project, name: str) -> str:
 
 def _default_schema(source: Postgres | SQLite) -> str:
     return "main" if isinstance(source, SQLite) else "public"
+
+
+def _schemas_with(source: Postgres | SQLite, table: str) -> list[str]:
+    """The schemas the source's patterns name in which it captures `table`."""
+    default = _default_schema(source)
+    named = {pattern.rpartition(".")[0] or default for pattern in patterns(source)}
+    return [schema for schema in sorted(named) if _captures(source, schema, table)]
 
 
 def _captures(source: Postgres | SQLite, schema: str, table: str) -> bool:
