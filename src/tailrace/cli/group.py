@@ -145,6 +145,7 @@ def reset(
     """Move a group's offsets; shows what would change unless --execute is given."""
     from tailrace.client.admin import Admin
     from tailrace.client.groups import Groups
+    from tailrace.client.reset import target_offsets
 
     with Admin(bootstrap_address(address)) as admin:
         groups = Groups(admin)
@@ -156,7 +157,7 @@ def reset(
             raise UsageError(
                 f'group "{name}" has no offsets to move', hint="name topics with --topic"
             )
-        moved = _targets(admin, places, target)
+        moved = target_offsets(admin, places, target)
         if execute:
             groups.commit(name, moved)
     rows = [
@@ -193,25 +194,6 @@ def _places(admin: Admin, topics: tuple[str, ...]) -> list[Place]:
             raise UsageError(f"{topic} has no partition {index}", detail=f"it has {len(every)}")
         places.extend((topic, one) for one in ([int(index)] if index else every))
     return sorted(set(places))
-
-
-def _targets(admin: Admin, places: list[Place], target: str) -> dict[Place, int]:
-    """The offset that `target` means in each partition, inside what the log holds."""
-    starts, ends = admin.start_offsets(places), admin.end_offsets(places)
-    if target == "earliest":
-        return starts
-    if target == "latest":
-        return ends
-    if target.lstrip("-").isdigit():
-        wanted = int(target)
-        return {place: min(max(wanted, starts[place]), ends[place]) for place in places}
-    from tailrace.cli.topic_data import parse_time
-
-    at = parse_time(target)
-    found = admin.offsets_for_times(dict.fromkeys(places, at))
-    return {
-        place: found[place].offset if found[place].offset >= 0 else ends[place] for place in places
-    }
 
 
 def _missing(name: str) -> GroupMissingError:

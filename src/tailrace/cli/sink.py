@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,41 +12,14 @@ from tailrace.cli.output import json_option, log_option, print_json, print_rows
 from tailrace.clock import SYSTEM
 
 if TYPE_CHECKING:
-    from tailrace.client.ranges import KafkaRanges
+    from tailrace.project.copies import OpenedCopy
     from tailrace.project.load import Project
-    from tailrace.sinks.base import Sink
-    from tailrace.sinks.delivery import Delivery
-    from tailrace.sinks.registry import Copy
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """A copy of a project with what is needed to look at it."""
-
-    project: Project
-    copy: Copy
-    sink: Sink
-    reader: KafkaRanges
-    delivery: Delivery
 
 
 def _load(address: str | None) -> Project:
     from tailrace.project.load import load
 
     return load(address or ".")
-
-
-def _find(project: Project, name: str) -> Copy:
-    from tailrace.sinks.errors import UnknownSinkError
-
-    copy = project.sinks.get(name)
-    if copy is None:
-        raise UnknownSinkError(
-            f"no sink {name!r}",
-            detail=f"Declared are: {', '.join(project.sinks) or 'none'}.",
-            hint="see `tailrace sink list`",
-        )
-    return copy
 
 
 def _bootstrap(project: Project) -> str:
@@ -61,30 +33,12 @@ def _bootstrap(project: Project) -> str:
 
 
 @contextmanager
-def _opened(address: str | None, name: str) -> Iterator[Opened]:
-    from tailrace.client.ranges import KafkaRanges
-    from tailrace.sinks.dead_letters import TopicDeadLetters
-    from tailrace.sinks.delivery import Delivery
-    from tailrace.sinks.registry import Surroundings, make_sink
+def _opened(address: str | None, name: str) -> Iterator[OpenedCopy]:
+    from tailrace.project.copies import opened_copy
 
     project = _load(address)
-    copy = _find(project, name)
-    bootstrap = _bootstrap(project)
-    reader = KafkaRanges(bootstrap)
-    sink = make_sink(copy, Surroundings(project.settings.state_directory, bootstrap))
-    delivery = Delivery(
-        copy,
-        sink,
-        reader,
-        project.name,
-        TopicDeadLetters(bootstrap, name),
-        memory=project.settings.state_directory / "sinks" / f"{name}.columns",
-    )
-    try:
-        yield Opened(project, copy, sink, reader, delivery)
-    finally:
-        delivery.close()
-        reader.close()
+    with opened_copy(project, _bootstrap(project), name) as opened:
+        yield opened
 
 
 def _reports(project: Project) -> dict[str, dict[str, Any]]:
@@ -133,8 +87,10 @@ def list_sinks(address: str | None, as_json: bool) -> None:
 @json_option
 def status(name: str, address: str | None, as_json: bool) -> None:
     """How sink NAME is: position, freshness, dead letters, last error."""
+    from tailrace.project.copies import find_copy
+
     project = _load(address)
-    copy = _find(project, name)
+    copy = find_copy(project, name)
     report = _reports(project).get(name, {})
     facts = {
         "name": name,
@@ -162,10 +118,11 @@ def replay(context: click.Context, name: str, timeout: float, address: str | Non
     have two, and switch when it is complete."""
     import os
 
+    from tailrace.project.copies import find_copy
     from tailrace.sinks.delivery import request_path
 
     project = _load(address)
-    _find(project, name)
+    find_copy(project, name)
     report = _reports(project).get(name, {})
     if _runs(report, os.getpid()):
         path = request_path(project.settings.state_directory, name)
@@ -217,19 +174,10 @@ def verify(
     as_json: bool,
 ) -> None:
     """Compare the copy NAME with its source at one position, by checksums."""
-    from tailrace.sinks.verify import Verifier
-
     with _opened(address, name) as opened:
         while True:
             started = SYSTEM.monotonic()
-            goal = opened.delivery.goal(5.0)
-            verifier = Verifier(
-                name,
-                opened.sink,
-                opened.reader,
-                goal.shape,
-                wrapped=opened.copy.source == "view",
-            )
+            verifier = opened.verifier()
             found = verifier.compare()
             _print_verification(found, most, as_json)
             repaired = verifier.repair(found) if repair else 0
@@ -244,20 +192,9 @@ def verify(
 
 def _print_verification(found: Any, most: int, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "sink": found.sink,
-                "in_step": found.in_step,
-                "rows": found.rows,
-                "position": found.position,
-                "ranges": list(found.ranges),
-                "skipped": found.skipped,
-                "differences": [
-                    {"key": d.key, "expected": d.expected, "found": d.found}
-                    for d in found.differences[:most]
-                ],
-            }
-        )
+        from tailrace.project.copies import verification_document
+
+        print_json(verification_document(found, most))
         return
     if found.in_step:
         click.echo(f"{found.sink}: {found.rows} rows, in step at {found.position}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Iterator
-from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -88,25 +87,14 @@ def start_positions(admin: Admin, name: str, partitions: list[int], start: str) 
     if start.isdigit():
         starts = admin.start_offsets(places)
         return {index: max(int(start), starts[name, index]) for index in partitions}
+    from tailrace.client.reset import parse_time
+
     at = parse_time(start)
     found = admin.offsets_for_times(dict.fromkeys(places, at))
     return {
         index: found[name, index].offset if found[name, index].offset >= 0 else ends[index]
         for index in partitions
     }
-
-
-def parse_time(text: str) -> int:
-    """Milliseconds since 1970 of an ISO time (local unless it says) or of `123ms`."""
-    if text.endswith("ms") and text[:-2].isdigit():
-        return int(text[:-2])
-    try:
-        return int(datetime.fromisoformat(text).timestamp() * 1000)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is no place to start reading",
-            hint="earliest, latest, an offset, or a time such as 2026-11-15T10:20:30",
-        ) from None
 
 
 def records(
