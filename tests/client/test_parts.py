@@ -6,6 +6,7 @@ import threading
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from tailrace.records.batch import (
     encode_batch,
     encode_marker,
 )
+from tailrace.records.columns import RecordColumns
 
 
 @given(st.lists(st.integers(1, 3), max_size=30), st.randoms())
@@ -119,6 +121,11 @@ def test_pending_records_leave_in_order_and_within_the_limit(
 ) -> None:
     pending = Pending()
     for number, (key, value) in enumerate(pairs):
+        if number % 5 == 4:
+            pending.extend_columns(
+                RecordColumns(pa.array([key], pa.binary()), pa.array([value], pa.binary()), number)
+            )
+            continue
         pending.add(key, value, number, (("n", b"%d" % number),) if number % 3 == 0 else ())
     out: list[Record] = []
     sequence = 0

@@ -2,18 +2,145 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tailrace.records.batch import Headers, encode_columns
+
+if TYPE_CHECKING:
+    from tailrace.records.columns import RecordColumns
 
 RECORD_OVERHEAD_BYTES = 20
 
 
 class Pending:
-    """Columns of records for one partition, in order.
+    """Records waiting for one partition, in order: rows, Arrow columns, rows again.
 
-    `take` gives the next batch without removing it; `done` removes what was written.
+    `take` gives the next batch without removing it; `done` removes what was written. A
+    batch holds records of one kind.
     """
+
+    __slots__ = ("_waiting", "size_bytes", "taken")
+
+    def __init__(self) -> None:
+        self._waiting: deque[Rows | Columns] = deque()
+        self.size_bytes = 0
+        self.taken = 0  # records of the batch on its way
+
+    def __len__(self) -> int:
+        return sum(len(each) for each in self._waiting)
+
+    def _rows(self) -> Rows:
+        if self._waiting and isinstance(self._waiting[-1], Rows):
+            return self._waiting[-1]
+        made = Rows()
+        self._waiting.append(made)
+        return made
+
+    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
+        self.size_bytes += self._rows().add(key, value, timestamp, headers)
+
+    def extend(
+        self,
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers],
+    ) -> None:
+        self.size_bytes += self._rows().extend(keys, values, timestamps, headers)
+
+    def extend_columns(self, columns: RecordColumns) -> None:
+        made = Columns(columns)
+        self.size_bytes += made.size_bytes
+        self._waiting.append(made)
+
+    def take(self, most_bytes: int, most_records: int) -> int:
+        """How many records the next batch holds: at least one, at most these limits."""
+        self.taken = self._waiting[0].take(most_bytes, most_records)
+        return self.taken
+
+    def encode(
+        self,
+        *,
+        compression: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool,
+    ) -> bytearray:
+        """The batch of the records taken."""
+        return self._waiting[0].encode(
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            transactional=transactional,
+        )
+
+    def done(self) -> int:
+        """Forget the records taken, which are written; how many they were."""
+        first = self._waiting[0]
+        before = first.size_bytes
+        count = first.done()
+        self.size_bytes += first.size_bytes - before
+        if not len(first):
+            self._waiting.popleft()
+        self.taken = 0
+        return count
+
+    def clear(self) -> None:
+        self._waiting.clear()
+        self.size_bytes = self.taken = 0
+
+
+class Columns:
+    """Arrow columns of which the first records may be written already."""
+
+    __slots__ = ("_columns", "_first", "_taken", "size_bytes")
+
+    def __init__(self, columns: RecordColumns) -> None:
+        self._columns = columns
+        self._first = 0
+        self._taken = 0
+        self.size_bytes = columns.size_bytes(0, len(columns))
+
+    def __len__(self) -> int:
+        return len(self._columns) - self._first
+
+    def take(self, most_bytes: int, most_records: int) -> int:
+        self._taken = self._columns.fitting(self._first, most_bytes, most_records)
+        return self._taken
+
+    def encode(
+        self,
+        *,
+        compression: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool,
+    ) -> bytearray:
+        return self._columns.encode(
+            self._first,
+            self._taken,
+            compression=compression,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            transactional=transactional,
+        )
+
+    def done(self) -> int:
+        count = self._taken
+        self.size_bytes -= self._columns.size_bytes(self._first, count)
+        self._first += count
+        self._taken = 0
+        return count
+
+
+class Rows:
+    """Lists of records, one a column."""
 
     __slots__ = ("headers", "keys", "size_bytes", "taken", "timestamps", "values")
 
@@ -28,12 +155,15 @@ class Pending:
     def __len__(self) -> int:
         return len(self.values)
 
-    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> None:
+    def add(self, key: bytes | None, value: bytes | None, timestamp: int, headers: Headers) -> int:
+        """How many bytes more wait now."""
         self.keys.append(key)
         self.values.append(value)
         self.timestamps.append(timestamp)
         self.headers.append(headers)
-        self.size_bytes += record_bytes(key, value, headers)
+        size = record_bytes(key, value, headers)
+        self.size_bytes += size
+        return size
 
     def extend(
         self,
@@ -41,7 +171,7 @@ class Pending:
         values: Sequence[bytes | None],
         timestamps: Sequence[int],
         headers: Sequence[Headers],
-    ) -> None:
+    ) -> int:
         self.keys.extend(keys)
         self.values.extend(values)
         self.timestamps.extend(timestamps)
@@ -53,9 +183,9 @@ class Pending:
             if each:
                 size += header_bytes(each)
         self.size_bytes += size
+        return size
 
     def take(self, most_bytes: int, most_records: int) -> int:
-        """How many records the next batch holds: at least one, at most these limits."""
         count = min(len(self.values), most_records)
         if self.size_bytes > most_bytes:
             size = 0
@@ -76,7 +206,6 @@ class Pending:
         base_sequence: int,
         transactional: bool,
     ) -> bytearray:
-        """The batch of the records taken."""
         count = self.taken
         whole = count == len(self.values)
         headers = self.headers if whole else self.headers[:count]
@@ -94,7 +223,6 @@ class Pending:
         )
 
     def done(self) -> int:
-        """Forget the records taken, which are written; how many they were."""
         count = self.taken
         if count == len(self.values):
             self.clear()

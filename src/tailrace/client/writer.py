@@ -80,6 +80,8 @@ END_TXN = APIS[ApiKey.END_TXN]
 class Columns(Protocol):
     """An Arrow array of bytes."""
 
+    def __len__(self) -> int: ...
+
     def to_pylist(self) -> list[bytes | None]: ...
 
 
@@ -221,8 +223,21 @@ class TransactionalWriter:
         timestamps: Sequence[int] | int | None = None,
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Keep many records: lists of bytes or Arrow binary arrays of equal length."""
+        """Keep many records: lists of bytes or Arrow binary arrays of equal length.
+
+        Arrow arrays for one partition, with one timestamp and without headers, stay
+        Arrow: they become batches without a loop over records.
+        """
         self._check()
+        if (
+            partition is not None
+            and headers is None
+            and not isinstance(values, Sequence)
+            and not isinstance(keys, Sequence)
+            and (timestamps is None or isinstance(timestamps, int))
+        ):
+            self._extend_columns((topic, partition), keys, values, timestamps)
+            return
         value_list = values if isinstance(values, Sequence) else values.to_pylist()
         count = len(value_list)
         if keys is None:
@@ -375,6 +390,23 @@ class TransactionalWriter:
         before = pending.size_bytes
         pending.extend(keys, values, timestamps, headers)
         self._pending_bytes += pending.size_bytes - before
+
+    def _extend_columns(
+        self, place: Place, keys: Columns | None, values: Columns, timestamp: int | None
+    ) -> None:
+        from tailrace.records.columns import RecordColumns
+
+        if keys is not None and len(keys) != len(values):
+            raise ValueError("columns differ in length")
+        if not len(values):
+            return
+        moment = self._clock.wall_ms() if timestamp is None else timestamp
+        pending = self._pending.setdefault(place, Pending())
+        before = pending.size_bytes
+        pending.extend_columns(RecordColumns(keys, values, moment))
+        self._pending_bytes += pending.size_bytes - before
+        if self._pending_bytes > self._buffer_bytes:
+            self.flush()
 
     def _initialise(self, producer_id: int, producer_epoch: int) -> None:
         response = self._ask_coordinator(

@@ -172,7 +172,7 @@ def encode_columns(
 
 
 def assemble(
-    block: bytes,
+    block: bytes | memoryview,
     *,
     count: int,
     last_offset_delta: int,

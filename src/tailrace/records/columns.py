@@ -1,0 +1,146 @@
+"""Record batches out of Arrow columns, without touching single records.
+
+The bytes are those `encode_columns` writes; that one is the naive twin. Lengths, varints
+and offsets are computed for all records at once, and one element-wise join writes the
+whole block: about a tenth of the time of a loop over records.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy
+import numpy.typing
+import pyarrow
+import pyarrow.compute
+
+from tailrace.records.compression import codec_number, compress
+from tailrace.records.encode import assemble, varint
+from tailrace.records.header import TRANSACTIONAL
+
+Numbers = numpy.typing.NDArray[numpy.int64]
+
+RECORD_OVERHEAD_BYTES = 20
+_TABLE = 16_384
+EMPTY = pyarrow.scalar(b"", pyarrow.binary())
+
+
+@cache
+def _varints() -> pyarrow.Array:
+    """Zigzag varints of -1, 0, 1, …: the length of a missing value stands first."""
+    return pyarrow.array([varint(number - 1) for number in range(_TABLE)], pyarrow.binary())
+
+
+def lengths_of(column: pyarrow.Array) -> Numbers:
+    """Bytes of each value; -1 for a null."""
+    offsets = numpy.frombuffer(column.buffers()[1], numpy.int32)
+    offsets = offsets[column.offset : column.offset + len(column) + 1]
+    lengths = numpy.diff(offsets).astype(numpy.int64)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
+    return lengths
+
+
+class RecordColumns:
+    """Records of one partition as two Arrow columns of bytes or text, with one timestamp."""
+
+    __slots__ = ("_ends", "keys", "timestamp", "values")
+
+    def __init__(self, keys: pyarrow.Array | None, values: pyarrow.Array, timestamp: int) -> None:
+        self.keys = None if keys is None else _binary(keys)
+        self.values = _binary(values)
+        self.timestamp = timestamp
+        sizes = numpy.maximum(lengths_of(self.values), 0) + RECORD_OVERHEAD_BYTES
+        if self.keys is not None:
+            sizes += numpy.maximum(lengths_of(self.keys), 0)
+        self._ends = numpy.cumsum(sizes)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def size_bytes(self, first: int, count: int) -> int:
+        """About what these records take in a batch; never less than they do."""
+        if count == 0:
+            return 0
+        before = int(self._ends[first - 1]) if first else 0
+        return int(self._ends[first + count - 1]) - before
+
+    def fitting(self, first: int, most_bytes: int, most_records: int) -> int:
+        """How many records from `first` on fit into a batch: at least one."""
+        before = int(self._ends[first - 1]) if first else 0
+        found = int(numpy.searchsorted(self._ends, before + most_bytes, "right")) - first
+        return max(1, min(found, most_records, len(self) - first))
+
+    def encode(
+        self,
+        first: int,
+        count: int,
+        *,
+        compression: str = "none",
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        transactional: bool = False,
+    ) -> bytearray:
+        """One batch of the records from `first` on."""
+        keys = None if self.keys is None else self.keys.slice(first, count)
+        block = _block(keys, self.values.slice(first, count))
+        codec = codec_number(compression)
+        return assemble(
+            compress(codec, bytes(block)) if codec else block,
+            count=count,
+            last_offset_delta=count - 1,
+            attributes=codec | (TRANSACTIONAL if transactional else 0),
+            base_timestamp=self.timestamp,
+            max_timestamp=self.timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+        )
+
+
+def _block(keys: pyarrow.Array | None, values: pyarrow.Array) -> memoryview:
+    """The records of a batch, one behind the other."""
+    deltas: Numbers = numpy.arange(len(values), dtype=numpy.int64)
+    value_lengths = lengths_of(values)
+    # Attributes, the timestamp's difference (0) and the number of headers (0).
+    bodies = 3 + _varint_sizes(deltas) + _varint_sizes(value_lengths)
+    bodies += numpy.maximum(value_lengths, 0)
+    pieces = [_constant(b"\0\0"), _encoded(deltas)]
+    if keys is None:
+        bodies += 1
+        pieces.append(_constant(b"\1"))
+    else:
+        key_lengths = lengths_of(keys)
+        bodies += _varint_sizes(key_lengths) + numpy.maximum(key_lengths, 0)
+        pieces += [_encoded(key_lengths), _filled(keys)]
+    pieces += [_encoded(value_lengths), _filled(values), _constant(b"\0")]
+    joined = pyarrow.compute.binary_join_element_wise(_encoded(bodies), *pieces, EMPTY)
+    return memoryview(joined.buffers()[2])
+
+
+def _binary(column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.Array:
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.combine_chunks()
+    return column if column.type == pyarrow.binary() else column.cast(pyarrow.binary())
+
+
+def _constant(value: bytes) -> pyarrow.Scalar:
+    return pyarrow.scalar(value, pyarrow.binary())
+
+
+def _filled(column: pyarrow.Array) -> pyarrow.Array:
+    return column.fill_null(b"") if column.null_count else column
+
+
+def _varint_sizes(numbers: Numbers) -> Numbers:
+    sizes: Numbers = numpy.ones(len(numbers), numpy.int64)
+    for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27):
+        sizes += numbers >= limit
+    return sizes
+
+
+def _encoded(numbers: Numbers) -> pyarrow.Array:
+    if len(numbers) and int(numbers.max()) >= _TABLE - 1:
+        return pyarrow.array([varint(number) for number in numbers.tolist()], pyarrow.binary())
+    return _varints().take(pyarrow.array(numbers + 1))
