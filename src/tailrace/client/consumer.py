@@ -25,6 +25,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Protocol
 
+from tailrace.client.deserializers import DecodeRecord
 from tailrace.client.errors import (
     ClientClosedError,
     ClientError,
@@ -70,6 +71,7 @@ class Consumer:
         pattern: str | None = None,
         partitions: Iterable[Place] | Mapping[Place, int | None] | None = None,
         listener: RebalanceListener | None = None,
+        decode: DecodeRecord | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         subscribing = bool(topics) or pattern is not None
@@ -84,6 +86,7 @@ class Consumer:
         self.group = group
         self.settings = settings
         self._source = source
+        self._decode = decode
         self._clock = clock
         self._listeners: list[RebalanceListener] = [] if listener is None else [listener]
         self._ready: deque[LogRecord] = deque()
@@ -109,14 +112,15 @@ class Consumer:
     def poll(self, timeout: Seconds = 1.0) -> list[LogRecord]:
         """At most `max_poll_records` records; empty when none came in time.
 
-        Raises WakeupError, and the log's final errors (OffsetOutOfRangeError with
-        `auto_offset_reset="none"`, NotAllowedError, …).
+        Raises WakeupError, the log's final errors (OffsetOutOfRangeError with
+        `auto_offset_reset="none"`, NotAllowedError, …), and DeserializationError for a
+        record that cannot be read, again and again until `seek` passes it by.
         """
         with self._using():
             self._finished.update(self._handed_out)
             self._auto_commit()
             self._wait(_seconds(timeout))
-            batch = self._take(self.settings.max_poll_records)
+            batch = self._decoded(self._take(self.settings.max_poll_records))
             for record in batch:
                 self._handed_out[record[0], record[1]] = record[2] + 1
             return batch
@@ -133,12 +137,12 @@ class Consumer:
                 and not self._wakeup.is_set()
                 and self._clock.monotonic() < self._look_at
             ):
-                record = ready.popleft()
+                record = self._decoded([ready.popleft()])[0]
             else:
                 with self._using():
                     self._auto_commit()
                     self._wait(None if timeout is None else _seconds(timeout))
-                    batch = self._take(1)
+                    batch = self._decoded(self._take(1))
                 if not batch:
                     return
                 record = batch[0]
@@ -388,6 +392,22 @@ class Consumer:
                 kept.append(record)
         self._ready = kept
         return taken
+
+    def _decoded(self, taken: list[LogRecord]) -> list[LogRecord]:
+        """The records as the program wants them, up to one that cannot be read; that one
+        goes back, and is told once it is the first."""
+        if self._decode is None:
+            return taken
+        decoded: list[LogRecord] = []
+        for record in taken:
+            try:
+                decoded.append(self._decode(record))
+            except ClientError:
+                self._ready.extendleft(reversed(taken[len(decoded) :]))
+                if decoded:
+                    break
+                raise
+        return decoded
 
     def _forget(self, places: Iterable[Place]) -> None:
         gone = set(places)

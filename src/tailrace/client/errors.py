@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tailrace.errors import TailraceError
 from tailrace.wire.errors import ErrorCode, error_name
+
+if TYPE_CHECKING:
+    from tailrace.client.record import LogRecord
 
 
 class ClientError(TailraceError):
@@ -145,6 +150,25 @@ class SerializationError(ClientError):
     """A value could not be turned into bytes; nothing was sent."""
 
     code = "client-serialization"
+
+
+class DeserializationError(ClientError):
+    """The bytes of a record are not in the form the reader expects: another serializer
+    wrote them, or their schema is not in this registry. `record` is the record as it
+    stands in the log. A consumer stays in front of it: `consumer.seek` to the offset
+    behind it goes on, after keeping the record wherever bad records are kept."""
+
+    code = "client-deserialization"
+    record: LogRecord | None = None
+
+
+class RegistryError(ClientError):
+    """The schema registry did not answer, or refused. `status` is what it answered over
+    HTTP (None: nothing). 409: the schema is not compatible with the one before it; 401
+    and 403: wrong credentials; 404: the subject or schema is not registered."""
+
+    code = "client-registry"
+    status: int | None = None
 
 
 _KINDS: dict[int, type[RequestError]] = {

@@ -26,6 +26,7 @@ from tailrace.client.admin import Admin
 from tailrace.client.cluster import Cluster, TopicInformation, parse_addresses
 from tailrace.client.connection import Opener, open_socket
 from tailrace.client.consumer import Consumer, RebalanceListener
+from tailrace.client.deserializers import Deserializer, record_decoder
 from tailrace.client.errors import ClientClosedError
 from tailrace.client.local_group import LocalGroups
 from tailrace.client.producer import Outlet, Partitioner, Producer, ProducerSettings
@@ -178,11 +179,14 @@ class Log(ABC):
         pattern: str | None = None,
         partitions: Iterable[Place] | Mapping[Place, int | None] | None = None,
         listener: RebalanceListener | None = None,
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
         **settings: Any,
     ) -> Consumer:
         """A group member on topics or a pattern, or a reader of given partitions
         (`{(topic, partition): offset}`; None: from the stored offset or the reset).
-        `settings` are those of ConsumerSettings."""
+        Without deserializers records hold bytes. `settings` are those of
+        ConsumerSettings."""
         self._check()
         chosen = _chosen(ConsumerSettings, settings, "consumer")
         source = self._source(group, chosen)
@@ -195,6 +199,7 @@ class Log(ABC):
                 pattern=pattern,
                 partitions=partitions,
                 listener=listener,
+                decode=record_decoder(key_deserializer, value_deserializer),
                 clock=self._clock,
             )
         except BaseException:
@@ -241,6 +246,8 @@ class Log(ABC):
         *,
         partitions: Sequence[int] | None = None,
         isolation_level: str = "read_committed",
+        key_deserializer: Deserializer | None = None,
+        value_deserializer: Deserializer | None = None,
     ) -> Iterator[LogRecord]:
         """The records of a topic, in order within each partition.
 
@@ -250,7 +257,8 @@ class Log(ABC):
         """
         self._check()
         settings = ConsumerSettings(isolation_level=isolation_level, enable_auto_commit=False)
-        return read_records(self._source(None, settings), topic, start, follow, partitions)
+        decode = record_decoder(key_deserializer, value_deserializer)
+        return read_records(self._source(None, settings), topic, start, follow, partitions, decode)
 
     # The end -------------------------------------------------------------------
 

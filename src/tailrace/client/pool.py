@@ -159,7 +159,9 @@ class WorkerPool:
 
     def _hand_out(self, record: LogRecord) -> None:
         self._progress.setdefault(record.place, Progress()).start(record.offset)
-        lane = record.key if record.key is not None else repr(record.place).encode()
+        lane = record.key
+        if not isinstance(lane, bytes):  # none, or what a deserializer made
+            lane = repr(record.place if lane is None else lane).encode()
         self._queues[zlib.crc32(lane) % len(self._queues)].put(record)
 
     def _collect(self) -> None:

@@ -28,7 +28,7 @@ from tailrace.client.batches import record_bytes
 from tailrace.client.delivery import Callback, DeliveryFuture
 from tailrace.client.errors import ClientClosedError, ClientError, RecordTooLargeError
 from tailrace.client.record import Delivery
-from tailrace.client.serializers import Serializer, plain
+from tailrace.client.serializers import Serializer, encoder, plain
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
 from tailrace.records.batch import Headers
@@ -106,8 +106,8 @@ class Producer:
     ) -> None:
         self.settings = settings
         self._outlet = outlet
-        self._key_serializer = key_serializer
-        self._value_serializer = value_serializer
+        self._encode_key = encoder(key_serializer, "key")
+        self._encode_value = encoder(value_serializer, "value")
         self._partitioner = partitioner
         self._clock = clock
         self._closed = False
@@ -137,8 +137,8 @@ class Producer:
         """Hand a record over. Without a partition the key decides (murmur2, as Java)."""
         if self._closed:
             raise ClientClosedError("the producer is closed")
-        key_bytes = self._key_serializer(key)
-        value_bytes = self._value_serializer(value)
+        key_bytes = self._encode_key(topic, key)
+        value_bytes = self._encode_value(topic, value)
         pairs = normal_headers(headers)
         size = record_bytes(key_bytes, value_bytes, pairs)
         if size > self.settings.max_request_size:

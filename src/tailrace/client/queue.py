@@ -92,11 +92,13 @@ class Job:
 
     @property
     def key(self) -> bytes | None:
-        return self.record.key
+        key: bytes | None = self.record.key
+        return key
 
     @property
     def value(self) -> bytes | None:
-        return self.record.value
+        value: bytes | None = self.record.value
+        return value
 
     def ack(self) -> None:
         """Done: nobody gets it again."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from tailrace.client.deserializers import DecodeRecord
 from tailrace.client.errors import UnknownTopicError
 from tailrace.client.record import LogRecord, Place
 from tailrace.client.source import Source
@@ -14,7 +15,12 @@ Start = str | int | datetime | Mapping[int, int]
 
 
 def read_records(
-    source: Source, topic: str, start: Start, follow: bool, partitions: Sequence[int] | None
+    source: Source,
+    topic: str,
+    start: Start,
+    follow: bool,
+    partitions: Sequence[int] | None,
+    decode: DecodeRecord | None = None,
 ) -> Iterator[LogRecord]:
     """See `Log.read`. Closes the source when it ends or is let go."""
     try:
@@ -31,13 +37,18 @@ def read_records(
         positions = {place: _position(source, place, start, *bounds[place]) for place in places}
         if follow:
             source.assign(positions)
-            while True:
-                yield from source.fetch(0.1)
-        yield from _read_to_the_end(
-            source, positions, {place: bounds[place][1] for place in places}
-        )
+            records = _follow(source)
+        else:
+            ends = {place: bounds[place][1] for place in places}
+            records = _read_to_the_end(source, positions, ends)
+        yield from records if decode is None else map(decode, records)
     finally:
         source.close()
+
+
+def _follow(source: Source) -> Iterator[LogRecord]:
+    while True:
+        yield from source.fetch(0.1)
 
 
 def _read_to_the_end(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tailrace.clock import to_datetime
 from tailrace.records.batch import Headers
@@ -12,14 +12,15 @@ Place = tuple[str, int]  # topic and partition
 
 
 class LogRecord(NamedTuple):
-    """One record, and where it stands. `timestamp` is in milliseconds since 1970."""
+    """One record, and where it stands. `timestamp` is in milliseconds since 1970; `key`
+    and `value` are bytes or None, or what the reader's deserializers made of them."""
 
     topic: str
     partition: int
     offset: int
     timestamp: int
-    key: bytes | None
-    value: bytes | None
+    key: Any
+    value: Any
     headers: Headers = ()
 
     @property

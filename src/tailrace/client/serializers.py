@@ -1,17 +1,30 @@
-"""From a program's values to the bytes of a record, and back.
+"""From a program's values to the bytes of a record.
 
-A serializer is any function from a value to bytes or None. The default takes bytes as
-they are and text as UTF-8, and refuses everything else rather than guess.
+A serializer is any function from a value to bytes or None, or an object with
+`serialize(topic, part, value)` where the bytes depend on the topic (`registry`). The
+default takes bytes as they are and text as UTF-8, and refuses everything else rather
+than guess. `deserializers` is the way back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from tailrace.client.errors import SerializationError
 
-Serializer = Callable[[Any], bytes | None]
+Part = Literal["key", "value"]
+
+
+class TopicSerializer(Protocol):
+    """Writes one part of the records of any topic."""
+
+    def serialize(self, topic: str, part: Part, value: Any) -> bytes | None:
+        """The bytes of a value. Raises SerializationError, RegistryError."""
+
+
+Serializer = Callable[[Any], bytes | None] | TopicSerializer
+Encode = Callable[[str, Any], bytes | None]
 
 
 def plain(value: object) -> bytes | None:
@@ -47,3 +60,19 @@ def json(value: object) -> bytes | None:
         return orjson.dumps(value)
     except orjson.JSONEncodeError as error:
         raise SerializationError("the value has no JSON form", detail=str(error)) from error
+
+
+def encoder(serializer: Serializer, part: Part) -> Encode:
+    """A serializer of either kind as a function of topic and value."""
+    if serializer is plain:
+        return _plain
+    if callable(serializer):
+        simple: Callable[[Any], bytes | None] = serializer
+        return lambda topic, value: simple(value)
+    serialize = serializer.serialize
+    return lambda topic, value: serialize(topic, part, value)
+
+
+def _plain(topic: str, value: object) -> bytes | None:
+    # bytes are what most programs send: one call fewer for each record
+    return value if isinstance(value, bytes) else plain(value)

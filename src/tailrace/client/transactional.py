@@ -25,7 +25,7 @@ from tailrace.client.consumer import Consumer
 from tailrace.client.errors import ClientError, ProducerFencedError, TransactionStateError
 from tailrace.client.producer import GivenHeaders, Partitioner, normal_headers
 from tailrace.client.record import Delivery, Place
-from tailrace.client.serializers import Serializer, plain
+from tailrace.client.serializers import Serializer, encoder, plain
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 
@@ -43,8 +43,8 @@ class TransactionalProducer:
         clock: Clock = SYSTEM,
     ) -> None:
         self._writer = writer
-        self._key_serializer = key_serializer
-        self._value_serializer = value_serializer
+        self._encode_key = encoder(key_serializer, "key")
+        self._encode_value = encoder(value_serializer, "value")
         self._partitioner = partitioner
         self._clock = clock
         self._futures: dict[Place, deque[tuple[Future[Delivery], int]]] = {}
@@ -91,8 +91,8 @@ class TransactionalProducer:
     ) -> Future[Delivery]:
         """As `Producer.send`, inside the open transaction."""
         self._must_be_open()
-        key_bytes = self._key_serializer(key)
-        value_bytes = self._value_serializer(value)
+        key_bytes = self._encode_key(topic, key)
+        value_bytes = self._encode_value(topic, value)
         if partition is None:
             partition = self._writer.partition_of(topic, key_bytes)
             if self._partitioner is not None:
