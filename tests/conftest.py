@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
+import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -62,16 +64,48 @@ def _words(process: psutil.Process) -> str:
         return ""
 
 
-def _sockets() -> set[str]:
-    found: set[str] = set()
+def _sockets() -> dict[str, int]:
+    """The open sockets of this process: what the kernel calls each, and a descriptor of it."""
+    found: dict[str, int] = {}
     for name in os.listdir("/proc/self/fd"):
         try:
             target = os.readlink(f"/proc/self/fd/{name}")
         except OSError:
             continue
         if target.startswith("socket:"):
-            found.add(target)
+            found[target] = int(name)
     return found
+
+
+def _ports(processes: Iterable[psutil.Process]) -> set[int]:
+    found: set[int] = set()
+    for process in processes:
+        try:
+            found |= {each.laddr.port for each in process.net_connections("inet") if each.laddr}
+        except psutil.Error:
+            continue
+    return found
+
+
+def _lasting(descriptor: int, ports: set[int], pids: set[int]) -> bool:
+    """Whether the other end belongs to a server that outlives the test (Spark, a database)."""
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as copy:
+            if copy.family == socket.AF_UNIX:
+                credentials = copy.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+                return struct.unpack("3i", credentials)[0] in pids
+            return copy.getpeername()[1] in ports
+    except OSError:
+        return False  # closed meanwhile, or connected to nothing
+
+
+def _leaked(before: dict[str, int], lasting: dict[int, psutil.Process]) -> list[str]:
+    new = {name: each for name, each in _sockets().items() if name not in before}
+    if not new:
+        return []
+    ports = _ports(lasting.values()) if lasting else set()
+    pids = set(lasting)
+    return [name for name, each in new.items() if not _lasting(each, ports, pids)]
 
 
 @pytest.fixture(autouse=True)
@@ -79,9 +113,8 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that leaves a process, a thread that is no daemon, or a socket behind fails.
 
     Tests that ask for a fixture of a wider scope are left out: it may start its server
-    during any of them. Sockets are looked at only while no such server runs, because its
-    clients may connect at any moment: a leaked socket is found when its room runs alone,
-    and mostly not in a run over all rooms.
+    during any of them. Sockets to a server that ran before the test are no leak: its
+    clients, shared by many tests, connect when they like.
     """
     wide = {"kafka", "postgres_server", "redis_server", "mariadb_server", "spark", "browser"}
     names = set(request.fixturenames)
@@ -98,12 +131,10 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     assert not left, f"processes left behind: {left}"
     strays = [t.name for t in set(threading.enumerate()) - threads if not t.daemon and t.is_alive()]
     assert not strays, f"threads left behind: {strays}"
-    if processes or request.node.get_closest_marker("clients"):
-        return  # clients of servers that outlive a test may connect at any moment
     deadline = time.monotonic() + 3
-    while _sockets() - sockets:
+    while leaked := _leaked(sockets, {**processes, **_children()} if processes else {}):
         gc.collect()  # a socket that only garbage holds is closed by this
-        assert time.monotonic() < deadline, "sockets left open"
+        assert time.monotonic() < deadline, f"sockets left open: {leaked}"
         time.sleep(0.05)
 
 
