@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tailrace.records.batch import (
+    BatchHeader,
     Buffer,
     Record,
     decode_marker,
@@ -18,21 +19,21 @@ from tailrace.records.batch import (
     iterate_batches,
 )
 
+Aborted = Iterable[tuple[int, int]]
 
-def visible_records(
-    buffer: Buffer,
-    start: int,
-    end: int | None = None,
-    aborted: Iterable[tuple[int, int]] | None = None,
-) -> tuple[list[Record], int]:
-    """The records with start ≤ offset < end, and the offset to go on from.
+
+def visible_batches(
+    buffer: Buffer, start: int, end: int | None = None, aborted: Aborted | None = None
+) -> tuple[list[tuple[int, BatchHeader]], int]:
+    """The batches with records from start to before `end`, as position and header, and the
+    offset to go on from. Their records may begin before `start` and end behind `end`.
 
     `aborted` None shows everything but markers.
     """
     waiting: Sequence[tuple[int, int]] = sorted(aborted or (), key=lambda pair: pair[1])
     reached = 0
     hidden: set[int] = set()
-    found: list[Record] = []
+    found: list[tuple[int, BatchHeader]] = []
     following = start
     for position, header in iterate_batches(buffer):
         last_offset = header.last_offset
@@ -47,10 +48,19 @@ def visible_records(
             if marker is not None and not marker.commit:
                 hidden.discard(header.producer_id)
         elif last_offset >= start and not (header.transactional and header.producer_id in hidden):
-            found.extend(
-                record
-                for record in decode_records(buffer, position)
-                if record.offset >= start and (end is None or record.offset < end)
-            )
+            found.append((position, header))
         following = max(following, last_offset + 1)
     return found, following
+
+
+def visible_records(
+    buffer: Buffer, start: int, end: int | None = None, aborted: Aborted | None = None
+) -> tuple[list[Record], int]:
+    """The records with start ≤ offset < end, and the offset to go on from."""
+    batches, following = visible_batches(buffer, start, end, aborted)
+    return [
+        record
+        for position, _ in batches
+        for record in decode_records(buffer, position)
+        if record.offset >= start and (end is None or record.offset < end)
+    ], following

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from tailrace.client.admin import Admin
 from tailrace.client.cluster import Cluster, TryAgain
-from tailrace.client.committed import visible_records
+from tailrace.client.committed import Aborted, visible_records
 from tailrace.client.connection import Opener, open_socket
 from tailrace.client.errors import BrokerUnavailableError, OffsetOutOfRangeError, RequestError
 from tailrace.clock import SYSTEM, Clock
-from tailrace.records.batch import Record
+from tailrace.records.batch import Buffer, Record
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -42,6 +42,15 @@ class Fetched(NamedTuple):
 
     records: list[Record]
     following: int
+    end: int
+
+
+class Answer(NamedTuple):
+    """One fetch as the log answered it: whole batches, and which of them are not to be
+    seen (None: all are)."""
+
+    buffer: Buffer
+    aborted: Aborted | None
     end: int
 
 
@@ -93,6 +102,20 @@ class Fetcher:
         `records` can be empty though `following` moved: markers and aborted records are
         passed over. Raises OffsetOutOfRangeError, UnknownTopicError.
         """
+        answer = self.ask(topic, partition, offset, wait=wait, isolation=isolation)
+        records, following = visible_records(answer.buffer, offset, end, answer.aborted)
+        return Fetched(records, following, answer.end)
+
+    def ask(
+        self,
+        topic: str,
+        partition: int,
+        offset: int,
+        *,
+        wait: float = 0.0,
+        isolation: str = "read_committed",
+    ) -> Answer:
+        """`fetch` for whoever takes the batches apart themselves."""
         committed = isolation == "read_committed"
         request = FetchRequest(
             replica_id=-1,
@@ -116,7 +139,7 @@ class Fetcher:
             ],
         )
 
-        def ask() -> Fetched:
+        def ask() -> Answer:
             try:
                 leader = self.cluster.leader(topic, partition)
                 response = self.cluster.broker(leader).request(FETCH, request, 12)
@@ -127,14 +150,12 @@ class Fetcher:
             self._judge(response.error_code, topic, partition, offset)
             answer = response.responses[0].partitions[0]
             self._judge(answer.error_code, topic, partition, offset)
-            stable = answer.last_stable_offset if committed else answer.high_watermark
+            if not committed:
+                return Answer(answer.records or b"", None, answer.high_watermark)
             aborted = [
                 (each.producer_id, each.first_offset) for each in answer.aborted_transactions or ()
             ]
-            records, following = visible_records(
-                answer.records or b"", offset, end, aborted if committed else None
-            )
-            return Fetched(records, following, stable)
+            return Answer(answer.records or b"", aborted, answer.last_stable_offset)
 
         return self.cluster.retry(ask, f'reading "{topic}" partition {partition}')
 

@@ -1,0 +1,181 @@
+"""Records of many batches as columns: Arrow for keys and values, numpy for numbers.
+
+Only the chain of record lengths is walked one by one; every field behind it is read for
+all records at once. For whoever reads much; `decode.decode_records` is the naive twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from tailrace.records.decode import Headers, decode_headers, read_varint, records_block
+from tailrace.records.errors import InvalidRecordError
+from tailrace.records.header import LENGTH_OVERHEAD, LOG_APPEND_TIME, BatchHeader, Buffer
+
+Numbers = NDArray[np.int64]
+Octets = NDArray[np.uint8]
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records in order, column by column; `headers` None if no record has any."""
+
+    offsets: Numbers
+    timestamps: Numbers
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    headers: list[Headers] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    def between(self, start: int, end: int | None) -> RecordColumns:
+        """Those with start ≤ offset < end."""
+        first = int(np.searchsorted(self.offsets, start))
+        until = len(self) if end is None else int(np.searchsorted(self.offsets, end))
+        return self if until - first == len(self) else self.slice(first, max(0, until - first))
+
+    def slice(self, first: int, count: int) -> RecordColumns:
+        """`count` records from the one at `first` on."""
+        until = first + count
+        return RecordColumns(
+            self.offsets[first:until],
+            self.timestamps[first:until],
+            self.keys.slice(first, count),
+            self.values.slice(first, count),
+            None if self.headers is None else self.headers[first:until],
+        )
+
+
+EMPTY = RecordColumns(_NONE, _NONE, pa.array([], pa.binary()), pa.array([], pa.binary()))
+
+
+def decode_columns(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -> RecordColumns:
+    """The records of these batches of `buffer` (position and header of each), in order.
+
+    Raises `InvalidRecordError` where records do not fit their batch, as `decode_records`.
+    """
+    blocks: list[bytes] = []
+    counts: list[int] = []
+    bases: list[tuple[int, int, int]] = []
+    view = memoryview(buffer)
+    for position, header in batches:
+        whole = view[position : position + header.length + LENGTH_OVERHEAD]
+        blocks.append(records_block(whole, header))
+        counts.append(header.record_count)
+        appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME else -1
+        bases.append((header.base_offset, header.base_timestamp, appended))
+    if not any(counts):
+        return EMPTY
+    data = blocks[0] if len(blocks) == 1 else b"".join(blocks)
+    try:
+        starts, ends = _walk(data, blocks, counts)
+        return _columns(data, starts, ends, counts, bases)
+    except IndexError:
+        raise InvalidRecordError("a record is cut") from None
+
+
+def _walk(data: bytes, blocks: Sequence[bytes], counts: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Where each record's fields start (behind its length), and where they end."""
+    starts: list[int] = []
+    ends: list[int] = []
+    start, end = starts.append, ends.append
+    limit = 0
+    for block, count in zip(blocks, counts, strict=True):
+        position = limit
+        limit += len(block)
+        for _ in range(count):
+            length = data[position]
+            position += 1
+            if length >= 128:
+                following = data[position]
+                if following < 128:
+                    length = (length & 127) | (following << 7)
+                    position += 1
+                else:
+                    length, position = read_varint(data, position - 1)
+                    length = length << 1 if length >= 0 else 1
+            if length & 1 or length < 12:
+                raise InvalidRecordError("a record claims fewer bytes than it needs")
+            start(position)
+            position += length >> 1
+            end(position)
+        if position > limit:
+            raise InvalidRecordError("a record claims more bytes than its batch has")
+    return np.array(starts, np.int64), np.array(ends, np.int64)
+
+
+def _columns(
+    data: bytes,
+    starts: Numbers,
+    ends: Numbers,
+    counts: Sequence[int],
+    bases: Sequence[tuple[int, int, int]],
+) -> RecordColumns:
+    octets = np.frombuffer(data, np.uint8)
+    each = np.repeat(np.array(bases, np.int64), counts, axis=0)
+    deltas, at = _varints(octets, starts + 1)
+    offsets, at = _varints(octets, at)
+    keys, at = _strings(data, octets, at, ends)
+    values, at = _strings(data, octets, at, ends)
+    if bool((at >= ends).any()):
+        raise InvalidRecordError("a record is longer than it claims")
+    headers: list[Headers] | None = None
+    if octets[at].any():
+        headers = [
+            () if data[begin] == 0 else decode_headers(data[begin:until])
+            for begin, until in zip(at.tolist(), ends.tolist(), strict=True)
+        ]
+    appended = each[:, 2]
+    return RecordColumns(
+        each[:, 0] + offsets,
+        np.where(appended >= 0, appended, each[:, 1] + deltas),
+        keys,
+        values,
+        headers,
+    )
+
+
+def _varints(octets: Octets, at: Numbers) -> tuple[Numbers, Numbers]:
+    """(numbers, positions after them) of the zigzag varints at these positions."""
+    first = octets[at]
+    number = (first & 127).astype(np.int64)
+    at = at + 1
+    longer = np.flatnonzero(first >= 128)
+    shift = 7
+    while len(longer):
+        if shift > 63:
+            raise InvalidRecordError("a varint is longer than ten bytes")
+        byte = octets[at[longer]]
+        number[longer] |= (byte & 127).astype(np.int64) << shift
+        at[longer] += 1
+        longer = longer[byte >= 128]
+        shift += 7
+    return ((number >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(number & 1), at
+
+
+def _strings(
+    data: bytes, octets: Octets, at: Numbers, ends: Numbers
+) -> tuple[pa.BinaryArray, Numbers]:
+    """The length-prefixed byte strings at these positions; a length below 0 is null."""
+    lengths, begin = _varints(octets, at)
+    null = lengths < 0
+    if null.all():
+        return pa.nulls(len(at), pa.binary()), begin
+    until = begin + np.maximum(lengths, 0)
+    if bool((until > ends).any()):
+        raise InvalidRecordError("a record is longer than it claims")
+    # Arrow's strings lie end to end: take every second of "string, gap, string, gap …".
+    edges = np.empty(2 * len(at), np.int32)
+    edges[0::2], edges[1::2] = begin, until
+    pieces = pa.Array.from_buffers(
+        pa.binary(), 2 * len(at) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)]
+    )
+    wanted = pa.array(np.arange(0, 2 * len(at) - 1, 2), mask=null if null.any() else None)
+    return pieces.take(wanted), until
