@@ -35,7 +35,11 @@ _NAMES: dict[str, str] = {
     "position": "tailrace.sources.position",
 }
 # public name → a module that is named after what it is about
-_MODULES = {"time": "tailrace.pipelines.time", "windows": "tailrace.pipelines.windows"}
+_MODULES = {
+    "sketches": "tailrace.pipelines.sketches",
+    "time": "tailrace.pipelines.time",
+    "windows": "tailrace.pipelines.windows",
+}
 _ROOMS = ("sources", "sinks", "testing", "views")
 
 __all__ = [

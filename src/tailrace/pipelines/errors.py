@@ -112,6 +112,14 @@ class StreamChangedError(PipelineError):
     code = "stream-changed"
 
 
+class SketchError(PipelineError):
+    """A sketch (distinct count, quantiles, frequent values, membership) cannot be made, read
+    or merged: the bytes are of another kind, two filters differ in size, or the package
+    `datasketches` is not installed (`pip install 'tailrace[sketches]'`)."""
+
+    code = "sketch"
+
+
 class SparkUnavailableError(PipelineError):
     """Spark did not start. The detail holds its last words."""
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.pipelines import sketches
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.keys import encode_part
@@ -25,6 +26,7 @@ from tailrace.pipelines.incremental.types import ddl, is_decimal, is_float, is_i
 Scalar = Callable[..., Any]
 Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
 FUNCTIONS: dict[str, Maker] = {}
+PLAIN: dict[str, Maker] = {}  # of Python's own values instead of physical ones
 KEEPS_NULL = {"least", "greatest", "concat_ws"}
 
 
@@ -32,7 +34,10 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
     """Apply a function row by row; NULL in, NULL out."""
     if name == "try_cast":
         return cast_array(arrays[0], kind, forgiving=True)
-    compute = FUNCTIONS[name]([array.type for array in arrays], kind)
+    kinds = [array.type for array in arrays]
+    if name in PLAIN:
+        return _map_plain(PLAIN[name](kinds, kind), arrays, kind, name in KEEPS_NULL)
+    compute = FUNCTIONS[name](kinds, kind)
     columns = [physical(array) for array in arrays]
     if name in KEEPS_NULL:
         return to_array([compute(*values) for values in zip(*columns, strict=True)], kind)
@@ -44,6 +49,18 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
         return to_array(out, kind)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise EvaluationError(f"{name} overflows {ddl(kind)}", detail=str(error)) from error
+
+
+def _map_plain(
+    compute: Scalar, arrays: list[pa.Array], kind: pa.DataType, keeps_null: bool
+) -> pa.Array:
+    """Apply a function of Python's own values row by row."""
+    columns = [array.to_pylist() for array in arrays]
+    rows = zip(*columns, strict=True)
+    if keeps_null:
+        return pa.array([compute(*values) for values in rows], kind)
+    out = [None if any(v is None for v in values) else compute(*values) for values in rows]
+    return pa.array(out, kind)
 
 
 def made(name: str) -> Callable[[Maker], Maker]:
@@ -114,53 +131,6 @@ def _translate(text: str, old: str, new: str) -> str:
     return text.translate(table)
 
 
-def _java(pattern: str) -> re.Pattern[str]:
-    """A regular expression of Java; the common part of both languages."""
-    try:
-        return _compiled(pattern)
-    except re.error as error:
-        raise EvaluationError(f"bad regular expression {pattern!r}", detail=str(error)) from error
-
-
-@lru_cache(1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(
-        pattern.replace("(?<", "(?P<").replace("(?P<=", "(?<=").replace("(?P<!", "(?<!"), re.ASCII
-    )
-
-
-def _regexp_replace(text: str, pattern: str, replacement: str) -> str:
-    form = re.sub(
-        r"\\(.)|\$(\d)", lambda m: "\\g<" + m[2] + ">" if m[2] else re.escape(m[1]), replacement
-    )
-    return _java(pattern).sub(form, text)
-
-
-def _regexp_extract(text: str, pattern: str, group: int = 1) -> str:
-    found = _java(pattern).search(text)
-    return (found[group] or "") if found is not None else ""
-
-
-def _get_json_object(text: str, path: str) -> str | None:
-    """`$.a.b[0]` of a JSON document; what is not a string comes back as JSON."""
-    import orjson
-
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return None
-    for name, index in re.findall(r"\.([^.\[]+)|\[(\d+)\]", path):
-        if name and isinstance(value, dict) and name in value:
-            value = value[name]
-        elif index and isinstance(value, list) and int(index) < len(value):
-            value = value[int(index)]
-        else:
-            return None
-    if value is None or isinstance(value, str):
-        return value
-    return orjson.dumps(value).decode()
-
-
 def _initcap(text: str) -> str:
     return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
 
@@ -193,7 +163,6 @@ simple(
 simple("instr", lambda text, part: text.find(part) + 1)
 simple("translate", lambda text, old, new: _translate(text, old, new))
 simple("ascii", lambda text: ord(text[0]) if text else 0)
-simple("hex", lambda data: data.hex().upper())
 simple(
     "concat_ws",
     lambda sep, *parts: None if sep is None else sep.join(p for p in parts if p is not None),
@@ -202,10 +171,6 @@ simple("isnan", lambda value: value != value)
 simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
 
 
-simple("rlike", lambda text, pattern: _java(pattern).search(text) is not None)
-simple("regexp_replace", _regexp_replace)
-simple("regexp_extract", _regexp_extract)
-simple("get_json_object", _get_json_object)
 
 
 @made("sha2")
@@ -368,7 +333,6 @@ simple("cbrt", _real(math.cbrt))
 simple("degrees", _real(math.degrees))
 simple("radians", _real(math.radians))
 simple("sign", lambda x: math.nan if x != x else float((x > 0) - (x < 0)))
-simple("try_divide", lambda a, b: None if b == 0 else a / b)
 
 
 def _power(a: float, b: float) -> float:
@@ -396,8 +360,24 @@ def _extreme(largest: bool) -> Maker:
     return maker
 
 
+# Sketches ------------------------------------------------------------------------------------
+
+simple("hll_sketch_estimate", lambda data: sketches.Distinct.from_bytes(data).estimate)
+simple("hll_union", lambda a, b: sketches.merged((a, b), sketches.Distinct))
+simple(
+    "kll_sketch_get_quantile_double",
+    lambda data, share: sketches.Quantiles.from_bytes(data).quantile(share),
+)
+simple(
+    "kll_sketch_get_rank_double",
+    lambda data, value: sketches.Quantiles.from_bytes(data).rank(value),
+)
+simple("kll_sketch_get_n_double", lambda data: sketches.Quantiles.from_bytes(data).count)
+simple("kll_sketch_merge_double", lambda a, b: sketches.merged((a, b), sketches.Quantiles))
+simple("might_contain", lambda data, value: value in sketches.Members.from_bytes(data))
+
 FUNCTIONS["least"] = _extreme(False)
 FUNCTIONS["greatest"] = _extreme(True)
 FUNCTIONS["try_cast"] = lambda kinds, kind: lambda value: value
 
-from tailrace.pipelines.incremental import times  # noqa: E402, F401  (registers its functions)
+from tailrace.pipelines.incremental import library, times  # noqa: E402, F401  (register theirs)

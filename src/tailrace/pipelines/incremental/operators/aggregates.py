@@ -42,6 +42,7 @@ class Aggregate:
     condition: str | None = None
     order: tuple[tuple[str, bool, bool], ...] = ()
     parameters: tuple[object, ...] = ()
+    grows: bool = False  # its input's rows never leave: an approximate one keeps a sketch
 
     def describe(self) -> str:
         inner = ", ".join((*self.arguments, *map(str, self.parameters))) or "*"
@@ -53,6 +54,7 @@ class Aggregate:
             f"{self.function}({'distinct ' if self.distinct else ''}{inner}"
             f"{' order by' + order if order else ''})"
             f"{' filter ' + self.condition if self.condition else ''}: {self.type}"
+            f"{' as a sketch' if self.grows else ''}"
         )
 
 
@@ -287,6 +289,10 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
             return _mode
         case "single_value":
             return _single
+    from tailrace.pipelines.incremental.operators.sketched import SKETCHED, rule_of
+
+    if aggregate.function in SKETCHED:
+        return rule_of(aggregate).exactly
     raise ValueError(f"no ordered aggregate {aggregate.function!r}")
 
 

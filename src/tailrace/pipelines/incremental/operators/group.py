@@ -3,6 +3,7 @@
     "g" + key                   -> marshal (rows, integers of linear aggregates, shown values)
     "d" + number + key + value  -> marshal count           distinct aggregates
     "v" + number + key + order  -> marshal (value, count)  ordered aggregates
+    "s" + number + key          -> a sketch                approximate aggregates
 
 Without keys there is always one row, from the first tick on. A group whose rows are gone
 leaves the state.
@@ -26,6 +27,7 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     finisher,
     linear,
 )
+from tailrace.pipelines.incremental.operators.sketched import Sketched
 from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
@@ -76,14 +78,15 @@ class Group:
         deltas: dict[bytes, list[int]] = {key: [0] * width for key in order}
         puts: list[tuple[bytes, bytes | None]] = []
         at = 0
-        front: list[_Ordered] = []
+        front: list[_Ordered | Sketched] = []
         if summed is not None:
             for key, row in zip(keys, sums, strict=True):
                 deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
         for number, (aggregate, rule) in enumerate(kept if summed is None else ()):
             used = self._used(aggregate, table)
             if rule is None:
-                front.append(_Ordered(state, number, aggregate, table, keys, counts, used))
+                kind = Sketched if aggregate.grows else _Ordered
+                front.append(kind(state, number, aggregate, table, keys, counts, used))
                 continue
             if aggregate.distinct:
                 _add_distinct(

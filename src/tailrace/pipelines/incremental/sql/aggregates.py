@@ -10,8 +10,10 @@ from sqlglot import exp
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
 from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
+from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
+from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_call
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -25,11 +27,13 @@ NAMES = {
     "variance": "var_samp", "stddev": "stddev_samp", "std": "stddev_samp", "mean": "avg",
     "every": "bool_and", "some": "bool_or", "any": "bool_or", "max_by": "max_by",
     "approx_distinct": "approx_count_distinct", "count_if": "count_if", "any_value": "any_value",
+    "approx_quantile": "approx_percentile", "percentile_approx": "approx_percentile",
 }  # fmt: skip
 KNOWN = {
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list", "collect_set",
     "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
     "count_if", "any_value", "mode", *MOMENTS,
+    *SKETCHED,
 }  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value"}  # fmt: skip
@@ -97,7 +101,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
                 arguments.append(argument)
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
-        bound = [binder.bind(argument) for argument in arguments]
+        bound = [bind_argument(binder, argument) for argument in arguments]
         if ignores and bound:
             known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
             condition = known if condition is None else conjunction([condition, known])
@@ -138,6 +142,8 @@ def _typed(
         return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
     if not bound:
         raise context.type_error(f"{name} needs an argument", node)
+    if name in SKETCHED:
+        return sketched_call(binder, name, bound, condition, node)
     value = bound[0]
     kind = value.type
     match name:

@@ -172,6 +172,18 @@ def _fixed(kind: pa.DataType, *arguments: pa.DataType, optional: int = 0) -> Rul
     return rule
 
 
+def _any_second(kind: pa.DataType, first: pa.DataType) -> Rule:
+    """A function of a value of type `first` and one of any type."""
+
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        if len(given) != 2:
+            raise binder.context.type_error("wrong number of arguments", node)
+        name, _ = name_and_arguments(node)
+        return Call(name, (binder.coerce(given[0], first, node), given[1]), kind)
+
+    return rule
+
+
 def _same_type(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
     return Call(name_and_arguments(node)[0], tuple(given), kind)
@@ -403,4 +415,11 @@ RULES: dict[str, Rule] = {
     "months_between": _fixed(types.DOUBLE, types.TIMESTAMP, types.TIMESTAMP),
     "get_json_object": _fixed(types.STRING, types.STRING, types.STRING),
     **dict.fromkeys(_TIME_PARTS, _part_of_time),
+    "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
+    "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
+    "kll_sketch_get_quantile_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),
+    "kll_sketch_get_rank_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),
+    "kll_sketch_get_n_double": _fixed(types.BIGINT, types.BINARY),
+    "kll_sketch_merge_double": _fixed(types.BINARY, types.BINARY, types.BINARY),
+    "might_contain": _any_second(types.BOOLEAN, types.BINARY),
 }

@@ -25,6 +25,7 @@ from tailrace.pipelines.incremental.operators.counts import Constants, Counts, U
 from tailrace.pipelines.incremental.operators.group import Group as GroupOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
+from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.sql import lower_joins, lower_order
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
@@ -261,6 +262,7 @@ class Lowering:
                 condition=port.name(call.condition) if call.condition is not None else None,
                 order=tuple((port.name(e), d, n) for e, d, n in call.order),
                 parameters=call.parameters,
+                grows=call.function in SKETCHED and self._grows(port.flow.source),
             )
             for i, (_, call) in enumerate(chosen)
         )
@@ -274,6 +276,19 @@ class Lowering:
         }
         columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
         return Flow(identity, columns)
+
+    def _grows(self, source: str) -> bool:
+        """Whether rows of a node only come and never leave again."""
+        node = self.nodes[source]
+        match node.operator.kind:
+            case "stream" | "constants":
+                return True
+            case "union":
+                return all(self._grows(edge.source) for edge in node.edges)
+            case "join":
+                inner = getattr(node.operator, "mode", "") == "inner"
+                return inner and all(self._grows(edge.source) for edge in node.edges)
+        return False
 
     def _counts(self, mode: str, inputs: Sequence[Plan], fields: Sequence[object]) -> Flow:
         plan_fields = inputs[0].fields

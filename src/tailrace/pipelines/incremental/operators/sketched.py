@@ -1,0 +1,254 @@
+"""Approximate aggregates: sketches where rows only come, exact values where they also go.
+
+Nothing can be taken out of a sketch. So the compiler looks at the input of a group:
+
+- *It only grows* (a stream, filtered, projected, joined with streams or constants): the
+  group keeps one sketch per aggregate, of fixed size, and merges each tick into it.
+- *Rows can be taken back* (a table, another aggregate, a clock): the group keeps its values
+  with their counts, as for `percentile`. The number shown is then exact, and a
+  sketch that is shown is made anew from the values that are left.
+
+    "s" + number + key -> the sketch's bytes
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pyarrow as pa
+
+from tailrace.pipelines import sketches
+from tailrace.pipelines.incremental.keys import bounded
+from tailrace.pipelines.incremental.operators.aggregates import Aggregate, Values
+from tailrace.pipelines.incremental.rows import physical
+from tailrace.pipelines.incremental.types import is_float
+from tailrace.pipelines.state.store import OperatorState
+
+_KEY_LIMIT = 400
+
+
+class SketchRule:
+    """How one approximate aggregate keeps, feeds and reads its sketch."""
+
+    def __init__(self, aggregate: Aggregate) -> None:
+        self.parameters = aggregate.parameters
+        self.argument = aggregate.argument_types[0]
+
+    def new(self) -> Any:
+        raise NotImplementedError
+
+    def load(self, data: bytes) -> Any:
+        raise NotImplementedError
+
+    def add(self, sketch: Any, values: Values) -> Any:
+        """Feed values with their counts; gives the sketch to go on with."""
+        sketch.update(value for value, _ in values)
+        return sketch
+
+    def finish(self, sketch: Any) -> object:
+        """What the view shows; `sketch` is None where there was no value."""
+        return None if sketch is None else bytes(sketch)
+
+    def exactly(self, values: Values) -> object:
+        """What the view shows of all values, where they are kept."""
+        return self.finish(self.add(self.new(), values) if values else None)
+
+
+class ApproxCountDistinct(SketchRule):
+    def new(self) -> sketches.Distinct:
+        return sketches.Distinct(cast(int, self.parameters[0]))
+
+    def load(self, data: bytes) -> sketches.Distinct:
+        return sketches.Distinct.from_bytes(data)
+
+    def finish(self, sketch: sketches.Distinct | None) -> object:
+        return 0 if sketch is None else sketch.estimate
+
+    def exactly(self, values: Values) -> object:
+        return len({value for value, _ in values})
+
+
+class HllSketch(SketchRule):
+    def new(self) -> sketches.Distinct:
+        return sketches.Distinct(cast(int, self.parameters[0]))
+
+    def load(self, data: bytes) -> sketches.Distinct:
+        return sketches.Distinct.from_bytes(data)
+
+
+class ApproxPercentile(SketchRule):
+    def new(self) -> sketches.Quantiles:
+        return sketches.Quantiles(cast(int, self.parameters[1]))
+
+    def load(self, data: bytes) -> sketches.Quantiles:
+        return sketches.Quantiles.from_bytes(data)
+
+    def add(self, sketch: sketches.Quantiles, values: Values) -> sketches.Quantiles:
+        sketch.update(cast(float, value) for value, count in values for _ in range(count))
+        return sketch
+
+    def finish(self, sketch: sketches.Quantiles | None) -> object:
+        return self._shaped(lambda share: None if sketch is None else sketch.quantile(share))
+
+    def exactly(self, values: Values) -> object:
+        total = sum(count for _, count in values)
+
+        def pick(share: float) -> object:
+            left = max(0, math.ceil(share * total) - 1)
+            for value, count in values:
+                if left < count:
+                    return value
+                left -= count
+            return None
+
+        return self._shaped(pick)
+
+    def _shaped(self, pick: Callable[[float], object]) -> object:
+        shares = self.parameters[0]
+        if isinstance(shares, tuple):
+            found = [self._typed(pick(share)) for share in shares]
+            return None if None in found else tuple(found)
+        return self._typed(pick(cast(float, shares)))
+
+    def _typed(self, value: object) -> object:
+        return value if value is None or is_float(self.argument) else round(cast(float, value))
+
+
+class KllSketch(SketchRule):
+    def new(self) -> sketches.Quantiles:
+        return sketches.Quantiles(cast(int, self.parameters[0]))
+
+    def load(self, data: bytes) -> sketches.Quantiles:
+        return sketches.Quantiles.from_bytes(data)
+
+    def add(self, sketch: sketches.Quantiles, values: Values) -> sketches.Quantiles:
+        sketch.update(cast(float, value) for value, count in values for _ in range(count))
+        return sketch
+
+
+class ApproxTopK(SketchRule):
+    def new(self) -> sketches.Frequent:
+        items = cast(int, self.parameters[1])
+        return sketches.Frequent(max(4, math.ceil(math.log2(items / 0.75))))
+
+    def load(self, data: bytes) -> sketches.Frequent:
+        return sketches.Frequent.from_bytes(data)
+
+    def add(self, sketch: sketches.Frequent, values: Values) -> sketches.Frequent:
+        sketch.update(values)
+        return sketch
+
+    def finish(self, sketch: sketches.Frequent | None) -> object:
+        if sketch is None:
+            return ()
+        whole = not pa.types.is_string(self.argument)
+        return _top(
+            [
+                (int(one.item) if whole else one.item, one.estimate)
+                for one in sketch.top(cast(int, self.parameters[0]))
+            ]
+        )
+
+    def exactly(self, values: Values) -> object:
+        counts: dict[object, int] = {}
+        for value, count in values:
+            counts[value] = counts.get(value, 0) + count
+        ranked = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
+        return _top(ranked[: cast(int, self.parameters[0])])
+
+
+class BloomFilter(SketchRule):
+    def new(self) -> sketches.Members:
+        expected, share = self.parameters
+        return sketches.Members(cast(int, expected), cast(float, share))
+
+    def load(self, data: bytes) -> sketches.Members:
+        return sketches.Members.from_bytes(data)
+
+
+class Merging(SketchRule):
+    """An aggregate over sketches: all of them together."""
+
+    def __init__(self, aggregate: Aggregate, kind: type[Any]) -> None:
+        super().__init__(aggregate)
+        self._kind = kind
+
+    def new(self) -> Any:
+        return None
+
+    def load(self, data: bytes) -> Any:
+        return self._kind.from_bytes(data)
+
+    def add(self, sketch: Any, values: Values) -> Any:
+        for value, count in values:
+            one = self._kind.from_bytes(value)
+            for _ in range(count if self._kind is sketches.Quantiles else 1):
+                sketch = one if sketch is None else sketch | one
+        return sketch
+
+
+_RULES: dict[str, Callable[[Aggregate], SketchRule]] = {
+    "approx_count_distinct": ApproxCountDistinct,
+    "approx_percentile": ApproxPercentile,
+    "approx_top_k": ApproxTopK,
+    "hll_sketch_agg": HllSketch,
+    "kll_sketch_agg_double": KllSketch,
+    "bloom_filter_agg": BloomFilter,
+    "hll_union_agg": lambda aggregate: Merging(aggregate, sketches.Distinct),
+    "kll_merge_agg_double": lambda aggregate: Merging(aggregate, sketches.Quantiles),
+    "bloom_union_agg": lambda aggregate: Merging(aggregate, sketches.Members),
+}
+SKETCHED = frozenset(_RULES)
+
+
+def rule_of(aggregate: Aggregate) -> SketchRule:
+    return _RULES[aggregate.function](aggregate)
+
+
+def _top(pairs: Sequence[tuple[object, int]]) -> object:
+    return tuple(("d", ("item", item), ("count", count)) for item, count in pairs)
+
+
+class Sketched:
+    """The changes to one approximate aggregate in this tick, where rows only come."""
+
+    def __init__(
+        self,
+        state: OperatorState,
+        number: int,
+        aggregate: Aggregate,
+        table: pa.Table,
+        keys: list[bytes],
+        counts: list[int],
+        used: list[object] | None,
+    ) -> None:
+        self._state = state
+        self._rule = rule_of(aggregate)
+        self._prefix = b"s%c" % number
+        self._shown: dict[bytes, object] = {}
+        fed: dict[bytes, dict[object, int]] = {}
+        for position, value in enumerate(physical(table.column(aggregate.arguments[0]))):
+            if value is None or (used is not None and used[position] is not True):
+                continue
+            values = fed.setdefault(keys[position], {})
+            values[value] = values.get(value, 0) + counts[position]
+        self._fed = fed
+
+    def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
+        rule, keys = self._rule, sorted(self._fed)
+        entries = [self._prefix + bounded(key, _KEY_LIMIT) for key in keys]
+        for key, entry, data in zip(keys, entries, self._state.get_many(entries), strict=True):
+            sketch = rule.new() if data is None else rule.load(data)
+            # In one order, so that a tick's answer depends on its rows alone.
+            sketch = rule.add(
+                sketch, sorted(self._fed[key].items(), key=lambda pair: repr(pair[0]))
+            )
+            puts.append((entry, bytes(sketch)))
+            self._shown[key] = rule.finish(sketch)
+
+    def finish(self, key: bytes, before: object) -> object:
+        if key in self._shown:
+            return self._shown[key]
+        return self._rule.finish(None) if before is None else before

@@ -1,0 +1,120 @@
+"""The types and parameters of approximate aggregates (see `operators.sketched`)."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines import sketches
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.sql.plan import AggregateCall
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+
+_MERGING = ("hll_union_agg", "kll_merge_agg_double", "bloom_union_agg")
+
+
+def sketched_call(
+    binder: ExpressionBinder,
+    name: str,
+    bound: list[Expression],
+    condition: Expression | None,
+    node: exp.Expr,
+) -> AggregateCall:
+    """An approximate aggregate: its value, its result type, and its constants."""
+    value = bound[0]
+    given = [_constant(binder, argument, node) for argument in bound[1:]]
+    result: pa.DataType = types.BINARY
+    parameters: tuple[object, ...] = ()
+    match name:
+        case "approx_count_distinct":
+            result = types.BIGINT
+            parameters = (_precision(float(given[0])) if given else sketches.PRECISION,)  # type: ignore[arg-type]
+        case "approx_percentile":
+            if value.type == types.STRING:
+                value = binder.coerce(value, types.DOUBLE, node)
+            if not types.is_temporal(value.type):
+                value = binder.number(value, node)
+            if not given:
+                raise binder.context.type_error("approx_percentile needs a share, as 0.95", node)
+            shares, result = _shares(binder, given[0], value.type, node)
+            # Spark's accuracy a means a rank within 1/a; KLL needs about 3 a values for it.
+            accuracy = int(given[1]) if len(given) > 1 else 0  # type: ignore[call-overload]
+            parameters = (shares, min(max(3 * accuracy, sketches.SIZE), 65_000))
+        case "approx_top_k":
+            if value.type != types.STRING and not types.is_integer(value.type):
+                raise binder.context.type_error(
+                    "approx_top_k counts texts and whole numbers: cast the value to STRING", node
+                )
+            result = pa.list_(pa.struct([("item", value.type), ("count", types.BIGINT)]))
+            parameters = (
+                _whole(binder, given[0], node) if given else 5,
+                _whole(binder, given[1], node) if len(given) > 1 else 10_000,
+            )
+        case "hll_sketch_agg":
+            if value.type != types.STRING and not types.is_integer(value.type):
+                raise binder.context.type_error(
+                    "hll_sketch_agg takes whole numbers and texts: cast the value to STRING", node
+                )
+            precision = _whole(binder, given[0], node) if given else sketches.PRECISION
+            if not 4 <= precision <= 21:
+                raise binder.context.type_error("the precision is from 4 to 21", node)
+            parameters = (precision,)
+        case "kll_sketch_agg_double":
+            value = binder.coerce(value, types.DOUBLE, node)
+            parameters = (_whole(binder, given[0], node) if given else sketches.SIZE,)
+        case "bloom_filter_agg":
+            expected = _whole(binder, given[0], node) if given else 10_000
+            parameters = (expected, float(given[1]) if len(given) > 1 else 0.01)  # type: ignore[arg-type]
+        case _:
+            if value.type != types.BINARY:
+                raise binder.context.type_error(f"{name} merges sketches, which are BINARY", node)
+    order = ((value, False, True),)
+    return AggregateCall(name, (value,), result, False, condition, order, parameters)
+
+
+def bind_argument(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """An argument of an aggregate; array(0.5, 0.9) is one only here."""
+    if not isinstance(node, exp.Array):
+        return binder.bind(node)
+    parts = tuple(binder.bind(part) for part in node.expressions)
+    return Call("array", parts, pa.list_(parts[0].type if parts else types.NULL))
+
+
+def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> object:
+    if isinstance(bound, Literal):
+        return bound.value if not types.is_decimal(bound.type) else _decimal(bound)
+    if isinstance(bound, Call) and bound.function == "array":
+        return tuple(_constant(binder, part, node) for part in bound.arguments)
+    raise binder.context.type_error("this argument must be a constant", node)
+
+
+def _decimal(bound: Literal) -> float:
+    value = bound.value
+    return float(value) if not isinstance(value, int) else value / 10**bound.type.scale  # type: ignore[arg-type]
+
+
+def _shares(
+    binder: ExpressionBinder, given: object, kind: pa.DataType, node: exp.Expr
+) -> tuple[object, pa.DataType]:
+    listed = given if isinstance(given, tuple) else (given,)
+    shares = tuple(float(share) for share in listed)
+    if not all(0 <= share <= 1 for share in shares):
+        raise binder.context.type_error("a percentile's share lies between 0 and 1", node)
+    return (shares, pa.list_(kind)) if isinstance(given, tuple) else (shares[0], kind)
+
+
+def _whole(binder: ExpressionBinder, given: object, node: exp.Expr) -> int:
+    if not isinstance(given, int) or given < 1:
+        raise binder.context.type_error("this argument must be a whole number above 0", node)
+    return given
+
+
+def _precision(deviation: float) -> int:
+    """The registers (as a power of two) for a relative standard deviation."""
+    return min(max(math.ceil(2 * math.log2(1.04 / max(deviation, 1e-6))), 4), 21)
