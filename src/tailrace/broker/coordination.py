@@ -290,6 +290,7 @@ class Gate:
         partition: Partition,
         *,
         implicit: bool,
+        abortable: bool,
     ) -> int:
         return self._transactions.check_produce(
             transactional_id,
@@ -297,6 +298,7 @@ class Gate:
             producer_epoch,
             (partition.topic, partition.index),
             implicit=implicit,
+            abortable=abortable,
         )
 
 

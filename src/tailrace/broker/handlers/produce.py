@@ -30,6 +30,7 @@ MINIMUM, MAXIMUM = 3, 13
 FLEXIBLE = 9
 TOPIC_IDS = 13
 # Versions from here on let a transactional batch join its transaction by itself (KIP-890).
+ABORTABLE_TRANSACTIONS = 11
 IMPLICIT_TRANSACTIONS = 12
 
 _ACKS = Struct(">hi")
@@ -61,9 +62,11 @@ class TransactionGate(Protocol):
         partition: Partition,
         *,
         implicit: bool,
+        abortable: bool,
     ) -> int:
         """A Kafka error code; 0 lets the batch in. With `implicit` the partition joins
-        the producer's open transaction if it is not in it yet."""
+        the producer's open transaction if it is not in it yet; with `abortable` the client
+        may be told to abort."""
 
 
 class Produce:
@@ -147,6 +150,7 @@ class Produce:
                         epoch,
                         partition,
                         implicit=version >= IMPLICIT_TRANSACTIONS,
+                        abortable=version >= ABORTABLE_TRANSACTIONS,
                     )
                     if code:
                         return (index, code, -1, -1, -1, None), None

@@ -29,6 +29,7 @@ from tailrace.wire.messages import write_txn_markers as markers_wire
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
+ABORTABLE_OFFSETS = 4
 IMPLICIT_OFFSETS = 5
 END_RAISES_EPOCH = 5
 
@@ -192,6 +193,7 @@ class TransactionRequests:
             body.producer_epoch,
             self._home(body.group_id),
             implicit=request.version >= IMPLICIT_OFFSETS,
+            abortable=request.version >= ABORTABLE_OFFSETS,
         )
         if error is not ErrorCode.NONE:
             reply({(one.topic, one.partition): error for one in offsets})

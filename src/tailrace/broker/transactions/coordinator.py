@@ -164,10 +164,12 @@ class TransactionCoordinator:
         place: TopicPartition,
         *,
         implicit: bool,
+        abortable: bool = False,
     ) -> ErrorCode:
         """Whether a transactional batch may enter `place`; asked before every append.
 
         With `implicit` (Produce 12 and newer) it joins the transaction, or begins one.
+        With `abortable` (Produce 11) the client knows the answer TRANSACTION_ABORTABLE.
         """
         if transactional_id is None:
             return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -183,7 +185,7 @@ class TransactionCoordinator:
         if record.state is State.ONGOING and place in record.partitions:
             return ErrorCode.NONE
         if not implicit:
-            return ErrorCode.INVALID_TXN_STATE
+            return ErrorCode.TRANSACTION_ABORTABLE if abortable else ErrorCode.INVALID_TXN_STATE
         failed: list[ErrorCode] = []
         self._add(transaction, producer_id, epoch, frozenset([place]), failed.append, OWN_EPOCHS)
         # No answer yet means that the record is in the log and waits for a flush only.
