@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,13 +13,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
+_given: set[int] = set()
+
 
 def free_port() -> int:
-    """A port nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A port nobody listens on at this moment, and that was not given out before.
+
+    It lies below the range from which the kernel takes the ports of connections, which
+    could else take it before the server does.
+    """
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(15_000, 32_000)
+        if port in _given:
+            continue
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        _given.add(port)
         return port
+    raise RuntimeError("no free port found")
 
 
 def cache_directory() -> Path:
@@ -28,8 +44,17 @@ def cache_directory() -> Path:
     return path
 
 
+def bound_to_us() -> list[str]:
+    """A prefix that lets the kernel end a command when this process ends, however it ends."""
+    found = shutil.which("setpriv")
+    return [found, "--pdeathsig", "KILL"] if found else []
+
+
 class Server:
-    """One child process with its output in a file; killed with all its children on stop."""
+    """One child process with its output in a file; killed with all its children on stop.
+
+    An interrupted or killed test run takes it along, where the machine has setpriv.
+    """
 
     def __init__(
         self,
@@ -43,7 +68,7 @@ class Server:
         self.log_path = log_path
         self._log: IO[bytes] = log_path.open("ab")
         self.process = subprocess.Popen(
-            self.command,
+            [*bound_to_us(), *self.command],
             stdout=self._log,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
