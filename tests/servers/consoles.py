@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import orjson
 from fastapi.testclient import TestClient
 
 from tailrace.console.app import Served
+from tailrace.records.tick import TickRow, ViewInfo
 from tailrace.testing.changelogs import TickWriter
 from tailrace.views.follower import Follower
 
@@ -28,3 +30,76 @@ class Console:
         ]
         self.ticks.tick({"open_orders": changes}, positions={"shop": "pg:shop:00000000000000FF"})
         self.follower.step(0.1)
+
+
+class LogTicks:
+    """Ticks of the view `open_orders` in a real log, as the pipelines write them."""
+
+    def __init__(self, bootstrap: str, project: str = "shop") -> None:
+        from tailrace.client.admin import Admin
+        from tailrace.records.tick import TICKS_TOPIC
+
+        self.bootstrap = bootstrap
+        self.project = project
+        self.number = 0
+        columns = (("country", "STRING"), ("orders", "BIGINT"), ("value", "BIGINT"))
+        self.view = ViewInfo("open_orders", "open_orders", 1, ("country",), columns)
+        with Admin(bootstrap) as admin:
+            admin.ensure_topic(TICKS_TOPIC, 1, {"cleanup.policy": "compact"})
+            admin.ensure_topic("open_orders", 1, {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"})  # fmt: skip
+
+    def tick(self, at_ms: int, **rows: int | None) -> None:
+        """One committed tick that sets (or removes) countries."""
+        from tailrace.client.writer import TransactionalWriter
+        from tailrace.records.tick import TICKS_TOPIC
+
+        self.number += 1
+        with TransactionalWriter(self.bootstrap, f"tailrace.{self.project}.ticks") as writer:
+            writer.init()
+            for country, orders in rows.items():
+                key = orjson.dumps({"country": country})
+                row = {"row": {"country": country, "orders": orders, "value": 10 * (orders or 0)}}
+                writer.send("open_orders", 0, key, None if orders is None else orjson.dumps(row))
+            ends = writer.flush()
+            self.end = ends.get(("open_orders", 0), getattr(self, "end", 0))
+            written = TickRow(
+                self.project,
+                self.project,
+                self.number,
+                {"open_orders": {0: self.end}},
+                {"open_orders": self.view},
+                {"shop": f"lite:shop:{self.number:016X}"},
+                {},
+                at_ms,
+            )
+            writer.send(TICKS_TOPIC, 0, self.project.encode(), written.encode())
+            writer.commit()
+
+
+@contextmanager
+def running(console: Console) -> Iterator[int]:
+    """The console's app on a port of its own, in a thread."""
+    made = create_app(console.served)
+    app = Guard(FastLookups(made, console.served.views), host="127.0.0.1", token=None)
+    server = uvicorn.Server(
+        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=10)
+    )
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, args=([listening],))
+    thread.start()
+    until = time.monotonic() + 60
+    while not server.started:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    try:
+        yield listening.getsockname()[1]
+    finally:
+        feed = console.served.feed
+        assert feed is not None
+        loop = feed.loop
+        asyncio.run_coroutine_threadsafe(feed.stop(), loop).result(30)
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+        assert not thread.is_alive()

@@ -7,34 +7,78 @@ choose; each is stated here and nowhere else.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 LAG_WARNING = 100_000
 DISK_WARNING = 0.10
 DISK_CRITICAL = 0.03
+RETENTION_WARNING = 0.5  # share of the time a record is kept that an unread one has waited
+RETENTION_CRITICAL = 0.8
+LATE_WARNING = 0.01  # share of a topic's records that came behind the watermark
+LATE_FEWEST = 10
+RESTARTS_WARNING = 3
 
 
 def alarms(
-    parts: Iterable[dict[str, Any]], groups: Iterable[dict[str, Any]], directory: Path
+    parts: Iterable[Mapping[str, Any]],
+    groups: Iterable[Mapping[str, Any]],
+    directory: Path,
+    topics: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[dict[str, str]]:
     """Every alarm that holds now."""
+    records = {topic["name"]: topic["records"] for topic in topics}
     for part in parts:
-        what = f"{part['kind']} {part['name']}"
-        if part["state"] in ("failed", "stopped"):
-            error = (part.get("error") or {}).get("error", "it ended")
-            hint = (part.get("error") or {}).get("hint") or "it is started again by itself"
-            yield _alarm("critical", what, str(error), str(hint))
-        for retained, level in (("wal_critical", "critical"), ("wal_warning", "warning")):
-            if part.get(retained) is True:
-                yield _alarm(level, what, "the database keeps much WAL for its slot", "see `tailrace source doctor`")  # fmt: skip
-                break
-        if part.get("dead_letters"):
-            yield _alarm("warning", what, f"{part['dead_letters']} records set aside", "look at them: `tailrace sink dead-letters`")  # fmt: skip
+        yield from _of_part(part)
+        yield from _late(part, records)
     for group in groups:
-        if group["lag"] > LAG_WARNING:
-            yield _alarm("warning", f"group {group['name']}", f"is {group['lag']:,} records behind", "add consumers, or check that they run")  # fmt: skip
+        yield from _of_group(group)
+    yield from _disk(directory)
+
+
+def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    what, kind, name = f"{part['kind']} {part['name']}", part["kind"], part["name"]
+    error = part.get("error") or {}
+    if part["state"] in ("failed", "stopped"):
+        hint = error.get("hint") or "it is started again by itself"
+        yield _alarm("critical", what, str(error.get("error", "it ended")), str(hint))
+    elif part["state"] == "lagging":
+        hint = error.get("hint") or "it goes on by itself when what it waits for answers"
+        yield _alarm("warning", what, str(error.get("error", "is behind or silent")), str(hint))
+    if int(part.get("restarts") or 0) >= RESTARTS_WARNING:
+        yield _alarm("warning", what, f"was started again {part['restarts']} times", "its last words are in .tailrace/up.log")  # fmt: skip
+    state = part.get("wal_state")
+    if state in ("warning", "critical", "lost"):
+        held = _size(part.get("wal_retained_bytes"))
+        level = "warning" if state == "warning" else "critical"
+        yield _alarm(level, what, f"the database keeps {held} of WAL for its slot", f"`tailrace source doctor {name}` says why; the slot goes on when capture does")  # fmt: skip
+    dead = part.get("dead_letters") if kind == "sink" else part.get("dead")
+    if dead:
+        command = f"tailrace sink dead-letters {name}" if kind == "sink" else "tailrace pipeline dead-letters NAME"  # fmt: skip
+        yield _alarm("warning", what, f"{dead} records were set aside", f"look at them and retry: `{command}`")  # fmt: skip
+
+
+def _late(part: Mapping[str, Any], records: Mapping[str, int]) -> Iterator[dict[str, str]]:
+    for topic, late in (part.get("late") or {}).items():
+        share = late / max(records.get(topic, 0), late, 1)
+        if late >= LATE_FEWEST and share > LATE_WARNING:
+            yield _alarm("warning", f"topic {topic}", f"{share:.0%} of its records came late", "allow more lateness, or mend the devices' clocks")  # fmt: skip
+
+
+def _of_group(group: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    what = f"group {group['name']}"
+    if group.get("lost"):
+        yield _alarm("critical", what, f"{group['lost']:,} records were removed before it read them", "longer retention.ms, or more consumers; `tailrace group reset` goes on")  # fmt: skip
+    share = group.get("retention_used") or 0.0
+    if share >= RETENTION_WARNING:
+        level = "critical" if share >= RETENTION_CRITICAL else "warning"
+        yield _alarm(level, what, f"its oldest unread record has used {min(share, 1):.0%} of the time records are kept", "start its consumers, add more, or lengthen retention.ms")  # fmt: skip
+    if group["lag"] > LAG_WARNING:
+        yield _alarm("warning", what, f"is {group['lag']:,} records behind", "add consumers, or check that they run")  # fmt: skip
+
+
+def _disk(directory: Path) -> Iterator[dict[str, str]]:
     try:
         usage = shutil.disk_usage(directory)
     except OSError:
@@ -42,7 +86,16 @@ def alarms(
     share = usage.free / usage.total
     if share < DISK_WARNING:
         level = "critical" if share < DISK_CRITICAL else "warning"
-        yield _alarm(level, "disk", f"{share:.0%} free", "shorten retention, or add space: a full disk stops producers")  # fmt: skip
+        yield _alarm(level, "disk", f"{share:.0%} free ({_size(usage.free)})", "shorten retention, or add space: a full disk stops producers")  # fmt: skip
+
+
+def _size(count: object) -> str:
+    value = float(count) if isinstance(count, int | float) else 0.0
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
 
 
 def _alarm(level: str, what: str, message: str, hint: str) -> dict[str, str]:

@@ -24,9 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from tailrace import __version__
-from tailrace.clock import SYSTEM
 from tailrace.config import parse_duration
-from tailrace.console.alarms import alarms
 from tailrace.console.conditions import compile_condition
 from tailrace.console.demo import add_demo, is_demo
 from tailrace.console.errors import (
@@ -36,6 +34,9 @@ from tailrace.console.errors import (
 )
 from tailrace.console.feed import Feed
 from tailrace.console.figures import Figures
+from tailrace.console.history import EVERY_SECONDS
+from tailrace.console.live import Live
+from tailrace.console.operate import add_operations
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
@@ -46,6 +47,7 @@ from tailrace.project.search import search
 from tailrace.sinks.errors import UnknownSinkError
 from tailrace.telemetry.metrics import exposition
 from tailrace.views.errors import (
+    HistoryGoneError,
     PositionTimeoutError,
     PositionUnknownError,
     QueryError,
@@ -59,6 +61,7 @@ STATIC = Path(__file__).parent / "static"
 LIVE_EVERY = 1.0
 _STATUS: dict[type[TailraceError], int] = {
     UnknownViewError: 404,
+    HistoryGoneError: 410,
     UnknownNameError: 404,
     UnknownSinkError: 404,
     PositionTimeoutError: 504,
@@ -106,12 +109,15 @@ class Served:
 
 def create_app(served: Served) -> FastAPI:
     """The application; `served` is closed by its owner, not here."""
+    live = Live(served.project, served.figures)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         served.feed = Feed(served.views)
         served.feed.start()
+        sampling = asyncio.create_task(_sample(live))
         yield
+        sampling.cancel()
         await served.feed.stop()
 
     app = FastAPI(
@@ -126,9 +132,10 @@ def create_app(served: Served) -> FastAPI:
     app.add_exception_handler(TailraceError, _answer_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
-    _add_project(app, served)
+    _add_project(app, served, live)
     _add_topics(app, served)
     _add_views(app, served)
+    add_operations(app, served, live, Json)
     if is_demo():
         add_demo(app, served.views, served.project.settings.state_directory, Json)
     _add_page(app)
@@ -154,24 +161,14 @@ async def _answer_http(request: Request, error: Exception) -> Response:
     return Json(body, status_code=error.status_code, headers=error.headers)
 
 
-def live_state(served: Served) -> dict[str, Any]:
-    """Everything the page shows that moves."""
-    status = status_of(served.project.settings)
-    return {
-        "at": SYSTEM.wall_ms(),
-        "project": status["project"],
-        "ready": status["ready"],
-        "demo": is_demo(),
-        "parts": status["parts"],
-        "topics": served.figures.topics,
-        "groups": served.figures.groups,
-        "alarms": list(
-            alarms(status["parts"], served.figures.groups, served.project.directory)
-        ),
-    }  # fmt: skip
+async def _sample(live: Live) -> None:
+    """Keep the history going while nobody watches."""
+    while True:
+        await run_in_threadpool(live.state)
+        await asyncio.sleep(EVERY_SECONDS)
 
 
-def _add_project(app: FastAPI, served: Served) -> None:
+def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     @app.get("/api/status")
     def status() -> Response:
         """Every part; `ready` when all of them run."""
@@ -183,13 +180,12 @@ def _add_project(app: FastAPI, served: Served) -> None:
         return Json(project_graph.build(served.project).as_dict())
 
     @app.get("/api/live")
-    async def live() -> Response:
+    async def watch() -> Response:
         """Status and figures once a second, as server-sent events."""
 
         async def events() -> AsyncIterator[bytes]:
             while True:
-                state = await run_in_threadpool(live_state, served)
-                yield b"data: " + orjson.dumps(state, default=str) + b"\n\n"
+                yield b"data: " + await run_in_threadpool(live.encoded) + b"\n\n"
                 await asyncio.sleep(LIVE_EVERY)
 
         return _event_stream(events())
@@ -197,7 +193,7 @@ def _add_project(app: FastAPI, served: Served) -> None:
     @app.get("/api/alarms")
     def current_alarms() -> Response:
         """What deserves attention now."""
-        return Json(live_state(served)["alarms"])
+        return Json(live.state()["alarms"])
 
     @app.get("/metrics")
     def metrics() -> Response:

@@ -12,11 +12,13 @@ from typing import Any
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.console.errors import LogUnreachableError, UnknownNameError
+from tailrace.console.unread import Unread
 
 log = logging.getLogger(__name__)
 
 TOPICS_EVERY = 1.0
 GROUPS_EVERY = 5.0
+SIZES_EVERY = 10.0
 REQUEST_SECONDS = 5.0
 
 
@@ -31,7 +33,10 @@ class Figures:
         )
         self._clock = clock
         self._stopping = threading.Event()
+        self._bootstrap = bootstrap
         self._ends: dict[str, tuple[float, int]] = {}
+        self._sizes: dict[tuple[str, int], int] = {}
+        self._unread: Unread | None = None
         self.topics: list[dict[str, Any]] = []
         self.groups: list[dict[str, Any]] = []
         self.reachable = False
@@ -43,20 +48,37 @@ class Figures:
         self._thread.join(1.0)  # a daemon: a broker that is gone may keep it for seconds
 
     def _run(self) -> None:
-        groups_at = 0.0
+        groups_at = sizes_at = 0.0
         while not self._stopping.is_set():
             try:
-                self.topics = self._read_topics()
                 now = self._clock.monotonic()
+                if now >= sizes_at:
+                    sizes_at = now + SIZES_EVERY
+                    self._sizes = self._read_sizes()
+                self.topics = self._read_topics()
                 if now >= groups_at:
                     self.groups = self._read_groups()
                     groups_at = now + GROUPS_EVERY
                 self.reachable = True
             except Exception as error:
+                self._forget_unread()
                 if self.reachable:
                     log.warning("log does not answer", extra={"reason": str(error)})
                 self.reachable = False
             self._stopping.wait(TOPICS_EVERY)
+        self._forget_unread()
+
+    def _forget_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.close()
+            self._unread = None
+
+    def _read_sizes(self) -> dict[tuple[str, int], int]:
+        from tailrace.client.admin import Admin
+        from tailrace.client.sizes import partition_sizes
+
+        with Admin(self._bootstrap, timeout=REQUEST_SECONDS) as admin:
+            return partition_sizes(admin)
 
     # --- topics ------------------------------------------------------------------------
 
@@ -79,6 +101,7 @@ class Figures:
                     "partitions": len(partitions[name]),
                     "records": end,
                     "rate": round(max(0.0, rate), 2),
+                    "bytes": sum(self._sizes.get((name, index), 0) for index in partitions[name]),
                     "internal": name.startswith("__"),
                 }
             )
@@ -121,7 +144,12 @@ class Figures:
             "name": name,
             "config": {key: entry.value for key, entry in sorted(config.items())},
             "partitions": [
-                {"partition": index, "first": first[name, index], "end": end[name, index]}
+                {
+                    "partition": index,
+                    "first": first[name, index],
+                    "end": end[name, index],
+                    "bytes": self._sizes.get((name, index)),
+                }
                 for index in partitions[name]
             ],
         }
@@ -131,6 +159,8 @@ class Figures:
     def _read_groups(self) -> list[dict[str, Any]]:
         asked = self._admin.list_consumer_groups(request_timeout=REQUEST_SECONDS)
         found = []
+        if self._unread is None:
+            self._unread = Unread(self._bootstrap)
         for group in asked.result(REQUEST_SECONDS).valid:
             about = self.group(group.group_id)
             found.append(
@@ -139,6 +169,7 @@ class Figures:
                     "state": about["state"],
                     "members": len(about["members"]),
                     "lag": sum(partition["lag"] for partition in about["partitions"]),
+                    **self._unread.look(about["partitions"]),
                 }
             )
         return found

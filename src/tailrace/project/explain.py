@@ -2,25 +2,101 @@
 
 from __future__ import annotations
 
-from tailrace.pipelines.declare import Topic
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tailrace.errors import UsageError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.explain import explain
-from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+from tailrace.pipelines.ticks.project import subgraph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
+
+TABLE = "table:"
 
 
 def explain_view(project: Project, bootstrap: str, name: str) -> str:
     """The operators of view `name`, in words. The log must be reachable: it knows the types."""
+    _known(project, name)
+    return explain(_compiled(project, bootstrap), name)
+
+
+def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
+    """The operators of view `name` as nodes and edges, tables first."""
+    _known(project, name)
+    graph = subgraph(_compiled(project, bootstrap), [name])
+    nodes = [
+        {"id": f"{TABLE}{topic}", "kind": "table", "what": topic, "level": 0}
+        for topic in graph.tables
+    ]
+    nodes += [
+        {
+            "id": node.id,
+            "kind": node.operator.kind,
+            "what": node.operator.describe(),
+            "level": node.level,
+        }
+        for node in graph.nodes
+    ]
+    edges = [
+        {
+            "from": edge.source,
+            "to": node.id,
+            "where": edge.projection.where.sql
+            if edge.projection is not None and edge.projection.where is not None
+            else None,
+        }
+        for node in graph.nodes
+        for edge in node.edges
+    ]
+    return {"view": name, "nodes": nodes, "edges": edges}
+
+
+def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
+    """Rows and bytes that each operator of view `name` keeps at the last tick.
+
+    Reads all state files of the project: seconds for millions of rows.
+    """
+    from tailrace.pipelines.state.files import open_files
+    from tailrace.pipelines.state.inspect import sizes
+    from tailrace.pipelines.ticks.driver import last_row
+
+    _known(project, name)
+    with LogReader(bootstrap) as reader:
+        tick = last_row(reader, project.name)
+    if tick is None:
+        raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
+    graph = subgraph(_compiled(project, bootstrap), [name])
+    files = open_files(project.settings.state_directory / "state")
+    with tempfile.TemporaryDirectory() as scratch:
+        found = sizes(files, Path(scratch), tick.state)
+    operators = [
+        {
+            "id": node.id,
+            "kind": node.operator.kind,
+            "what": node.operator.describe(),
+            "rows": found[node.id].rows if node.id in found else 0,
+            "bytes": found[node.id].bytes if node.id in found else 0,
+        }
+        for node in graph.nodes
+    ]
+    return {"view": name, "tick": tick.number, "operators": operators}
+
+
+def _known(project: Project, name: str) -> None:
     if name not in project.views:
         raise MissingInputError(
             f"no view {name!r} is declared",
             hint=f"there are: {', '.join(project.views) or 'none'}",
         )
+
+
+def _compiled(project: Project, bootstrap: str) -> Graph:
     with LogReader(bootstrap) as reader:
         tables: list[TableInput] = list(read_catalog(reader).tables.values())
-    declared: list[Topic] = [topic for topic in project.topics.values() if topic.schema]
-    tables += [topic_table(topic) for topic in declared]
-    return explain(compile_views(project.views.values(), tables), name)
+    tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    return compile_views(project.views.values(), tables)
