@@ -74,32 +74,3 @@ class LogTicks:
             )
             writer.send(TICKS_TOPIC, 0, self.project.encode(), written.encode())
             writer.commit()
-
-
-@contextmanager
-def running(console: Console) -> Iterator[int]:
-    """The console's app on a port of its own, in a thread."""
-    made = create_app(console.served)
-    app = Guard(FastLookups(made, console.served.views), host="127.0.0.1", token=None)
-    server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=10)
-    )
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    thread = threading.Thread(target=server.run, args=([listening],))
-    thread.start()
-    until = time.monotonic() + 60
-    while not server.started:
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    try:
-        yield listening.getsockname()[1]
-    finally:
-        feed = console.served.feed
-        assert feed is not None
-        loop = feed.loop
-        asyncio.run_coroutine_threadsafe(feed.stop(), loop).result(30)
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
-        assert not thread.is_alive()
