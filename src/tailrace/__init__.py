@@ -36,6 +36,7 @@ _NAMES: dict[str, str] = {
 }
 # public name → a module that is named after what it is about
 _MODULES = {
+    "analytics": "tailrace.pipelines.analytics",
     "sketches": "tailrace.pipelines.sketches",
     "time": "tailrace.pipelines.time",
     "windows": "tailrace.pipelines.windows",

@@ -114,7 +114,7 @@ def windowed(
             detail=f"declared at {place}",
             hint='select={"rows": "count(*)"}',
         )
-    sql = window_sql(_relation(source), time, window, keys, select, where)
+    sql = window_sql(relation_sql(source), time, window, keys, select, where)
     row = window.row if isinstance(window, Sliding) else (*keys, "window_start", "window_end")
     return view_at(place, name, sql, key=row, to=to)
 
@@ -213,7 +213,8 @@ def _numbers(first: int, end: int) -> str:
     return f"(VALUES {values}) AS h(i)"
 
 
-def _relation(source: object) -> str:
+def relation_sql(source: object) -> str:
+    """How SQL names a table, topic or view; text stands for itself."""
     if isinstance(source, str):
         return source
     topic = getattr(source, "topic", None)
