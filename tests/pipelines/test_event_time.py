@@ -21,11 +21,14 @@ from tailrace.pipelines.declare import Topic
 from tailrace.pipelines.errors import DataLostError, DeclarationError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.inspect import sizes
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.testing.fake_clock import FakeClock
+from tailrace.testing.ticks import MemoryTables, table
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -44,6 +47,14 @@ class Clicks:
         with Admin(bootstrap) as admin:
             admin.ensure_topic(self.name, 2, {})
         self.run = in_process
+
+    def promise(self, partition: int, producer: str, second: int) -> None:
+        """Send a producer's own watermark, alone."""
+        headers = tr.time.watermark(START + timedelta(seconds=second), producer)
+        with TransactionalWriter(self.bootstrap, f"w{self.name}") as writer:
+            writer.init()
+            writer.send(self.name, partition, None, None, tuple(headers.items()))
+            writer.commit()
 
     def write(self, partition: int, *seconds: int) -> None:
         with TransactionalWriter(self.bootstrap, f"w{self.name}") as writer:
@@ -81,6 +92,15 @@ class Clicks:
                     if value is not None:
                         rows[start] = orjson.loads(value)["row"]["clicks"]
         return {start[14:16]: clicks for start, clicks in rows.items()}
+
+    def shown_windows(self) -> dict[tuple[str, str], int]:
+        rows: dict[tuple[str, str], int] = {}
+        with LogReader(self.bootstrap) as reader:
+            for records in read_all(reader, self.view.name):
+                for value in records.values:
+                    row = orjson.loads(value or b"null")["row"]
+                    rows[row["window_start"], row["window_end"]] = row["clicks"]
+        return rows
 
 
 def settle(ticks: ProjectTicks) -> None:
@@ -141,6 +161,122 @@ def test_a_partition_without_rows_holds_the_watermark_until_it_is_idle(
         clicks.write(1, 300)
         settle(ticks)
         assert ticks.main.last.watermarks[clicks.name] == first + 290_000
+
+
+def test_producers_may_send_their_own_watermarks_and_vanish(
+    tailrace_broker: str, tmp_path: Path
+) -> None:
+    clock = FakeClock()
+    clicks = Clicks(tailrace_broker, tmp_path, watermark="5 minutes", idle="1 minute", late="drop")
+    start = int(START.timestamp())
+
+    def mark(ticks: ProjectTicks) -> int:
+        settle(ticks)
+        return ticks.main.last.watermarks[clicks.name] // 1000 - start
+
+    with clicks.ticking(clock) as ticks:
+        clicks.write(0, 100)
+        assert mark(ticks) == 100 - 300
+        clicks.promise(0, "one", 90)
+        clicks.promise(0, "two", 40)
+        assert mark(ticks) == 40  # the smallest promise, not the delay
+        clicks.promise(0, "two", 80)
+        assert mark(ticks) == 80
+        clock.advance(45)
+        clicks.promise(0, "one", 500)
+        assert mark(ticks) == 80  # two holds it back
+        clock.advance(30)
+        clicks.promise(0, "one", 510)
+        assert mark(ticks) == 510  # two has been silent for more than a minute
+        clicks.promise(0, "two", 100)  # back, with older rows: too late now
+        clicks.write(0, 95)
+        assert mark(ticks) == 510
+        assert ticks.main.late == {clicks.name: 1}
+
+
+def test_the_share_of_late_rows_is_told_and_alarms(tailrace_broker: str, tmp_path: Path) -> None:
+    clock = FakeClock()
+    clicks = Clicks(tailrace_broker, tmp_path, late="drop", late_alarm=0.3)
+    with clicks.ticking(clock) as ticks:
+        clicks.write(0, *range(1000, 1004))
+        settle(ticks)
+        assert ticks.main.late_share == {clicks.name: 0.0}
+        clicks.write(0, 1, 2)
+        settle(ticks)
+        assert ticks.main.late_share == {clicks.name: 2 / 6}
+        assert ticks.main.late_alarms == {clicks.name: 2 / 6}
+        clicks.write(0, *range(2000, 2003))
+        settle(ticks)
+        assert ticks.main.late_alarms == {}
+        clock.advance(400)  # only the last minutes count
+        clicks.write(0, 3, 3000)
+        settle(ticks)
+        assert ticks.main.late_share == {clicks.name: 0.5}
+
+
+@pytest.mark.parametrize("window", ["tumbling", "hopping", "cumulative"])
+def test_windows_that_cannot_change_leave_the_state_and_stay_in_the_view(
+    tailrace_broker: str, tmp_path: Path, window: str
+) -> None:
+    clicks = Clicks(tailrace_broker, tmp_path, keep="4 minutes")
+    clicks.view = windows.windowed(
+        clicks.view.name, clicks.topic, time="at", key="user",
+        window={
+            "tumbling": windows.tumbling("1 minute"),
+            "hopping": windows.hopping("2 minutes", every="1 minute"),
+            "cumulative": windows.cumulative("2 minutes", step="1 minute"),
+        }[window],
+        select={"clicks": "count(*)", "users": "count(DISTINCT user)", "latest": "max(at)",
+                "about": "approx_count_distinct(user)"},
+    )  # fmt: skip
+
+    def kept(ticks: ProjectTicks) -> int:
+        files = open_files(ticks.main.settings.state)
+        found = sizes(files, tmp_path / "looking", ticks.main.last.state)
+        return sum(size.rows for size in found.values())
+
+    with clicks.ticking() as ticks:
+        held: list[int] = []
+        for first in range(0, 24, 3):
+            clicks.write(0, *(m * 60 + s for m in range(first, first + 3) for s in (5, 6)))
+            settle(ticks)
+            held.append(kept(ticks))
+        # A shard forgets when rows reach it: some windows stay a little longer.
+        without = held[0] + 7 * (held[1] - held[0])
+        assert max(held) < 0.7 * without, (held, without)
+        before = ticks.main.late.get(clicks.name, 0)
+        clicks.write(0, 10)  # 23 minutes late: no window of its time is left
+        settle(ticks)
+        assert ticks.main.late.get(clicks.name, 0) == before + 1
+        clicks.write(0, 21 * 60 + 7)  # two minutes late: corrected
+        settle(ticks)
+        shown = clicks.shown_windows()
+    late = START + timedelta(minutes=21, seconds=7)
+    expected: dict[tuple[str, str], int] = {}
+    for at in [START + timedelta(seconds=m * 60 + s) for m in range(24) for s in (5, 6)] + [late]:
+        for place in windows_of(window, at):
+            expected[place] = expected.get(place, 0) + 1
+    assert shown == expected
+
+
+def windows_of(window: str, at: datetime) -> list[tuple[str, str]]:
+    minute = at.replace(second=0)
+    two = minute - timedelta(minutes=minute.minute % 2)
+    found = {
+        "tumbling": [(minute, minute + timedelta(minutes=1))],
+        "hopping": [
+            (start, start + timedelta(minutes=2))
+            for start in (minute, minute - timedelta(minutes=1))
+        ],
+        "cumulative": [
+            (two, two + timedelta(minutes=n)) for n in (1, 2) if at < two + timedelta(minutes=n)
+        ],
+    }[window]
+    return [(text(start), text(end)) for start, end in found]
+
+
+def text(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_a_backlog_makes_no_false_peaks(tailrace_broker: str, tmp_path: Path) -> None:
@@ -206,6 +342,10 @@ def test_policies_that_make_no_sense_are_refused() -> None:
         tr.topic("clicks", late="drop")
     with pytest.raises(DeclarationError, match="unknown policy"):
         tr.topic("clicks", time="at", late="perhaps")
+    with pytest.raises(DeclarationError, match="keep needs an event time"):
+        tr.topic("clicks", keep="1 day")
+    with pytest.raises(DeclarationError, match="shorter than lateness"):
+        tr.topic("clicks", time="at", lateness="1 hour", keep="1 minute")
 
 
 def test_a_devices_time_is_corrected_within_bounds() -> None:
@@ -216,3 +356,31 @@ def test_a_devices_time_is_corrected_within_bounds() -> None:
     assert corrected_at(event, sent, received) == START + timedelta(minutes=10)
     far = sent + timedelta(days=400)
     assert corrected_at(event, sent, far, bound="1 hour") == START + timedelta(hours=1)
+
+
+def test_views_correct_device_times_and_keep_each_offset_for_audit() -> None:
+    readings = table("readings", "device STRING, happened TIMESTAMP, sent TIMESTAMP, received TIMESTAMP", kind="stream")  # fmt: skip
+    corrected = tr.view(
+        "corrected",
+        f"SELECT device, {tr.time.corrected_sql('happened', 'sent', 'received', bound='1 hour')} AS at "
+        "FROM readings",
+    )
+    audit = tr.time.offsets("audit", "readings", device="device", sent="sent", received="received")
+    memory = MemoryTables(compile_views([corrected, audit], [readings]))
+    rows = [
+        ("slow", 0, 5, 605, 600),  # ten minutes behind
+        ("slow", 60, 70, 672, 662),
+        ("fast", 1000, 1001, 401, 400),  # ten minutes ahead
+        ("mad", 0, 0, 9999, 3600),  # not believed beyond an hour
+    ]
+    for device, happened, sent, received, _ in rows:
+        at = [START + timedelta(seconds=s) for s in (happened, sent, received)]
+        memory.upsert("readings", dict(zip(("device", "happened", "sent", "received"), [device, *at], strict=True)))  # fmt: skip
+    memory.tick()
+    found = sorted((row["device"], (row["at"] - START).total_seconds()) for row in memory.rows("corrected"))  # fmt: skip
+    assert found == sorted((device, float(expected)) for device, _, _, _, expected in rows)
+    assert sorted(memory.rows("audit"), key=lambda row: row["device"]) == [
+        {"device": "fast", "offset_seconds": -600, "largest_seconds": -600, "readings": 1},
+        {"device": "mad", "offset_seconds": 9999, "largest_seconds": 9999, "readings": 1},
+        {"device": "slow", "offset_seconds": 600, "largest_seconds": 602, "readings": 2},
+    ]

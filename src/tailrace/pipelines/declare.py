@@ -55,6 +55,10 @@ class EventTime:
     out. It counts from the next tick on, so all operators of a tick see the same. A row
     more than `lateness` behind it is late: `correct` takes it all the same, `drop` counts
     it, `side` also puts it into `<topic>.late` with the reason.
+
+    `keep` says how long results can be corrected: a row further behind the watermark is
+    counted and dropped under any policy, and windows that ended before leave the state
+    (what was shown stays). `alarm` is the share of late rows above which an alarm is raised.
     """
 
     column: str
@@ -62,6 +66,8 @@ class EventTime:
     lateness_ms: int = 0
     idle_ms: int = 60_000
     late: str = "correct"
+    keep_ms: int | None = None
+    alarm: float = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,8 @@ def topic(
     lateness: str = "0 seconds",
     idle: str = "1 minute",
     late: str = "correct",
+    keep: str | None = None,
+    late_alarm: float = 0.01,
 ) -> Topic:
     """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`.
 
@@ -155,7 +163,14 @@ def topic(
         raise _wrong(place, "only rows with an event time can be late", 'time="at"')
     policy = None
     if time is not None:
-        policy = EventTime(time, _ms(watermark), _ms(lateness), _ms(idle), late)
+        kept = None if keep is None else _ms(keep)
+        if kept is not None and kept < _ms(lateness):
+            raise _wrong(
+                place, "keep is shorter than lateness", 'lateness="1 minute", keep="1 day"'
+            )
+        policy = EventTime(time, _ms(watermark), _ms(lateness), _ms(idle), late, kept, late_alarm)
+    elif keep is not None:
+        raise _wrong(place, "keep needs an event time", 'time="at"')
     if format not in FORMATS:
         raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
     return Topic(_checked_name(name, place), schema, format, policy, place)

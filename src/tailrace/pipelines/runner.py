@@ -271,6 +271,7 @@ def _tick(
                     lag=main.lag,
                     dead=main.dead,
                     late=main.late,
+                    late_alarms=main.late_alarms,
                     filling=project.filling,
                     streams=running.progress(),
                     error=None,

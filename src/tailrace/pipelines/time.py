@@ -13,6 +13,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tailrace.config import parse_duration
+from tailrace.pipelines.declare import View, caller, view_at
+from tailrace.pipelines.windows import relation_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -47,12 +49,38 @@ def corrected_at(
     return event + max(-limit, min(limit, received - sent))
 
 
+def watermark(at: datetime, producer: str = "") -> dict[str, bytes]:
+    """Headers by which a producer tells that none of its later records in this partition is
+    older than `at`; see `tailrace.pipelines.ticks.event_time`."""
+    from tailrace.pipelines.ticks.event_time import PRODUCER_HEADER, WATERMARK_HEADER
+
+    stamp = str(int(at.timestamp() * 1000)).encode()
+    return {WATERMARK_HEADER: stamp, PRODUCER_HEADER: producer.encode()}
+
+
+def corrected_sql(event: str, sent: str, received: str, *, bound: str = BOUND) -> str:
+    """`corrected` as an SQL expression, for views."""
+    limit = int(parse_duration(bound).total_seconds())
+    behind = f"(CAST({received} AS BIGINT) - CAST({sent} AS BIGINT))"
+    held = f"greatest(-{limit}, least({limit}, {behind}))"
+    return f"CAST(CAST({event} AS BIGINT) + {held} AS TIMESTAMP)"
+
+
+def offsets(
+    name: str, source: object, *, device: str, sent: str, received: str, to: object = ()
+) -> View:
+    """A view that keeps each device's estimated offset for audit: `offset_seconds` (the
+    smallest seen, since the way only adds), `largest_seconds` and `readings`."""
+    sql = offsets_sql(relation_sql(source), device, sent, received)
+    return view_at(caller(), name, sql, key=device, to=to)
+
+
 def offsets_sql(source: str, device: str, sent: str, received: str) -> str:
-    """SQL of a view that keeps each device's estimated offset, in seconds, for audit: the
-    smallest seen, since the way only adds."""
+    """The SQL of `offsets`."""
     behind = f"CAST({received} AS BIGINT) - CAST({sent} AS BIGINT)"
     return (
-        f"SELECT {device}, min({behind}) AS offset_seconds, count(*) AS readings "
+        f"SELECT {device}, min({behind}) AS offset_seconds, max({behind}) AS largest_seconds, "
+        f"count(*) AS readings "
         f"FROM {source} GROUP BY {device}"
     )
 

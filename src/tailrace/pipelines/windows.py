@@ -18,6 +18,7 @@ from tailrace.pipelines.declare import View, caller, view_at
 from tailrace.pipelines.errors import DeclarationError
 
 MOST_WINDOWS = 1_000
+MOST_COPIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +137,19 @@ def window_sql(
                 f"FROM {relation} t WHERE {filtered}"
             )
         case Hopping(size, hop):
-            start = f"{_floor(seconds, hop)} - h.i * {hop}"
-            inner = (
-                f"SELECT t.*, CAST({start} AS TIMESTAMP) AS window_start, "
-                f"CAST({start} + {size} AS TIMESTAMP) AS window_end FROM {relation} t "
-                f"JOIN {_numbers(0, size // hop)} ON {_rest(seconds, hop)} + h.i * {hop} < {size} "
-                f"WHERE {filtered}"
-            )
+            inner = _copies(
+                relation, filtered, range(size // hop),
+                start=f"{_floor(seconds, hop)} - {{i}} * {hop}",
+                end=f"{_floor(seconds, hop)} - {{i}} * {hop} + {size}",
+                on=f"{_rest(seconds, hop)} + {{i}} * {hop} < {size}",
+            )  # fmt: skip
         case Cumulative(size, step):
-            inner = (
-                f"SELECT t.*, CAST({_floor(seconds, size)} AS TIMESTAMP) AS window_start, "
-                f"CAST({_floor(seconds, size)} + h.i * {step} AS TIMESTAMP) AS window_end "
-                f"FROM {relation} t JOIN {_numbers(1, size // step + 1)} "
-                f"ON {_rest(seconds, size)} < h.i * {step} WHERE {filtered}"
-            )
+            inner = _copies(
+                relation, filtered, range(1, size // step + 1),
+                start=_floor(seconds, size),
+                end=f"{_floor(seconds, size)} + {{i}} * {step}",
+                on=f"{_rest(seconds, size)} < {{i}} * {step}",
+            )  # fmt: skip
         case Session(gap):
             return _session_sql(relation, time, gap, keys, chosen, leading, filtered)
         case Sliding(size, row):
@@ -208,9 +208,23 @@ def _floor(seconds: str, size: int) -> str:
     return f"{seconds} - {_rest(seconds, size)}"
 
 
-def _numbers(first: int, end: int) -> str:
-    values = ", ".join(f"({number})" for number in range(first, end))
-    return f"(VALUES {values}) AS h(i)"
+def _copies(relation: str, filtered: str, numbers: range, *, start: str, end: str, on: str) -> str:
+    """Every row once for each of `numbers` (`{i}` in the expressions) for which `on` holds.
+
+    A few as UNION ALL, which keeps no state; many as a join with the numbers, which does.
+    """
+
+    def part(number: str, join: str) -> str:
+        where = f"WHERE {filtered}" + ("" if join else f" AND {on.format(i=number)}")
+        return (
+            f"SELECT t.*, CAST({start.format(i=number)} AS TIMESTAMP) AS window_start, "
+            f"CAST({end.format(i=number)} AS TIMESTAMP) AS window_end FROM {relation} t {join} {where}"
+        )
+
+    if len(numbers) <= MOST_COPIES:
+        return " UNION ALL ".join(part(str(number), "") for number in numbers)
+    values = ", ".join(f"({number})" for number in numbers)
+    return part("h.i", f"JOIN (VALUES {values}) AS h(i) ON {on.format(i='h.i')}")
 
 
 def relation_sql(source: object) -> str:

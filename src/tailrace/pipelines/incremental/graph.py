@@ -37,6 +37,8 @@ class TickContext:
     number: int
     now_ms: int
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    # By topic: its event-time column, and the time before which no row is taken any more.
+    horizons: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,12 @@ from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.sweep import sweep
+from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Tick, parse
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
-from tailrace.telemetry.metrics import counter, histogram
+from tailrace.telemetry.metrics import counter, gauge, histogram
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,8 @@ class TickDriver:
         self.last = Tick(settings.project)
         self.dead = 0  # records that could not be read, since the start
         self.late: dict[str, int] = {}  # late rows by topic, since the start
+        self.late_share: dict[str, float] = {}  # of the last minutes' rows
+        self._shares = {topic: LateShare() for topic in self._times}
         self.begun = False  # has it looked for cuts?
         self.lag = 0  # records of known cuts that the last tick left
         self.worked_seconds = 0.0
@@ -100,6 +103,8 @@ class TickDriver:
         self._ticks = counter("tailrace_ticks_total", "Committed ticks", ["project"])
         self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
         self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
+        self._share = gauge("tailrace_late_share", "Late rows among the last minutes'", ["topic"])
+        self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
     def start(self, known: Tick | None = None) -> Tick:
@@ -245,9 +250,7 @@ class TickDriver:
         self.last = tick
         self._dropped = ()
         self.dead += len(outcome.dead)
-        for topic, count in outcome.late_rows.items():
-            self.late[topic] = self.late.get(topic, 0) + count
-            self._late.labels(topic).inc(count)
+        self._tell_time(outcome)
         self.lag = self._planner.lag(tick)
         self.worked_seconds = self._clock.monotonic() - began
         if plan.committed_ms is not None:
@@ -256,6 +259,28 @@ class TickDriver:
         self._ticks.labels(self.settings.project).inc()
         self._sweep()
         return tick
+
+    def _tell_time(self, outcome: Outcome) -> None:
+        """Late rows, their share, and watermarks, for whoever watches."""
+        timing = outcome.timing
+        for topic, count in timing.late_rows.items():
+            self.late[topic] = self.late.get(topic, 0) + count
+            self._late.labels(topic).inc(count)
+        for topic, share in self._shares.items():
+            rows, late = timing.rows.get(topic, 0), timing.late_rows.get(topic, 0)
+            self.late_share[topic] = share.add(self._clock.monotonic(), rows, late)
+            self._share.labels(topic).set(self.late_share[topic])
+        for topic, mark in self.last.watermarks.items():
+            self._mark.labels(topic).set(mark)
+
+    @property
+    def late_alarms(self) -> dict[str, float]:
+        """Streams of which more rows come too late than they were declared to bear."""
+        return {
+            topic: share
+            for topic, share in self.late_share.items()
+            if share > self._times[topic].alarm
+        }
 
     @property
     def sources(self) -> frozenset[str]:
@@ -292,7 +317,12 @@ class TickDriver:
                 settings.bootstrap,
                 self.graph,
                 plan.ranges,
-                TickContext(number, self._clock.wall_ms(), dict(self.last.watermarks)),
+                TickContext(
+                    number,
+                    self._clock.wall_ms(),
+                    dict(self.last.watermarks),
+                    horizons(self._times, self.last.watermarks),
+                ),
                 self.last.state,
                 settings.shards,
                 settings.state,
@@ -334,18 +364,14 @@ class TickDriver:
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
                 writer.send(f"{project}.dead", None, dead_key(record), dead_letter(record), headers)
-            for record in outcome.late:
+            for record in outcome.timing.late:
                 name = f"{record.topic}.late"
                 writer.send(name, None, dead_key(record), dead_letter(record), headers)
             for (topic, partition), end in writer.flush().items():
                 if topic in ends:
                     ends[topic][partition] = end
             now = self._clock.wall_ms()
-            newest = {
-                **self.last.newest,
-                **{place: (at, now) for place, at in outcome.newest.items()
-                   if at > self.last.newest.get(place, (at - 1, 0))[0]},
-            }  # fmt: skip
+            newest = renewed(self.last.newest, outcome.timing.newest, self._times, now)
             tick = Tick(
                 project=project,
                 number=number,
@@ -440,22 +466,6 @@ class TickDriver:
         removed = sweep(open_files(self.settings.state), self.last.state, older_than=limit)
         if removed:
             log.info("state files swept", extra={"removed": removed})
-
-
-def watermarks(
-    times: Mapping[str, EventTime],
-    newest: Mapping[str, tuple[int, int]],
-    before: Mapping[str, int],
-    now: int,
-) -> dict[str, int]:
-    """The watermark of every stream for the next tick; none goes back."""
-    found = dict(before)
-    for topic, policy in times.items():
-        seen = [pair for place, pair in newest.items() if place.rpartition("/")[0] == topic]
-        awake = [at for at, seen_at in seen if now - seen_at <= policy.idle_ms]
-        if awake:
-            found[topic] = max(min(awake) - policy.delay_ms, found.get(topic, -(1 << 62)))
-    return found
 
 
 def last_row(reader: LogReader, key: str) -> Tick | None:

@@ -26,10 +26,11 @@ from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
-from tailrace.pipelines.reader import Range, Records, kept_reader
+from tailrace.pipelines.reader import Range, kept_reader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import Version
+from tailrace.pipelines.ticks.event_time import Timing, on_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -74,9 +75,7 @@ class Inputs:
     tables: dict[str, pa.Table] = field(default_factory=dict)
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
-    late: list[DeadRecord] = field(default_factory=list)  # only those to be put aside
-    late_rows: dict[str, int] = field(default_factory=dict)  # all, by topic
-    newest: dict[str, int] = field(default_factory=dict)  # largest event time, by topic/partition
+    timing: Timing = field(default_factory=Timing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +85,11 @@ class TaskOutcome:
     files: Mapping[int, Version]
     records: int
     dead: tuple[DeadRecord, ...]
-    late: tuple[DeadRecord, ...] = ()
-    late_rows: Mapping[str, int] = field(default_factory=dict)
-    newest: Mapping[str, int] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
 
     @classmethod
     def of(cls, files: Mapping[int, Version], inputs: Inputs) -> TaskOutcome:
-        return cls(
-            files,
-            inputs.records,
-            tuple(inputs.dead),
-            tuple(inputs.late),
-            dict(inputs.late_rows),
-            dict(inputs.newest),
-        )
+        return cls(files, inputs.records, tuple(inputs.dead), inputs.timing)
 
 
 @dataclass(slots=True)
@@ -110,9 +100,7 @@ class Outcome:
     files: dict[int, Version] = field(default_factory=dict)
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
-    late: list[DeadRecord] = field(default_factory=list)
-    late_rows: dict[str, int] = field(default_factory=dict)
-    newest: dict[str, int] = field(default_factory=dict)
+    timing: Timing = field(default_factory=Timing)
     tasks: int = 0
 
     def add(self, task: TaskOutcome) -> None:
@@ -121,11 +109,7 @@ class Outcome:
             self.files[shard] = (*self.files.get(shard, ()), *names)
         self.records += task.records
         self.dead += task.dead
-        self.late += task.late
-        for topic, count in task.late_rows.items():
-            self.late_rows[topic] = self.late_rows.get(topic, 0) + count
-        for place, newest in task.newest.items():
-            self.newest[place] = max(newest, self.newest.get(place, newest))
+        self.timing.add(task.timing)
         self.tasks += 1
 
 
@@ -140,44 +124,12 @@ def read_inputs(work: Work) -> Inputs:
         inputs.dead += decoded.dead
         rows = decoded.rows
         if records.topic in work.times and decoded.indices is not None:
-            rows = on_time(rows, decoded.indices, records, work, inputs)
+            mark = work.context.watermarks.get(records.topic)
+            policy = work.times[records.topic]
+            rows = on_time(rows, decoded.indices, records, policy, mark, inputs.timing)
         pieces.setdefault(records.topic, []).append(rows)
     inputs.tables = {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}
     return inputs
-
-
-def on_time(
-    rows: pa.Table, indices: list[int], records: Records, work: Work, inputs: Inputs
-) -> pa.Table:
-    """The rows that are not too late, as the stream's policy says."""
-    policy = work.times[records.topic]
-    times = pc.cast(rows[policy.column], pa.int64())  # microseconds; null is never late
-    newest = pc.max(times).as_py()
-    if newest is not None:
-        place = f"{records.topic}/{records.partition}"
-        inputs.newest[place] = max(newest // 1000, inputs.newest.get(place, newest // 1000))
-    mark = work.context.watermarks.get(records.topic)
-    if mark is None or policy.late == "correct":
-        return rows
-    limit = (mark - policy.lateness_ms) * 1000
-    late = pc.fill_null(pc.less(times, limit), False)
-    count = pc.sum(late).as_py() or 0
-    if not count:
-        return rows
-    topic = records.topic
-    inputs.late_rows[topic] = inputs.late_rows.get(topic, 0) + count
-    if policy.late == "side":
-        for index, is_late, at in zip(indices, late.to_pylist(), times.to_pylist(), strict=True):
-            if is_late:
-                behind = mark - at // 1000
-                reason = f"{behind} ms behind the watermark of {topic}"
-                inputs.late.append(
-                    DeadRecord(
-                        topic, records.partition, records.offsets[index],
-                        reason, records.keys[index], records.values[index],
-                    )
-                )  # fmt: skip
-    return rows.filter(pc.invert(late))
 
 
 def run_whole(work: Work) -> Iterator[pa.RecordBatch]:

@@ -27,6 +27,7 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     finisher,
     linear,
 )
+from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.sketched import Sketched
 from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
@@ -43,6 +44,7 @@ class Group:
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     schema: pa.Schema
+    expiry: Expiry | None = None
     kind: ClassVar[str] = "group"
 
     @property
@@ -124,7 +126,21 @@ class Group:
                     emitted.append(1)
             groups.append((b"g" + key, dumps((rows, slots, values)) if alive else None))
         state.put_many(groups)
+        horizon = self.expiry.horizon(tick) if self.expiry else None
+        if self.expiry is not None and horizon is not None:
+            came = {key for key in order if loaded[key] is None}
+            self.expiry.remember(state, table, keys, came)
+            self.expiry.forget(state, horizon, lambda key: self._entries(state, key))
         return changes(out, emitted, self.schema)
+
+    def _entries(self, state: OperatorState, key: bytes) -> list[bytes]:
+        """Everything the state holds of a group."""
+        found = [b"g" + key]
+        for number in range(len(self.aggregates)):
+            for letter in (b"d", b"v", b"s"):
+                prefix = letter + b"%c" % number + bounded(key, _ORDER_LIMIT)
+                found += [entry for entry, _ in state.scan(prefix)]
+        return found
 
     def _key_rows(self, table: pa.Table) -> list[Row]:
         columns = []

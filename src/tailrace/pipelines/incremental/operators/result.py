@@ -1,6 +1,6 @@
 """The last operator of a view: from changes to upserts under the view's key.
 
-    key -> marshal row                 the row the changelog shows
+    key -> marshal row                 the row the changelog shows (see `expiry` for "x")
     row -> marshal (count, row)        a bag: how often it is there
 
 A tick's changes are added up per key; at most one row of weight 1 may remain. At most one
@@ -18,6 +18,7 @@ from tailrace.pipelines.errors import KeyNotUniqueError
 from tailrace.pipelines.incremental.graph import DELETED, TickContext
 from tailrace.pipelines.incremental.keys import bounded, encode_keys
 from tailrace.pipelines.incremental.operators.bags import by_key
+from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.rows import (
     Row,
     decode_row,
@@ -37,6 +38,7 @@ class Result:
     view: str
     schema: pa.Schema
     key: tuple[str, ...]
+    expiry: Expiry | None = None
     kind: ClassVar[str] = "result"
     wakes: ClassVar[bool] = False
 
@@ -46,12 +48,16 @@ class Result:
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0]
         rows = to_rows(table, self.schema.names)
-        deltas = by_key(encode_keys(table, self.key), encode_rows(rows), weights(table))
+        encoded = encode_keys(table, self.key)
+        deltas = by_key(encoded, encode_rows(rows), weights(table))
         keys = sorted(deltas)
         out: list[Row] = []
         deleted: list[bool] = []
         puts: list[tuple[bytes, bytes | None]] = []
+        came: set[bytes] = set()
         for key, old in zip(keys, state.get_many(keys), strict=True):
+            if old is None:
+                came.add(key)
             left = dict(deltas[key])
             if old is not None:
                 left[old] = left.get(old, 0) + 1
@@ -65,6 +71,10 @@ class Result:
             deleted.append(new is None)
             puts.append((key, new))
         state.put_many(puts)
+        horizon = self.expiry.horizon(tick) if self.expiry else None
+        if self.expiry is not None and horizon is not None:
+            self.expiry.remember(state, table, encoded, came)
+            self.expiry.forget(state, horizon, lambda key: [key])
         return _upserts(out, deleted, self.schema)
 
     def _not_unique(self, rows: dict[bytes, int]) -> KeyNotUniqueError:

@@ -26,7 +26,7 @@ from tailrace.pipelines.incremental.rows import physical
 from tailrace.pipelines.incremental.types import is_float
 from tailrace.pipelines.state.store import OperatorState
 
-_KEY_LIMIT = 400
+_KEY_LIMIT = 200
 
 
 class SketchRule:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import pyarrow as pa
 
@@ -12,8 +13,10 @@ from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.evaluate import in_arrow
 from tailrace.pipelines.incremental.expression import (
+    Call,
     Column,
     Expression,
+    Literal,
     columns_of,
     conjunction,
     conjuncts,
@@ -22,6 +25,7 @@ from tailrace.pipelines.incremental.expression import (
 from tailrace.pipelines.incremental.graph import Edge, Node, Operator, Projection, TableInput
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate
 from tailrace.pipelines.incremental.operators.counts import Constants, Counts, UnionAll
+from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.group import Group as GroupOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
@@ -31,6 +35,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Distinct,
+    Field,
     Filter,
     Group,
     Join,
@@ -269,13 +274,47 @@ class Lowering:
         schema = pa.schema(
             [*port.schema(key_names), *(pa.field(a.name, a.type) for a in aggregates)]
         )
-        operator = GroupOperator(key_names, aggregates, schema)
+        expiry = self._expiry(
+            port, [(f, port.name(k)) for f, k in zip(key_fields, keys, strict=True)]
+        )
+        operator = GroupOperator(key_names, aggregates, schema, expiry)
         identity = self.add(operator, [self.edge(port, key_names)], schema, key_names)
         columns: dict[str, Expression] = {
             f.id: Column(port.name(key), f.type) for f, key in zip(key_fields, keys, strict=True)
         }
         columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
         return Flow(identity, columns)
+
+    def _expiry(self, port: Port, keys: Sequence[tuple[Field, str]]) -> Expiry | None:
+        """When groups of a stream are over, if windows are among their keys."""
+        for made, name in keys:
+            bound = dict(port.columns)[name]
+            adds = 0
+            if isinstance(bound, Call) and bound.function == "window_start":
+                adds = cast(int, cast(Literal, bound.arguments[1]).value)
+            elif made.name != "window_end" or made.type != types.TIMESTAMP:
+                continue
+            times = self._origins(port.flow.source, bound)
+            if times:
+                return Expiry(name, adds, tuple(sorted(times)))
+        return None
+
+    def _origins(self, source: str, bound: Expression) -> set[tuple[str, str]] | None:
+        """The (topic, column) pairs of streams an expression is made of; None if of others."""
+        node = self.nodes[source]
+        if isinstance(node.operator, Facts):
+            return {(node.operator.table, name) for name in columns_of(bound)}
+        if node.operator.kind != "union":
+            return None
+        found: set[tuple[str, str]] = set()
+        for edge in node.edges:
+            for name in columns_of(bound):
+                inner = dict(edge.projection.columns)[name] if edge.projection else Column(name, bound.type)  # fmt: skip
+                origins = self._origins(edge.source, inner)
+                if origins is None:
+                    return None
+                found |= origins
+        return found
 
     def _grows(self, source: str) -> bool:
         """Whether rows of a node only come and never leave again."""
@@ -329,6 +368,19 @@ class Lowering:
             return self.add(
                 BagResult(view, counted), [self.edge(port, schema.names)], counted, None
             )
-        return self.add(
-            Result(view, schema, tuple(key)), [self.edge(port, tuple(key))], schema, None
-        )
+        expiry = self._result_expiry(flow, columns, tuple(key))
+        operator = Result(view, schema, tuple(key), expiry)
+        return self.add(operator, [self.edge(port, tuple(key))], schema, None)
+
+    def _result_expiry(
+        self, flow: Flow, columns: Sequence[tuple[str, Expression]], key: tuple[str, ...]
+    ) -> Expiry | None:
+        """A view that shows the groups of windows forgets them when the group does."""
+        group = self.nodes[flow.source].operator
+        if not isinstance(group, GroupOperator) or group.expiry is None:
+            return None
+        if {c.name for n, c in columns if n in key and isinstance(c, Column)} != {*group.keys}:
+            return None
+        over = Column(group.expiry.column, types.TIMESTAMP)
+        name = next((name for name, bound in columns if bound == over and name in key), None)
+        return replace(group.expiry, column=name) if name is not None else None
