@@ -26,10 +26,15 @@ RETRY = (14, 15, 16, 51)
 class Talk:
     """One connection to one broker, and what was heard on it."""
 
-    def __init__(self, address: str, heard: list[tuple[str, object]] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        heard: list[tuple[str, object]] | None = None,
+        client_id: str = "tailrace",
+    ) -> None:
         host, port = address.rsplit(":", 1)
         self.address = address
-        self.connection = Connection(host, int(port))
+        self.connection = Connection(host, int(port), client_id=client_id.encode())
         self.heard: list[tuple[str, object]] = [] if heard is None else heard
 
     def note(self, what: str, answer: object) -> None:

@@ -38,6 +38,8 @@ RANGE_BYTES = 4096
 SENDFILE_BYTES = 2 * 1024 * 1024
 SEND_VECTORS = 64
 
+ANONYMOUS = "ANONYMOUS"
+
 _LENGTH = Struct(">i")
 
 
@@ -82,8 +84,9 @@ class Connection:
 
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_mask", "_out", "_receiving", "_slots",
-        "_view", "_yielding", "client_software", "closed", "closing", "filled_bytes",
-        "monotonic", "number", "out_bytes", "paused", "peer", "sock", "starved", "used_at",
+        "_view", "_yielding", "client_id", "client_software", "closed", "closing",
+        "filled_bytes", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
+        "principal", "sock", "starved", "used_at",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, peer: str, number: int, listener: Listener) -> None:
@@ -99,6 +102,9 @@ class Connection:
         self.used_at = listener.now
         self.monotonic = listener.monotonic
         self.client_software = ("unknown", "unknown")
+        self.principal = ANONYMOUS
+        self.client_id = ""  # of the request being served; kept only while quotas are set
+        self.muted = False
         self._listener = listener
         self._buffer: bytearray | None = None
         self._view: memoryview | None = None
@@ -260,7 +266,7 @@ class Connection:
 
     def resume(self) -> None:
         """Go on reading after a pause: frames that were already received come first."""
-        if self.closed:
+        if self.closed or self.muted:
             return
         self.paused = False
         self.starved = False
@@ -274,6 +280,22 @@ class Connection:
                 self._receiving = False
         if not self.closed:
             self.flush()
+
+    def mute(self, seconds: float) -> None:
+        """Read nothing for a while; what was asked before is still answered."""
+        if self.closed or self.muted:
+            return
+        self.muted = self.paused = True
+        self._listener.muted_total += 1
+        self._listener.loop.call_later(seconds, self.unmute)
+        self._watch()
+
+    def unmute(self) -> None:
+        """The end of `mute`."""
+        if self.muted:
+            self.muted = False
+            self.used_at = self.monotonic()
+            self.resume()
 
     def drop_buffer(self) -> None:
         """Give an unused receive buffer back; a cut frame keeps it."""

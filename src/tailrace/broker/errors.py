@@ -2,7 +2,8 @@
 
 BrokerError                      broker
 ├── ListenError                  broker-listen
-└── StartError                   broker-start
+├── StartError                   broker-start
+└── InvalidQuotaError            invalid-quota
 """
 
 from __future__ import annotations
@@ -28,3 +29,11 @@ class StartError(BrokerError):
     """A broker in a child process did not come up. The detail holds its last words."""
 
     code = "broker-start"
+
+
+class InvalidQuotaError(BrokerError):
+    """A quota was set for something that cannot have one, or to a value that is none.
+    Quotas are set for a user, a client id or both, to positive numbers."""
+
+    code = "invalid-quota"
+    kafka_code = 42

@@ -12,6 +12,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tailrace.broker.quotas.table import (
+    CONSUMER_BYTES,
+    MUTATIONS,
+    PRODUCER_BYTES,
+    REQUEST_SHARE,
+)
 from tailrace.wire.apis import APIS
 
 if TYPE_CHECKING:
@@ -91,6 +97,7 @@ class BrokerMetrics:
         yield from self._server_lines()
         yield from self._log_lines()
         yield from self._group_lines()
+        yield from self._quota_lines()
 
     def _traffic_lines(self) -> Iterator[str]:
         names = (
@@ -161,6 +168,8 @@ class BrokerMetrics:
             ("kafka_server_fetchsessioncache_numincrementalfetchsessions", "gauge", "Fetch sessions.", len(broker.fetch.sessions)),
             ("kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total", "counter", "Sessions that made room for others.", broker.fetch.sessions.evictions_total),
             ("kafka_log_logflushstats_logflush_total", "counter", "Syncs of a partition before an acknowledgement.", broker.syncer.syncs_total),
+            ("tailrace_broker_connections_muted", "gauge", "Connections not read now because of a quota or a slow group.", sum(1 for one in listener.connections.values() if one.muted)),
+            ("tailrace_broker_connections_muted_total", "counter", "How often a connection was not read for a while.", listener.muted_total),
             ("tailrace_broker_cold_reads_total", "counter", "Fetches that had to wait for the disk.", broker.cold.reads_total),
             ("tailrace_broker_produce_without_acknowledgement_total", "counter", "Produce requests with acks=0.", self.unacknowledged_requests),
             ("tailrace_broker_produce_without_acknowledgement_lost_total", "counter", "Of these, refused: the producer was not told but by a closed connection.", self.unacknowledged_failures),
@@ -194,6 +203,38 @@ class BrokerMetrics:
                 text,
                 ((labels, value(partition)) for labels, partition in partitions),
             )
+
+    def _quota_lines(self) -> Iterator[str]:
+        quotas = self._broker.quotas
+        for key, family, rate in (
+            (PRODUCER_BYTES, "produce", "byte_rate"),
+            (CONSUMER_BYTES, "fetch", "byte_rate"),
+            (REQUEST_SHARE, "request", "request_time"),
+            (MUTATIONS, "controllermutation", "mutation_rate"),
+        ):
+            rows = [
+                ({"user": holder[0], "client_id": holder[1]}, meter, now)
+                for holder, meter, now in quotas.rows(key)
+            ]
+            if not rows:
+                continue
+            full = f"kafka_server_{family}"
+            yield from _metric(
+                f"{full}_{rate}", "gauge", f"What counts against {key}, a second.",
+                ((labels, round(now, 3)) for labels, _, now in rows),
+            )  # fmt: skip
+            yield from _metric(
+                f"{full}_quota", "gauge", f"The {key} that holds.",
+                ((labels, meter.limit) for labels, meter, _ in rows),
+            )  # fmt: skip
+            yield from _metric(
+                f"{full}_throttled_total", "counter", "Answers that told the client to pause.",
+                ((labels, meter.pauses) for labels, meter, _ in rows),
+            )  # fmt: skip
+            yield from _metric(
+                f"{full}_throttle_time_seconds_total", "counter", "Time it was told to pause.",
+                ((labels, round(meter.paused_seconds, 6)) for labels, meter, _ in rows),
+            )  # fmt: skip
 
     def _group_lines(self) -> Iterator[str]:
         lags = self._broker.group_lags()

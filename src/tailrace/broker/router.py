@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 
 Body = TypeVar("Body")
 
+IDLE = float("inf")
+
 _HEADER = Struct(">hhih")
 _RESPONSE = Struct(">ii")
 _SIZE = Struct(">i")
@@ -53,8 +55,8 @@ class Request(Generic[Body]):
     """
 
     __slots__ = (
-        "_api", "_latency", "_slot", "api_key", "arrived_at", "body", "client_id", "connection",
-        "correlation_id", "version",
+        "_api", "_latency", "_slot", "_throttle", "api_key", "arrived_at", "body", "client_id",
+        "connection", "correlation_id", "version",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +71,7 @@ class Request(Generic[Body]):
         api: Api,
         latency: Distribution,
         arrived_at: float,
+        throttle: Throttle | None = None,
     ) -> None:
         self.connection = connection
         self.api_key = api_key
@@ -80,6 +83,7 @@ class Request(Generic[Body]):
         self._api = api
         self._latency = latency
         self.arrived_at = arrived_at
+        self._throttle = throttle
 
     @property
     def client_host(self) -> str:
@@ -104,8 +108,18 @@ class Request(Generic[Body]):
             self._slot.filled = True
             return
         self._latency.add(self.connection.monotonic() - self.arrived_at)
+        if self._throttle is not None:
+            self.pause(self._throttle(self.connection), response)
         frame = encode_response(self._api, self.version, self.correlation_id, response)
         self.connection.fill(self._slot, frame)
+
+    def pause(self, seconds: float, response: Message) -> None:
+        """Tell the client in `response` to pause, and see to it that it does."""
+        if seconds > 0:
+            milliseconds = round(seconds * 1000)
+            if getattr(response, "throttle_time_ms", milliseconds) < milliseconds:
+                response.throttle_time_ms = milliseconds  # type: ignore[attr-defined]
+            self.connection.mute(seconds)
 
     def answer_parts(self, parts: list[bytes | bytearray | memoryview | FileRange]) -> None:
         """Send a whole frame made elsewhere; file ranges are released once sent."""
@@ -116,6 +130,7 @@ class Request(Generic[Body]):
         self.connection.fill_parts(self._slot)
 
 
+Throttle = Callable[["Connection"], float]
 Handler = Callable[[Request[Any]], None]
 # connection, frame, start of the body, end of the frame, version, correlation id
 FrameHandler = Callable[["Connection", memoryview, int, int, int, int], None]
@@ -150,6 +165,10 @@ class Router:
         self.request_bytes = 0
         self.unreadable_total = 0
         self._frames: dict[int, tuple[int, int, int, FrameHandler]] = {}
+        # Only while quotas are set: seconds a client must pause for a request served.
+        self.throttle: Throttle | None = None
+        self.started_at = IDLE
+        """When the request being dispatched began; `IDLE` outside of one."""
 
     def add(self, routes: Iterable[Route]) -> None:
         """Serve these; a later route of the same API takes the place of an earlier one."""
@@ -177,16 +196,19 @@ class Router:
                     position += name_size
                 if position > end:
                     raise DecodeError("client id past the end of the frame")
+                if self.throttle is not None:
+                    connection.client_id = str(view[start + 10 : position], "utf-8")
                 if version >= frame[2]:
                     if view[position]:
                         position = skip_tags(view[:end], position)
                     else:
                         position += 1
                 self.requests[key] += 1
-                now = self._monotonic()
+                self.started_at = now = self._monotonic()
                 self.queue_times[key].add(now - self._loop.polled_at)
                 frame[3](connection, view, position, end, version, correlation_id)
                 self.latencies[key].add(self._monotonic() - now)
+                self.started_at = IDLE
                 return
             self._dispatch_decoded(connection, view[start:end], key, version, correlation_id)
         except BROKEN_REQUEST as error:
@@ -224,8 +246,10 @@ class Router:
         api = APIS[key]
         body = api.decode_request(version, frame, header.body)
         self.requests[key] += 1
-        now = self._monotonic()
+        self.started_at = now = self._monotonic()
         self.queue_times[key].add(now - self._loop.polled_at)
+        if self.throttle is not None:
+            connection.client_id = header.client_id or ""
         request: Request[Any] = Request(
             connection,
             connection.open_slot(),
@@ -237,8 +261,10 @@ class Router:
             api,
             self.latencies[key],
             now,
+            self.throttle,
         )
         route.handler(request)
+        self.started_at = IDLE
 
     def unsupported_versions(self) -> Message:
         """The answer to an ApiVersions request of a version that does not exist here."""

@@ -30,6 +30,7 @@ from tailrace.broker.handlers import (
     offsets,
     produce,
     producers,
+    quotas,
     topics,
     versions,
 )
@@ -38,6 +39,7 @@ from tailrace.broker.loop import Loop, LoopTimer
 from tailrace.broker.metrics import BrokerMetrics
 from tailrace.broker.metrics_page import MetricsPage
 from tailrace.broker.producer_ids import ProducerIds
+from tailrace.broker.quotas.meters import Quotas
 from tailrace.broker.router import Router
 from tailrace.broker.settings import BrokerSettings
 from tailrace.broker.shares import lazy as share_lazy
@@ -106,11 +108,14 @@ class Broker:
         )
         self.syncer = Syncer(self.loop, self._synced)
         self.cold = ColdReader(self.loop)
+        self.metering = False
+        """Whether clients are counted: true while quotas are set."""
+        self.quotas = Quotas(self)
         self.produce = produce.install(self)
         self.fetch = fetch.install(self)
         self.store.on_moved = self.fetch.moved
         self.store.sync_later = self.syncer.submit
-        for module in (versions, metadata, topics, configs, offsets, producers):
+        for module in (versions, metadata, topics, configs, offsets, producers, quotas):
             self.router.add(module.routes(self))
         self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
         self.group_settings = GroupSettings(self.directories[0] / "group-settings.json")
@@ -179,6 +184,8 @@ class Broker:
         self.loop.call_from_thread(lambda: self.listener.adopt(sock))
 
     def _tick(self) -> None:
+        if self.metering:
+            self.quotas.forget_idle()
         try:
             self.store.tick()
         except TailraceError as error:

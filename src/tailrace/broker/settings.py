@@ -36,6 +36,8 @@ def _own() -> list[Setting]:
         s("connections.max.idle.ms", "long", "600000", "Time after which a silent connection is closed.", least=1000, read_only=True),
         s("fetch.max.bytes", "int", "57671680", "Most bytes of records in one answer.", least=1024),
         s("max.incremental.fetch.session.cache.slots", "int", "1000", "Fetch sessions kept.", least=0, read_only=True),
+        s("quota.window.num", "int", "11", "Windows over which a client's rate is taken for its quota.", least=2, read_only=True),
+        s("quota.window.size.seconds", "int", "1", "Length of such a window.", least=1, read_only=True),
         s("metrics.listen", "string", "", "HOST:PORT of the Prometheus page; none if empty.", read_only=True),
         s("group.initial.rebalance.delay.ms", "int", "0", "Time the first rebalance of an empty group waits for more members.", least=0),
         s("group.min.session.timeout.ms", "int", "6000", "Shortest session time-out a member may ask for.", least=1),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -70,12 +70,20 @@ class Catalogue:
     topics: dict[str, TopicEntry] = field(default_factory=dict)
     broker: dict[str, str] = field(default_factory=dict)
     """Dynamic broker settings."""
+    quotas: list[dict[str, Any]] = field(default_factory=list)
+    """Each with `user` and `client_id` (null: does not matter, "": the default) and `values`."""
+
+    def quota_entries(self) -> Iterator[tuple[tuple[str | None, str | None], dict[str, float]]]:
+        """Whom each quota is for, and its values."""
+        for each in self.quotas:
+            yield (each["user"], each["client_id"]), each["values"]
 
     def apply(self, event: dict[str, Any]) -> None:
         match event["op"]:
             case "snapshot":
                 self.epoch = event["epoch"]
                 self.broker = dict(event["broker"])
+                self.quotas = list(event.get("quotas", ()))
                 self.topics = {each["name"]: TopicEntry.from_json(each) for each in event["topics"]}
             case "create":
                 entry = TopicEntry.from_json(event["topic"])
@@ -88,6 +96,15 @@ class Catalogue:
                 self.topics[event["name"]].overrides = dict(event["overrides"])
             case "broker":
                 self.broker = dict(event["values"])
+            case "quota":
+                whom = (event["user"], event["client_id"])
+                self.quotas = [
+                    one for one in self.quotas if (one["user"], one["client_id"]) != whom
+                ]
+                if event["values"]:
+                    self.quotas.append(
+                        {"user": whom[0], "client_id": whom[1], "values": event["values"]}
+                    )
             case "epoch":
                 self.epoch = event["epoch"]
             case operation:
@@ -104,6 +121,7 @@ class Catalogue:
             "format": FORMAT,
             "epoch": self.epoch,
             "broker": self.broker,
+            "quotas": self.quotas,
             "topics": [entry.as_json() for entry in self.topics.values()],
         }
 

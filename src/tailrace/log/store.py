@@ -323,6 +323,12 @@ class Store:
         self._configure(topic, config)
         return topic
 
+    def change_quota(
+        self, user: str | None, client_id: str | None, values: Mapping[str, float]
+    ) -> None:
+        """Keep a client quota (none if `values` is empty); on disk on return."""
+        self._journal({"op": "quota", "user": user, "client_id": client_id, "values": dict(values)})
+
     def change_settings(self, settings: LogSettings) -> None:
         """Take new broker settings at once; topics without an override follow."""
         self.settings = settings

@@ -120,6 +120,8 @@ class Fetch:
         broker = self._broker
         committed = fetching.request.body.isolation_level == READ_COMMITTED
         left = min(fetching.max_bytes, broker.fetch_limit_bytes)
+        if broker.metering:
+            left = min(left, broker.quotas.fetch_limit(fetching.request.connection))
         outcomes: list[Outcome] = []
         size = 0
         urgent = False
@@ -167,6 +169,8 @@ class Fetch:
         request = fetching.request
         session = fetching.session
         session_id = 0
+        if self._broker.metering and self._throttled(fetching, outcomes):
+            return
         count = self._broker.traffic_out
         for outcome in outcomes:
             if outcome.records is not None:
@@ -177,6 +181,29 @@ class Fetch:
         request.answer_parts(
             encode(request.version, request.correlation_id, 0, session_id, outcomes)
         )
+
+    def _throttled(self, fetching: Fetching, outcomes: list[Outcome]) -> bool:
+        """Whether the reader is over its quota: then it gets an empty answer and a pause."""
+        request, session = fetching.request, fetching.session
+        size = sum(one.records.length for one in outcomes if one.records is not None)
+        request.connection.client_id = request.client_id
+        pause = self._broker.quotas.fetched(request.connection, size)
+        if not pause:
+            return False
+        for outcome in outcomes:
+            if outcome.records is not None:
+                outcome.records.release()
+        session_id = 0
+        if session is not None:
+            if request.body.session_epoch == INITIAL_EPOCH:
+                self.sessions.drop(session.id)  # the client begins again, as with Kafka
+            else:
+                session_id = session.id
+        request.connection.mute(pause)
+        request.answer_parts(
+            encode(request.version, request.correlation_id, 0, session_id, (), pause)
+        )
+        return True
 
     # waiting
 

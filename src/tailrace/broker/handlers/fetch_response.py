@@ -46,16 +46,26 @@ class Outcome(NamedTuple):
 
 
 def encode(
-    version: int, correlation_id: int, error: int, session_id: int, outcomes: Sequence[Outcome]
+    version: int,
+    correlation_id: int,
+    error: int,
+    session_id: int,
+    outcomes: Sequence[Outcome],
+    pause: float = 0.0,
 ) -> list[bytes | bytearray | memoryview | FileRange]:
-    """The parts of the whole frame; small ranges are read and released here."""
+    """The parts of the whole frame; small ranges are read and released here. `pause` is the
+    seconds a client is throttled."""
     flexible = version >= FLEXIBLE
     out = bytearray(_FRAME.pack(0, correlation_id))
     parts: list[bytes | bytearray | memoryview | FileRange] = [out]
     following = 0
     if flexible:
         out.append(0)
-    out += _HEAD_V7.pack(0, error, session_id) if version >= 7 else _COUNT.pack(0)
+    throttle_ms = round(pause * 1000)
+    if version >= 7:
+        out += _HEAD_V7.pack(throttle_ms, error, session_id)
+    else:
+        out += _COUNT.pack(throttle_ms)
     topics = _by_topic(outcomes)
     _write_count(out, len(topics), flexible)
     for topic in topics:

@@ -101,6 +101,11 @@ class Produce:
                 elif partition is not None and partition.needs_sync:
                     unsynced.append(partition)
             topics.append((key, results))
+        pause = 0.0
+        if self._broker.metering:
+            pause = self._broker.quotas.produced(connection, end - position)
+            if pause:
+                connection.mute(pause)
         if acks == 0:
             self._broker.metrics.unacknowledged_requests += 1
             if failed:
@@ -108,9 +113,9 @@ class Produce:
                 # The only way to tell a producer that does not listen: Kafka does the same.
                 connection.close()
         elif unsynced:
-            self._answer_when_synced(connection, version, correlation_id, topics, unsynced)
+            self._answer_when_synced(connection, version, correlation_id, topics, unsynced, pause)
         else:
-            connection.send_now(encode_response(version, correlation_id, topics))
+            connection.send_now(encode_response(version, correlation_id, topics, pause))
 
     def _append(
         self,
@@ -178,9 +183,16 @@ class Produce:
         correlation_id: int,
         topics: list[tuple[bytes, list[Result]]],
         partitions: list[Partition],
+        pause: float,
     ) -> None:
         waiting = _SyncedAnswer(
-            connection, connection.open_slot(), version, correlation_id, topics, len(partitions)
+            connection,
+            connection.open_slot(),
+            version,
+            correlation_id,
+            topics,
+            len(partitions),
+            pause,
         )
         for partition in partitions:
             self._broker.when_durable(partition, waiting.synced(partition))
@@ -189,7 +201,9 @@ class Produce:
 class _SyncedAnswer:
     """An acknowledgement that waits for the last of its partitions to be on the disk."""
 
-    __slots__ = ("_connection", "_correlation_id", "_left", "_slot", "_topics", "_version")
+    __slots__ = (
+        "_connection", "_correlation_id", "_left", "_pause", "_slot", "_topics", "_version",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -199,6 +213,7 @@ class _SyncedAnswer:
         correlation_id: int,
         topics: list[tuple[bytes, list[Result]]],
         left: int,
+        pause: float,
     ) -> None:
         self._connection = connection
         self._slot = slot
@@ -206,6 +221,7 @@ class _SyncedAnswer:
         self._correlation_id = correlation_id
         self._topics = topics
         self._left = left
+        self._pause = pause
 
     def synced(self, partition: Partition) -> Callable[[Exception | None], None]:
         """The callback for one partition."""
@@ -219,7 +235,9 @@ class _SyncedAnswer:
                     ]
             self._left -= 1
             if self._left == 0:
-                frame = encode_response(self._version, self._correlation_id, self._topics)
+                frame = encode_response(
+                    self._version, self._correlation_id, self._topics, self._pause
+                )
                 self._connection.fill(self._slot, frame)
 
         return done
@@ -300,9 +318,12 @@ def _count(view: memoryview, position: int, end: int, flexible: bool) -> tuple[i
 
 
 def encode_response(
-    version: int, correlation_id: int, topics: list[tuple[bytes, list[Result]]]
+    version: int,
+    correlation_id: int,
+    topics: list[tuple[bytes, list[Result]]],
+    pause: float = 0.0,
 ) -> bytearray:
-    """The whole frame of a Produce response."""
+    """The whole frame of a Produce response; `pause` is the seconds a client is throttled."""
     out = bytearray(_FRAME.pack(0, correlation_id))
     if version >= FLEXIBLE:
         out.append(0)
@@ -323,7 +344,8 @@ def encode_response(
                     out += data
                     out.append(0)
             out.append(0)
-        out += b"\0\0\0\0\0"
+        out += _COUNT.pack(round(pause * 1000))
+        out.append(0)
     else:
         out += _COUNT.pack(len(topics))
         for key, results in topics:
@@ -343,7 +365,7 @@ def encode_response(
                         data = message.encode()[:32000]
                         out += _SHORT.pack(len(data))
                         out += data
-        out += b"\0\0\0\0"
+        out += _COUNT.pack(round(pause * 1000))
     _COUNT.pack_into(out, 0, len(out) - 4)
     return out
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.handlers.configs import topic_source
 from tailrace.broker.router import Request, Route
 from tailrace.errors import TailraceError
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
-from tailrace.wire.message import ZERO_UUID
+from tailrace.wire.message import ZERO_UUID, Message
 from tailrace.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -47,7 +47,33 @@ if TYPE_CHECKING:
 PARTITIONS_PER_REQUEST = 10_000
 
 TOO_MANY = f"more than {PARTITIONS_PER_REQUEST} partitions in one request"
+TOO_FAST = "the throttling quota has been exceeded"
 ONE_COPY = "the embedded broker keeps one copy; an Apache Kafka cluster keeps more"
+
+
+class Mutations:
+    """One request's share of its sender's quota for making and deleting partitions."""
+
+    def __init__(self, broker: Broker, request: Request[Any], *, strict: bool) -> None:
+        self._broker = broker
+        self._request = request
+        self._strict = strict
+        self._pause = 0.0
+
+    def refused(self, amount: int) -> bool:
+        """Count `amount` partitions; whether that is not for now."""
+        if not self._broker.metering:
+            return False
+        connection = self._request.connection
+        connection.client_id = self._request.client_id
+        pause = self._broker.quotas.mutate(connection, amount, strict=self._strict)
+        self._pause = max(self._pause, pause)
+        return self._strict and pause > 0
+
+    def answer(self, response: Message) -> None:
+        """Answer the request, with a pause for who is over the quota."""
+        self._request.pause(self._pause, response)
+        self._request.answer(response)
 
 
 class Topics:
@@ -60,6 +86,7 @@ class Topics:
 
     def create(self, request: Request[CreateTopicsRequest]) -> None:
         body = request.body
+        quota = Mutations(self._broker, request, strict=request.version >= 6)
         names = [topic.name for topic in body.topics]
         twice = {name for name in names if names.count(name) > 1}
         results = [
@@ -73,13 +100,15 @@ class Topics:
             for name in sorted(twice)
         ]
         results += [
-            self._create(topic, validate_only=body.validate_only)
+            self._create(topic, quota, validate_only=body.validate_only)
             for topic in body.topics
             if topic.name not in twice
         ]
-        request.answer(CreateTopicsResponse(topics=results))
+        quota.answer(CreateTopicsResponse(topics=results))
 
-    def _create(self, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+    def _create(
+        self, wanted: CreatableTopic, quota: Mutations, *, validate_only: bool
+    ) -> CreatableTopicResult:
         broker = self._broker
         code, message = _check_copies(wanted, broker.node_id)
         if code:
@@ -91,6 +120,10 @@ class Topics:
             return _refused(wanted.name, int(ErrorCode.POLICY_VIOLATION), TOO_MANY)
         overrides = {one.name: one.value for one in wanted.configs if one.value is not None}
         try:
+            if broker.metering:  # what cannot be made costs nothing
+                broker.create_topic(wanted.name, partitions, overrides, validate_only=True)
+            if quota.refused(partitions):
+                return _refused(wanted.name, int(ErrorCode.THROTTLING_QUOTA_EXCEEDED), TOO_FAST)
             topic = broker.create_topic(
                 wanted.name, partitions, overrides, validate_only=validate_only
             )
@@ -116,17 +149,18 @@ class Topics:
         )
 
     def add_partitions(self, request: Request[CreatePartitionsRequest]) -> None:
-        request.answer(
+        quota = Mutations(self._broker, request, strict=request.version >= 3)
+        quota.answer(
             CreatePartitionsResponse(
                 results=[
-                    self._add(topic, validate_only=request.body.validate_only)
+                    self._add(topic, quota, validate_only=request.body.validate_only)
                     for topic in request.body.topics
                 ]
             )
         )
 
     def _add(
-        self, wanted: CreatePartitionsTopic, *, validate_only: bool
+        self, wanted: CreatePartitionsTopic, quota: Mutations, *, validate_only: bool
     ) -> CreatePartitionsTopicResult:
         broker = self._broker
         answer = CreatePartitionsTopicResult(name=wanted.name, error_message=None)
@@ -149,7 +183,10 @@ class Topics:
             answer.error_code = int(ErrorCode.INVALID_REPLICA_ASSIGNMENT)
             answer.error_message = ONE_COPY
             return answer
-        if not validate_only:
+        if quota.refused(wanted.count - present):
+            answer.error_code = int(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+            answer.error_message = TOO_FAST
+        elif not validate_only:
             try:
                 broker.add_partitions(wanted.name, wanted.count)
             except TailraceError as error:
@@ -161,13 +198,14 @@ class Topics:
 
     def delete(self, request: Request[DeleteTopicsRequest]) -> None:
         body = request.body
+        quota = Mutations(self._broker, request, strict=request.version >= 5)
         if request.version >= 6:
-            results = [self._delete(one.name, one.topic_id) for one in body.topics]
+            results = [self._delete(one.name, one.topic_id, quota) for one in body.topics]
         else:
-            results = [self._delete(name, ZERO_UUID) for name in body.topic_names]
-        request.answer(DeleteTopicsResponse(responses=results))
+            results = [self._delete(name, ZERO_UUID, quota) for name in body.topic_names]
+        quota.answer(DeleteTopicsResponse(responses=results))
 
-    def _delete(self, name: str | None, topic_id: bytes) -> DeletableTopicResult:
+    def _delete(self, name: str | None, topic_id: bytes, quota: Mutations) -> DeletableTopicResult:
         broker = self._broker
         answer = DeletableTopicResult(name=name, topic_id=topic_id, error_message=None)
         topic: Topic | None
@@ -184,6 +222,9 @@ class Topics:
         elif topic.internal:
             answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
             answer.error_message = f"{topic.name} belongs to the broker itself"
+        elif quota.refused(len(topic.partitions)):
+            answer.error_code = int(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+            answer.error_message = TOO_FAST
         else:
             answer.name, answer.topic_id = topic.name, topic.id.bytes
             try:

@@ -1,0 +1,1 @@
+"""Quotas: who may send and fetch how much, and what happens to those who do more."""
