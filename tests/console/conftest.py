@@ -1,14 +1,17 @@
-"""A console over views in memory and a real broker."""
+"""A console over views in memory and a real broker; the same in a browser."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from fastapi.testclient import TestClient
 
 from servers.consoles import Console
+from servers.sites import CHROMIUM, FLAGS, Site
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
 from tailrace.console.lookup import FastLookups
@@ -18,10 +21,24 @@ from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.views.follower import Follower
 from tailrace.views.reader import Views
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+STREAM = """
+import tailrace as tr
+
+clicks = tr.topic("clicks", schema="term STRING")
+
+@tr.stream(clicks)
+def terms(clicks):
+    return clicks.select("term")
+"""
+
 
 @pytest.fixture
 def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
     scaffold.create(tmp_path / "shop")
+    (tmp_path / "shop" / "pipelines" / "terms.py").write_text(STREAM)
     project = load.load(tmp_path / "shop")
     log = MemoryLog()
     ticks = TickWriter(log, "shop")
@@ -39,3 +56,39 @@ def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
         yield made
     figures.close()
     views.close()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=20_000)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def site(console: Console) -> Iterator[Site]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    made = Site(console, port)
+    made.up()
+    yield made
+    made.down()
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    opened = browser.new_page()
+    opened.set_default_timeout(20_000)
+    requests: list[str] = []
+    opened.on("request", lambda request: requests.append(request.url))
+    opened.on("pageerror", lambda error: site.errors.append(str(error)))
+    opened.goto(site.address)
+    yield opened
+    opened.close()
+    assert not site.errors
+    assert all(url.startswith((site.address, "data:")) for url in requests)

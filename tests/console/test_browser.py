@@ -2,92 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
-import socket
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 import pytest
-import uvicorn
 from confluent_kafka import Producer
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
-from servers.consoles import Console
-from tailrace.console.app import create_app
-from tailrace.console.security import Guard
+from servers.sites import CHROMIUM, Site
 
-CHROMIUM = shutil.which("chromium")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: make setup-browser"),
 ]
-
-
-@dataclass
-class Site:
-    """The console on a real port; it can be taken down and put up again."""
-
-    console: Console
-    port: int
-    server: uvicorn.Server | None = None
-    thread: threading.Thread | None = None
-    errors: list[str] = field(default_factory=list)
-
-    @property
-    def address(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    def up(self) -> None:
-        app = Guard(create_app(self.console.served), host="127.0.0.1", token=None)
-        configuration = uvicorn.Config(
-            app, port=self.port, log_level="error", timeout_graceful_shutdown=1
-        )
-        self.server = uvicorn.Server(configuration)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
-        self.thread.start()
-        while not self.server.started:
-            assert self.thread.is_alive()
-
-    def down(self) -> None:
-        if self.server and self.thread:
-            self.server.should_exit = True
-            self.thread.join(10)
-            self.server = self.thread = None
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        yield started
-        started.close()
-
-
-@pytest.fixture
-def site(console: Console) -> Iterator[Site]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    made = Site(console, port)
-    made.up()
-    yield made
-    made.down()
-
-
-@pytest.fixture
-def page(browser: Browser, site: Site) -> Iterator[Page]:
-    opened = browser.new_page()
-    opened.set_default_timeout(20_000)
-    requests: list[str] = []
-    opened.on("request", lambda request: requests.append(request.url))
-    opened.on("pageerror", lambda error: site.errors.append(str(error)))
-    opened.goto(site.address)
-    yield opened
-    opened.close()
-    assert not site.errors
-    assert all(url.startswith((site.address, "data:")) for url in requests)
 
 
 def test_the_topology_is_drawn_with_live_figures(page: Page) -> None:

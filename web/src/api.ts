@@ -1,6 +1,6 @@
 /** Every call to the server. Errors come in four parts and are thrown as such. */
 
-import type { Fault, Graph, LogRecord, Rows } from "./types";
+import type { Fault, Graph, Letters, LogRecord, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, TableHistory, Verification, ViewAbout } from "./types";
 
 export class ApiError extends Error {
   constructor(readonly fault: Fault) {
@@ -53,7 +53,7 @@ export const viewRows = (name: string, limit = 200) =>
 export const sql = (text: string) => call<Rows>("api/sql", { sql: text });
 export const explain = (name: string) => call<{ text: string }>(`api/views/${encodeURIComponent(name)}/explain`);
 export const topic = (name: string) =>
-  call<{ name: string; config: Record<string, string>; partitions: { partition: number; first: number; end: number }[] }>(
+  call<{ name: string; config: Record<string, string>; partitions: { partition: number; first: number; end: number; bytes?: number | null }[] }>(
     `api/topics/${encodeURIComponent(name)}`,
   );
 export const latest = (name: string, from: string) =>
@@ -62,6 +62,20 @@ export const group = (name: string) =>
   call<{ name: string; state: string; members: { id: string; client: string }[]; partitions: { topic: string; partition: number; committed: number; end: number; lag: number }[] }>(
     `api/groups/${encodeURIComponent(name)}`,
   );
+
+const at = encodeURIComponent;
+export const views = () => call<{ views: ViewAbout[] }>("api/views");
+export const plan = (name: string) => call<Plan>(`api/plans/${at(name)}`);
+export const sizes = (name: string) => call<Sizes>(`api/state/${at(name)}`);
+export const past = (name: string, tick?: number) => call<Past>(`api/past/${at(name)}${tick === undefined ? "" : `?tick=${tick}`}`);
+export const reset = (name: string, to: string, execute: boolean) => call<Moves>(`api/groups/${at(name)}/reset`, { to, execute });
+export const pipelines = () => call<Pipelines>("api/pipelines");
+export const letters = (name: string) => call<Letters>(`api/dead-letters/${at(name)}`);
+export const retry = (name: string) => call<{ retried: number }>(`api/dead-letters/${at(name)}/retry`, {});
+export const sinks = () => call<{ sinks: Sink[] }>("api/sinks");
+export const verify = (name: string, repair: boolean) => call<Verification>(`api/sinks/${at(name)}/verify`, { repair });
+export const schemas = () => call<{ tables: TableHistory[] }>("api/schemas");
+export const history = (name: string) => call<Series>(`api/history?name=${at(name)}`);
 
 export interface Proof {
   database: { orders: number; value: string };

@@ -2,15 +2,15 @@
 
 import { signal } from "@preact/signals";
 import { streamUrl } from "./api";
-import type { Live } from "./types";
+import type { Live, Series } from "./types";
 
 export const live = signal<Live | null>(null);
 export const connected = signal(false);
 export const route = signal(location.hash.slice(1) || "/");
 
-const KEPT = 300;
-/** Figures of the last minutes by name, for the small charts: [seconds, value][]. */
-export const history = new Map<string, { at: number[]; values: number[] }>();
+const KEPT = 1800;
+/** Figures of the last half hour by name, for the charts: seconds and values. */
+export const history = new Map<string, Series>();
 
 export function remember(name: string, at: number, value: number): void {
   const series = history.get(name) ?? { at: [], values: [] };
@@ -23,14 +23,33 @@ export function remember(name: string, at: number, value: number): void {
   history.set(name, series);
 }
 
-export function take(state: Live): void {
-  for (const topic of state.topics) remember(`topic:${topic.name}`, state.at, topic.rate);
-  for (const group of state.groups) remember(`group:${group.name}`, state.at, group.lag);
+/** Put what the server remembers before what this page has seen itself. */
+export function seed(name: string, past: Series): void {
+  const own = history.get(name) ?? { at: [], values: [] };
+  const first = own.at[0] ?? Infinity;
+  const older = past.at.map((at) => at / 1000).filter((at) => at < first);
+  history.set(name, { at: [...older, ...own.at], values: [...past.values.slice(0, older.length), ...own.values] });
+}
+
+/** Figures worth a chart, by the same names as the server's history. */
+export function* figures(state: Live): Generator<[string, number]> {
+  for (const topic of state.topics) yield [`topic:${topic.name}`, topic.rate];
+  for (const group of state.groups) yield [`group:${group.name}`, group.lag];
   for (const part of state.parts) {
-    if (typeof part.freshness_ms === "number") {
-      remember(`part:${part.kind}-${part.name}`, state.at, part.freshness_ms);
+    const name = `part:${part.kind}-${part.name}`;
+    const facts = [["freshness_ms", name], ["lag", `${name}:lag`], ["wal_retained_bytes", `${name}:wal`], ["tick_ms", `${name}:tick`], ["tick_rows", `${name}:rows`]] as const;
+    for (const [fact, series] of facts) {
+      const value = part[fact];
+      if (typeof value === "number") yield [series, value];
+    }
+    for (const [stream, progress] of Object.entries((part["streams"] ?? {}) as Record<string, { milliseconds?: number }>)) {
+      if (typeof progress.milliseconds === "number") yield [`stream:${stream}`, progress.milliseconds];
     }
   }
+}
+
+export function take(state: Live): void {
+  for (const [name, value] of figures(state)) remember(name, state.at, value);
   live.value = state;
 }
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { age, cell, columnsOf, count, pretty, rate } from "./format";
-import { layout } from "./layout";
-import { applyEvent } from "./rows";
+import { age, bytes, cell, columnsOf, count, pretty, rate } from "./format";
+import { around, layout, MOST_FOR_DAGRE } from "./layout";
+import { applyEvent, changedCells, differing } from "./rows";
 import type { Row } from "./types";
 
 describe("figures", () => {
@@ -12,6 +12,8 @@ describe("figures", () => {
     expect(rate(0.25)).toBe("0.3/s");
     expect(age(950)).toBe("950 ms");
     expect(age(90_000)).toBe("2 min");
+    expect(bytes(999)).toBe("999 B");
+    expect(bytes(1_500_000)).toBe("1.5 MB");
   });
   test("values become text, never markup", () => {
     expect(cell("<img onerror=alert(1)>")).toBe("<img onerror=alert(1)>");
@@ -50,4 +52,33 @@ test("the topology runs from left to right", () => {
   const [a, b] = placed.nodes;
   expect(a!.x).toBeLessThan(b!.x);
   expect(placed.edges[0]!.path.startsWith("M")).toBe(true);
+});
+
+test("only cells that changed are marked", () => {
+  const held = new Map<string, Row>([['{"c":"NL"}', { c: "NL", n: 1, m: 2 }]]);
+  expect(changedCells(held, { changes: [{ key: { c: "NL" }, row: { c: "NL", n: 5, m: 2 } }, { key: { c: "DE" }, row: null }] })).toEqual(['{"c":"NL"}\nn']);
+});
+
+test("rows differ whatever the order of their columns", () => {
+  expect(differing([{ a: 1, b: 2 }], [{ b: 2, a: 1 }])).toBe(0);
+  expect(differing([{ a: 1 }, { a: 2 }], [{ a: 1 }, { a: 3 }])).toBe(1);
+});
+
+describe("a large topology", () => {
+  const names = Array.from({ length: 700 }, (_, number) => `t${number}`);
+  const graph = {
+    nodes: [{ name: "s", kind: "source", label: "s" }, ...names.map((name) => ({ name, kind: "table", label: name })), { name: "v", kind: "view", label: "v" }],
+    edges: [...names.map((name) => ({ from: "s", to: name })), { from: "t3", to: "v" }],
+  };
+  test("stands in columns, inputs to the left", () => {
+    expect(graph.nodes.length).toBeGreaterThan(MOST_FOR_DAGRE);
+    const placed = new Map(layout(graph).nodes.map((one) => [one.node.name, one]));
+    expect(placed.get("s")!.x).toBeLessThan(placed.get("t3")!.x);
+    expect(placed.get("t3")!.x).toBeLessThan(placed.get("v")!.x);
+    expect(new Set([...placed.values()].map((one) => `${one.x},${one.y}`)).size).toBe(702);
+  });
+  test("is cut to what is looked for, with its inputs and readers", () => {
+    expect(around(graph, "v").nodes.map((node) => node.name)).toEqual(["s", "t3", "v"]);
+    expect(around(graph, "").nodes.length).toBe(702);
+  });
 });

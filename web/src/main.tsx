@@ -1,7 +1,7 @@
-/** The console's frame: navigation, connection state, the page of the address. */
+/** The console's frame: navigation, connection state, keys, the page of the address. */
 
+import { signal } from "@preact/signals";
 import { render } from "preact";
-import "@preact/signals";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { connect, connected, live, route } from "./live";
@@ -9,21 +9,30 @@ import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
 import { Alarms, PartPage } from "./pages/parts";
+import { PipelinePage, Pipelines } from "./pages/pipelines";
+import { SinkPage, Sinks } from "./pages/sinks";
+import { Schemas, SourcePage, Sources } from "./pages/sources";
 import { TopicPage, Topics } from "./pages/topics";
 import { ViewPage, Views } from "./pages/views";
 
 const PAGES = [
   ["/", "Overview"],
-  ["/views", "Views"],
+  ["/sources", "Sources"],
   ["/topics", "Topics"],
+  ["/pipelines", "Pipelines"],
+  ["/views", "Views"],
+  ["/sinks", "Sinks"],
   ["/groups", "Groups"],
-  ["/parts", "Parts"],
+  ["/schemas", "Schemas"],
   ["/alarms", "Alarms"],
 ] as const;
 
+const help = signal(false);
+const theme = signal(localStorage.getItem("tailrace-theme") ?? "system");
+
 function Page() {
   const [, page = "", ...rest] = route.value.split("/");
-  const name = decodeURIComponent(rest.join("/"));
+  const name = decoded(rest.join("/"));
   switch (page) {
     case "":
       return <Overview />;
@@ -33,36 +42,102 @@ function Page() {
       return name ? <GroupPage name={name} key={name} /> : <Groups />;
     case "views":
       return name ? <ViewPage name={name} key={name} /> : <Views />;
+    case "pipelines":
+      return name ? <PipelinePage name={name} key={name} /> : <Pipelines />;
+    case "sources":
+      return name ? <SourcePage name={name} key={name} /> : <Sources />;
+    case "sinks":
+      return name ? <SinkPage name={name} key={name} /> : <Sinks />;
+    case "schemas":
+      return <Schemas />;
     case "parts":
       return name ? <PartPage id={name} key={name} /> : <div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div>;
     case "alarms":
       return <Alarms />;
     default:
-      return <Empty>There is no such page.</Empty>;
+      return <Empty>There is no such page. <a href="#/">Overview</a></Empty>;
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
   }
 }
 
 function App() {
   const state = live.value;
+  const alarms = state?.alarms.length ?? 0;
   return (
     <>
-      <a class="skip" href="#content">Skip to content</a>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>Skip to content</a>
       <header class="top">
         <strong>Tailrace</strong> <span>{state?.project ?? ""}</span>
         <nav aria-label="Pages">
           {PAGES.map(([path, label]) => (
-            <a href={`#${path}`} aria-current={route.value === path ? "page" : undefined} key={path}>{label}</a>
+            <a href={`#${path}`} aria-current={current(path) ? "page" : undefined} key={path}>{label}{path === "/alarms" && alarms ? <span class="badge">{alarms}</span> : null}</a>
           ))}
         </nav>
+        <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>◐</button>
+        <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = !help.value)}>?</button>
         <span class={connected.value ? "pulse" : "pulse lost"} role="status">
           {connected.value ? (state?.ready ? "ready" : "starting") : "reconnecting…"}
         </span>
       </header>
+      {help.value ? <Keys /> : null}
       <main id="content" tabIndex={-1}><Page /></main>
     </>
   );
 }
 
+function Keys() {
+  return (
+    <div class="card keys" role="dialog" aria-label="Keys">
+      <dl class="settings">
+        {PAGES.map(([, label], index) => <div key={label}><dt><kbd>{index + 1}</kbd></dt><dd>{label}</dd></div>)}
+        <div><dt><kbd>/</kbd></dt><dd>find</dd></div>
+        <div><dt><kbd>t</kbd></dt><dd>colours</dd></div>
+        <div><dt><kbd>Esc</kbd></dt><dd>close this</dd></div>
+      </dl>
+    </div>
+  );
+}
+
+function current(path: string): boolean {
+  return path === "/" ? route.value === "/" : route.value === path || route.value.startsWith(`${path}/`);
+}
+
+function nextTheme(): void {
+  const order = ["system", "light", "dark"];
+  theme.value = order[(order.indexOf(theme.value) + 1) % order.length] ?? "system";
+  localStorage.setItem("tailrace-theme", theme.value);
+  document.documentElement.dataset["theme"] = theme.value;
+}
+
+function press(event: KeyboardEvent): void {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if ((event.target as HTMLElement).closest("input, textarea, select")) {
+    if (event.key === "Escape") (event.target as HTMLElement).blur();
+    return;
+  }
+  const page = PAGES[Number(event.key) - 1];
+  if (page) location.hash = `#${page[0]}`;
+  else if (event.key === "?") help.value = !help.value;
+  else if (event.key === "Escape") help.value = false;
+  else if (event.key === "t") nextTheme();
+  else if (event.key === "/") {
+    const find = document.querySelector<HTMLInputElement>("input[type=search]");
+    if (find) {
+      event.preventDefault();
+      find.focus();
+    }
+  }
+}
+
+document.documentElement.dataset["theme"] = theme.value;
+addEventListener("keydown", press);
 connect();
 const app = document.getElementById("app");
 if (app) {

@@ -20,3 +20,26 @@ export function applyEvent(held: Map<string, Row>, event: ViewEvent, limit: numb
     else if (held.has(key) || held.size < limit) held.set(key, item.row);
   }
 }
+
+/** The cells an event changes in rows that are shown, as `key\ncolumn`. */
+export function changedCells(held: ReadonlyMap<string, Row>, event: ViewEvent): string[] {
+  const found: string[] = [];
+  for (const item of event.changes ?? []) {
+    const key = JSON.stringify(item.key);
+    if (item.row === null) continue;
+    const before = held.get(key);
+    for (const [column, value] of Object.entries(item.row)) {
+      if (!before || JSON.stringify(before[column]) !== JSON.stringify(value)) found.push(`${key}\n${column}`);
+    }
+  }
+  return found;
+}
+
+/** How many rows are in only one of two sets of rows. */
+export function differing(before: readonly Row[], now: readonly Row[]): number {
+  const text = (row: Row) => JSON.stringify(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const left = new Set(before.map(text));
+  const right = new Set(now.map(text));
+  const alone = (these: Set<string>, those: Set<string>) => [...these].filter((row) => !those.has(row)).length;
+  return Math.max(alone(left, right), alone(right, left));
+}

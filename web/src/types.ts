@@ -23,6 +23,7 @@ export interface TopicFigures {
   partitions: number;
   records: number;
   rate: number;
+  bytes?: number;
   internal: boolean;
 }
 
@@ -77,4 +78,89 @@ export interface LogRecord {
   key: string | null;
   value: string | null;
   headers: Record<string, string | null>;
+}
+
+export interface ViewAbout {
+  name: string;
+  key: string[];
+  columns: [string, string][];
+  rows: number;
+}
+
+export interface Plan {
+  view: string;
+  nodes: { id: string; kind: string; what: string; level: number }[];
+  edges: { from: string; to: string; where: string | null }[];
+}
+
+export interface Sizes {
+  view: string;
+  tick: number;
+  operators: { id: string; kind: string; what: string; rows: number; bytes: number }[];
+}
+
+export interface Past {
+  span: [{ tick: number; at: number }, { tick: number; at: number }] | null;
+  tick?: number;
+  at?: number;
+  position?: string;
+  key?: string[];
+  rows: Row[] | null;
+}
+
+export interface Moves {
+  group: string;
+  executed: boolean;
+  partitions: { topic: string; partition: number; from: number; to: number }[];
+}
+
+export interface Progress {
+  batch?: number;
+  rows?: number;
+  rows_per_second?: number;
+  milliseconds?: number;
+  [fact: string]: unknown;
+}
+
+export interface Pipelines {
+  state: string;
+  tick: { number: number | null; milliseconds: number | null; rows: number | null; lag: number | null; freshness_ms: number | null };
+  error: Fault | null;
+  dead: number;
+  late: Record<string, number>;
+  watermarks: Record<string, number>;
+  views: { name: string; declared: string | null; filling: boolean; records: number }[];
+  streams: { name: string; declared: string | null; progress: Progress | null; records: number; late: number; dead: number }[];
+}
+
+export interface Letters {
+  total: number;
+  letters: { record: string; reason: string | null; content: unknown; stack?: string | null }[];
+}
+
+export interface Sink {
+  name: string;
+  of: string;
+  to: string;
+  kind: string;
+}
+
+export interface Verification {
+  sink: string;
+  in_step: boolean;
+  rows: number;
+  position: string;
+  skipped: number;
+  repaired: number;
+  differences: { key: Row; expected: Row | null; found: Row | null }[];
+}
+
+export interface TableHistory {
+  table: string;
+  versions: { version: number; position: string | null; key: string[]; columns: { name: string; type: string; spark: string; nullable: boolean }[]; changes: string[] }[];
+}
+
+export interface Series {
+  at: number[];
+  values: number[];
 }

@@ -136,6 +136,7 @@ class Figures:
             partitions = {name: sorted(listed.partitions)}
             first = self._offsets(partitions, latest=False)
             end = self._offsets(partitions, latest=True)
+            sizes = self._read_sizes()
             asked = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name)])
             config = next(iter(asked.values())).result(REQUEST_SECONDS)
         except KafkaException as error:
@@ -148,7 +149,7 @@ class Figures:
                     "partition": index,
                     "first": first[name, index],
                     "end": end[name, index],
-                    "bytes": self._sizes.get((name, index)),
+                    "bytes": sizes.get((name, index)),
                 }
                 for index in partitions[name]
             ],

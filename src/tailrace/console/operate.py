@@ -7,6 +7,7 @@ would do until `execute` is true.
 from __future__ import annotations
 
 import threading
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel, Field
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.console.errors import UnknownNameError
 from tailrace.console.live import Live
+from tailrace.console.records import text
 from tailrace.console.schemas import schema_history
 from tailrace.errors import UsageError
 from tailrace.project.load import Project
@@ -264,7 +266,8 @@ def letters_of(served: Served, name: str) -> list[dict[str, Any]]:
         {
             "record": str(one.get("position", "")).removeprefix("log:"),
             "reason": one.get("reason"),
-            "content": one.get("value"),
+            "content": None if one.get("value") is None else text(b64decode(one["value"])),
+            "stack": one.get("stack"),
         }
         for one in letters(served.bootstrap, _letters_topic(served.project, name))
     ]

@@ -1,30 +1,38 @@
-/** Consumer groups: members, lag, and lag over time. */
+/** Consumer groups: members, lag over time, and moving them. */
 
+import { useState } from "preact/hooks";
 import * as api from "../api";
 import { count } from "../format";
 import { live } from "../live";
-import { Chart, Empty, FaultBox, State, Table, useLoaded } from "../parts/common";
+import { Act, Chart, Empty, FaultBox, faultOf, LongTable, State, Table, useLoaded } from "../parts/common";
+import type { Fault, Moves } from "../types";
 
 export function Groups() {
+  const [wanted, setWanted] = useState("");
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.groups.length === 0) return <Empty>No consumer group has committed an offset yet.</Empty>;
+  if (state.groups.length === 0) return <Empty>No consumer group has committed an offset yet. Any Kafka client with a <code>group.id</code> makes one.</Empty>;
+  const shown = state.groups.filter((group) => group.name.includes(wanted));
   return (
-    <div class="scroll">
-      <table aria-label="Groups">
-        <thead><tr><th scope="col">group</th><th scope="col">state</th><th scope="col">members</th><th scope="col">lag</th></tr></thead>
-        <tbody>
-          {state.groups.map((group) => (
-            <tr key={group.name}>
-              <td><a href={`#/groups/${encodeURIComponent(group.name)}`}>{group.name}</a></td>
-              <td><State state={group.state} /></td>
-              <td class="number">{group.members}</td>
-              <td class="number" data-live={`lag:${group.name}`}>{count(group.lag)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
+      </form>
+      <LongTable
+        name="Groups"
+        columns={["group", "state", "members", "lag"]}
+        items={shown}
+        identify={(group) => group.name}
+        cells={(group) => (
+          <>
+            <td><a href={`#/groups/${encodeURIComponent(group.name)}`}>{group.name}</a></td>
+            <td><State state={group.state} /></td>
+            <td class="number">{group.members}</td>
+            <td class="number" data-live={`lag:${group.name}`}>{count(group.lag)}</td>
+          </>
+        )}
+      />
+    </>
   );
 }
 
@@ -35,12 +43,46 @@ export function GroupPage({ name }: { name: string }) {
   return (
     <>
       <h1>{name} <State state={value.state} /></h1>
-      <Chart series={`group:${name}`} label="lag in records" />
+      <Chart series={`group:${name}`} label="lag in records" unit={count} />
       <h2>Partitions</h2>
-      <Table rows={value.partitions} name="Partitions of the group" />
+      {value.partitions.length ? <Table rows={value.partitions} name="Partitions of the group" /> : <Empty>It has committed nothing.</Empty>}
       <h2>Members</h2>
       {value.members.length ? <Table rows={value.members} name="Members" /> : <Empty>No member is connected.</Empty>}
-      <p class="note">To move the group: <code>tailrace group reset {name} --to earliest --execute</code> while it has no members.</p>
+      <Reset name={name} members={value.members.length} />
     </>
+  );
+}
+
+function Reset({ name, members }: { name: string; members: number }) {
+  const [kind, setKind] = useState("earliest");
+  const [place, setPlace] = useState("");
+  const [plan, setPlan] = useState<Moves | null>(null);
+  const [fault, setFault] = useState<Fault | null>(null);
+  const to = kind === "offset" || kind === "time" ? place : kind;
+  const show = () => api.reset(name, to, false).then((found) => { setPlan(found); setFault(null); }, (error: unknown) => { setPlan(null); setFault(faultOf(error)); });
+  return (
+    <section aria-label="Move the group">
+      <h2>Move the group</h2>
+      {members ? <p class="note">Stop its members first: offsets of a group at work are not moved.</p> : null}
+      <form class="filters" onSubmit={(event) => { event.preventDefault(); void show(); }}>
+        <label>To <select value={kind} onChange={(event) => { setKind(event.currentTarget.value); setPlan(null); }}>
+          <option value="earliest">the earliest record</option>
+          <option value="latest">the end</option>
+          <option value="offset">an offset</option>
+          <option value="time">a time</option>
+        </select></label>
+        {kind === "offset" ? <label>Offset <input inputMode="numeric" pattern="[0-9]+" required value={place} onInput={(event) => setPlace(event.currentTarget.value)} /></label> : null}
+        {kind === "time" ? <label>Time <input type="datetime-local" step="1" required value={place} onInput={(event) => setPlace(event.currentTarget.value)} /></label> : null}
+        <button type="submit" class="quiet">Show what would change</button>
+      </form>
+      {fault ? <FaultBox fault={fault} /> : null}
+      {plan ? (
+        <>
+          <Table rows={plan.partitions} name="What would change" />
+          <Act label="Move the group" sure={`Move ${plan.partitions.length} partitions of ${name}? Records are read again or passed over.`}
+            work={() => api.reset(name, to, true)} told={(done) => `Moved ${done.partitions.length} partitions.`} />
+        </>
+      ) : null}
+    </section>
   );
 }

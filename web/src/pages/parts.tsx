@@ -16,7 +16,7 @@ export function PartPage({ id }: { id: string }) {
       <h1>{part.kind} {part.name} <State state={part.state} /></h1>
       {part.error ? <FaultBox fault={part.error} /> : null}
       <p>{age(part.freshness_ms)} fresh, {count(part.lag)} records behind</p>
-      <Chart series={`part:${id}`} label="freshness in ms" />
+      <Chart series={`part:${id}`} label="freshness" unit={age} />
       <dl class="settings">
         {facts.map(([name, value]) => (
           <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd data-live={`${id}:${name}`}>{cell(value)}</dd></div>
@@ -30,8 +30,8 @@ export function PartPage({ id }: { id: string }) {
 export function Alarms() {
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.alarms.length === 0) return <Empty>Nothing deserves attention.</Empty>;
-  return <>{state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}</>;
+  if (state.alarms.length === 0) return <Empty>Nothing deserves attention. Watched are: parts that end or wait, groups near the end of retention, WAL kept for a slot, late rows, dead letters and the disk.</Empty>;
+  return <><h1>Alarms</h1>{state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}</>;
 }
 
 function commands(kind: string, name: string): string[] {

@@ -2,9 +2,9 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api";
-import { count, pretty, rate } from "../format";
+import { bytes, count, pretty, rate } from "../format";
 import { live } from "../live";
-import { Chart, Empty, FaultBox, useLoaded } from "../parts/common";
+import { Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
 
 export function Topics() {
   const [wanted, setWanted] = useState("");
@@ -19,43 +19,47 @@ export function Topics() {
         <label><input type="checkbox" checked={internal} onChange={(event) => setInternal(event.currentTarget.checked)} /> internal</label>
       </form>
       {shown.length === 0 ? <Empty>No topic{wanted ? ` with “${wanted}” in its name` : " yet: start a source, or `tailrace topic create NAME`"}.</Empty> : null}
-      <div class="scroll">
-        <table aria-label="Topics">
-          <thead><tr><th scope="col">topic</th><th scope="col">partitions</th><th scope="col">records</th><th scope="col">rate</th></tr></thead>
-          <tbody>
-            {shown.slice(0, 500).map((topic) => (
-              <tr key={topic.name}>
-                <td><a href={`#/topics/${encodeURIComponent(topic.name)}`}>{topic.name}</a></td>
-                <td class="number">{topic.partitions}</td>
-                <td class="number">{count(topic.records)}</td>
-                <td class="number" data-live={`rate:${topic.name}`}>{rate(topic.rate)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      {shown.length ? (
+        <LongTable
+          name="Topics"
+          columns={["topic", "partitions", "records", "size", "rate"]}
+          items={shown}
+          identify={(topic) => topic.name}
+          cells={(topic) => (
+            <>
+              <td><a href={`#/topics/${encodeURIComponent(topic.name)}`}>{topic.name}</a></td>
+              <td class="number">{topic.partitions}</td>
+              <td class="number">{count(topic.records)}</td>
+              <td class="number">{bytes(topic.bytes)}</td>
+              <td class="number" data-live={`rate:${topic.name}`}>{rate(topic.rate)}</td>
+            </>
+          )}
+        />
+      ) : null}
     </>
   );
 }
 
 export function TopicPage({ name }: { name: string }) {
-  const [from, setFrom] = useState("latest");
+  const [chosen, setChosen] = useState("latest");
+  const [time, setTime] = useState("");
+  const from = chosen === "time" ? String(new Date(time).getTime() || 0) : chosen;
   const { value: about, fault } = useLoaded(() => api.topic(name), [name], 5000);
   const { value: read, fault: readFault } = useLoaded(() => api.latest(name, from), [name, from], from === "latest" ? 2000 : 0);
   if (fault) return <FaultBox fault={fault} />;
   return (
     <>
       <h1>{name}</h1>
-      <Chart series={`topic:${name}`} label="records a second" />
+      <Chart series={`topic:${name}`} label="records a second" unit={count} />
       {about ? (
         <details>
           <summary>{about.partitions.length} partitions, {Object.keys(about.config).length} settings</summary>
           <div class="scroll">
             <table aria-label="Partitions">
-              <thead><tr><th scope="col">partition</th><th scope="col">first</th><th scope="col">end</th></tr></thead>
+              <thead><tr><th scope="col">partition</th><th scope="col">first</th><th scope="col">end</th><th scope="col">size</th></tr></thead>
               <tbody>
                 {about.partitions.map((part) => (
-                  <tr key={part.partition}><td class="number">{part.partition}</td><td class="number">{part.first}</td><td class="number">{part.end}</td></tr>
+                  <tr key={part.partition}><td class="number">{part.partition}</td><td class="number">{part.first}</td><td class="number">{part.end}</td><td class="number">{bytes(part.bytes)}</td></tr>
                 ))}
               </tbody>
             </table>
@@ -64,12 +68,14 @@ export function TopicPage({ name }: { name: string }) {
         </details>
       ) : null}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <label>Records from <select value={from} onChange={(event) => setFrom(event.currentTarget.value)}>
+        <label>Records from <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
           <option value="latest">the end, live</option>
           <option value="earliest">the start</option>
           <option value="-5m">5 minutes ago</option>
           <option value="-1h">1 hour ago</option>
+          <option value="time">a time</option>
         </select></label>
+        {chosen === "time" ? <label>Time <input type="datetime-local" step="1" value={time} onInput={(event) => setTime(event.currentTarget.value)} /></label> : null}
       </form>
       {readFault ? <FaultBox fault={readFault} /> : null}
       {read && read.records.length === 0 ? <Empty>No records here yet.</Empty> : null}

@@ -1,75 +1,146 @@
-/** Views: rows that update in place, and SQL over all of them. */
+/** Views: rows that update in place, how they are kept, what they were, and SQL over all. */
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
-import { ApiError, streamUrl } from "../api";
+import { streamUrl } from "../api";
+import { cell, columnsOf, count } from "../format";
 import { live } from "../live";
-import { Empty, FaultBox, Table, useLoaded } from "../parts/common";
-import { applyEvent, type ViewEvent } from "../rows";
+import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
+import { PastOf } from "../parts/past";
+import { PlanOf } from "../parts/plan";
+import { applyEvent, changedCells, type ViewEvent } from "../rows";
 import type { Fault, Row, Rows } from "../types";
 
+const LIVE_ROWS = 500;
+const MOST_LIVE = 5000;
+
 export function Views() {
+  const [wanted, setWanted] = useState("");
   const { value: graph, fault } = useLoaded(api.graph, []);
+  const { value: about } = useLoaded(() => api.views().catch(() => null), [], 5000);
   if (fault) return <FaultBox fault={fault} />;
+  const rows = new Map(about?.views.map((view) => [view.name, view]));
   const views = graph?.nodes.filter((node) => node.kind === "view") ?? [];
+  const shown = views.filter((view) => view.name.includes(wanted));
   return (
     <>
       {graph && views.length === 0 ? <Empty>No view is declared. Add one with <code>tr.view(…)</code>.</Empty> : null}
-      <ul class="cards">
-        {views.map((view) => (
-          <li class="card" key={view.name}><a href={`#/views/${encodeURIComponent(view.name)}`}>{view.name}</a></li>
-        ))}
-      </ul>
+      {views.length > 12 ? (
+        <form class="filters" onSubmit={(event) => event.preventDefault()}>
+          <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
+        </form>
+      ) : null}
+      {views.length ? (
+        <LongTable
+          name="Views"
+          columns={["view", "rows", "key", "columns"]}
+          items={shown}
+          identify={(view) => view.name}
+          cells={(view) => (
+            <>
+              <td><a href={`#/views/${encodeURIComponent(view.name)}`}>{view.name}</a></td>
+              <td class="number" data-live={`count:${view.name}`}>{count(rows.get(view.name)?.rows)}</td>
+              <td>{rows.get(view.name)?.key.join(", ")}</td>
+              <td class="note">{rows.get(view.name)?.columns.map(([name]) => name).join(", ")}</td>
+            </>
+          )}
+        />
+      ) : null}
       <h2>SQL</h2>
-      <SqlBox first={views[0] ? `SELECT * FROM ${views[0].name} LIMIT 20` : ""} />
+      {graph ? <SqlBox first={views[0] ? `SELECT * FROM ${views[0].name} LIMIT 20` : ""} /> : null}
     </>
   );
 }
 
 export function ViewPage({ name }: { name: string }) {
-  const [rows, setRows] = useState<Map<string, Row> | null>(null);
-  const [fault, setFault] = useState<Fault | null>(null);
-  const { value: plan } = useLoaded(() => api.explain(name).catch(() => null), [name]);
-  useEffect(() => {
-    let pause = 500;
-    let source: EventSource;
-    let timer = 0;
-    const held = new Map<string, Row>();
-    const open = () => {
-      source = new EventSource(streamUrl(`api/views/${encodeURIComponent(name)}/changes`));
-      const take = (event: MessageEvent) => {
-        pause = 500;
-        applyEvent(held, JSON.parse(event.data as string) as ViewEvent, 500);
-        setRows(new Map(held));
-        setFault(null);
-      };
-      for (const kind of ["message", "snapshot", "change", "changes"]) source.addEventListener(kind, take as EventListener);
-      source.onerror = () => {
-        source.close();
-        api.viewRows(name, 1).catch((error: unknown) => setFault(error instanceof ApiError ? error.fault : null));
-        timer = window.setTimeout(open, pause);
-        pause = Math.min(pause * 2, 5000);
-      };
-    };
-    open();
-    return () => {
-      clearTimeout(timer);
-      source.close();
-    };
-  }, [name]);
-  const listed = rows ? [...rows.values()] : [];
+  const { value: about } = useLoaded(() => api.views().then((found) => found.views.find((view) => view.name === name) ?? null, () => null), [name], 10_000);
+  const { rows, changed, fault } = useRows(name, about === null ? null : about.rows > MOST_LIVE);
+  const listed = rows ? [...rows.entries()] : [];
   return (
     <>
       <h1>{name}</h1>
       {fault ? <FaultBox fault={fault} /> : null}
       {rows === null && !fault ? <Empty>Waiting for the first tick…</Empty> : null}
       {rows && listed.length === 0 ? <Empty>The view has no rows.</Empty> : null}
-      {listed.length ? <Table rows={listed} name={`Rows of ${name}`} /> : null}
-      <p class="note" data-live={`rows:${name}`}>{listed.length} rows shown, live{live.value?.ready === false ? "; not every part runs" : ""}</p>
-      {plan?.text ? <details open><summary>How it is kept up to date</summary><pre>{plan.text}</pre></details> : null}
+      {listed.length ? <LiveTable name={name} rows={listed} changed={changed} /> : null}
+      <p class="note" data-live={`rows:${name}`}>
+        {listed.length} {about && about.rows > listed.length ? `of ${count(about.rows)} ` : ""}rows shown, live{live.value?.ready === false ? "; not every part runs" : ""}
+      </p>
+      <PlanOf name={name} />
+      <PastOf name={name} now={rows} />
       <h2>SQL</h2>
       <SqlBox first={`SELECT * FROM ${name} LIMIT 20`} />
     </>
+  );
+}
+
+/** Rows by their key: from the view's changes, or page by page when it is a large one. */
+function useRows(name: string, large: boolean | null) {
+  const [rows, setRows] = useState<Map<string, Row> | null>(null);
+  const [fault, setFault] = useState<Fault | null>(null);
+  const changed = useRef(new Map<string, number>());
+  useEffect(() => {
+    let pause = 500;
+    let source: EventSource | null = null;
+    let timer = 0;
+    let gone = false;
+    const held = new Map<string, Row>();
+    const open = () => {
+      source = new EventSource(streamUrl(`api/views/${encodeURIComponent(name)}/changes`));
+      const take = (event: MessageEvent) => {
+        pause = 500;
+        const news = JSON.parse(event.data as string) as ViewEvent;
+        for (const id of changedCells(held, news)) changed.current.set(id, Date.now());
+        applyEvent(held, news, LIVE_ROWS);
+        setRows(new Map(held));
+        setFault(null);
+      };
+      for (const kind of ["message", "snapshot", "change", "changes"]) source.addEventListener(kind, take as EventListener);
+      source.onerror = () => {
+        source?.close();
+        api.viewRows(name, 1).catch((error: unknown) => { if (!gone) setFault(faultOf(error)); });
+        timer = window.setTimeout(open, pause);
+        pause = Math.min(pause * 2, 5000);
+      };
+    };
+    const look = () => {
+      api.viewRows(name, LIVE_ROWS).then(
+        (page) => {
+          if (gone) return;
+          setRows(new Map(page.rows.map((row, index) => [String(index), row])));
+          setFault(null);
+        },
+        (error: unknown) => { if (!gone) setFault(faultOf(error)); },
+      );
+      timer = window.setTimeout(look, 2000);
+    };
+    if (large === true) look();
+    else open();
+    return () => {
+      gone = true;
+      clearTimeout(timer);
+      source?.close();
+    };
+  }, [name, large === true]);
+  return { rows, changed: changed.current, fault };
+}
+
+const FRESH_MS = 1500;
+
+function LiveTable({ name, rows, changed }: { name: string; rows: [string, Row][]; changed: Map<string, number> }) {
+  const columns = columnsOf(rows.map(([, row]) => row));
+  const since = Date.now() - FRESH_MS;
+  return (
+    <LongTable
+      name={`Rows of ${name}`}
+      columns={columns}
+      items={rows}
+      identify={([key]) => key}
+      cells={([key, row]) => columns.map((column) => {
+        const fresh = (changed.get(`${key}\n${column}`) ?? 0) > since;
+        return <td key={column} class={`${typeof row[column] === "number" ? "number" : ""} ${fresh ? "fresh" : ""}`} title={cell(row[column])}>{cell(row[column])}</td>;
+      })}
+    />
   );
 }
 
@@ -83,7 +154,7 @@ export function SqlBox({ first }: { first: string }) {
         setAnswer(found);
         setFault(null);
       },
-      (error: unknown) => setFault(error instanceof ApiError ? error.fault : { error: String(error), code: "page" }),
+      (error: unknown) => setFault(faultOf(error)),
     );
   return (
     <form class="sql" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
@@ -100,3 +171,5 @@ export function SqlBox({ first }: { first: string }) {
     </form>
   );
 }
+
+

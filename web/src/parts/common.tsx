@@ -3,9 +3,9 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
-import { ApiError } from "../api";
+import { ApiError, history as pastOf } from "../api";
 import { cell, columnsOf } from "../format";
-import { history, live } from "../live";
+import { history, live, seed } from "../live";
 import type { Alarm, Fault, Row } from "../types";
 
 export function State({ state }: { state: string }) {
@@ -34,26 +34,86 @@ export function Empty({ children }: { children: ComponentChildren }) {
   return <p class="empty">{children}</p>;
 }
 
-export function Table({ rows, name }: { rows: readonly Row[]; name: string }) {
+export function Table({ rows, name, keys }: { rows: readonly Row[]; name: string; keys?: readonly string[] }) {
   const columns = columnsOf(rows);
   return (
-    <div class="scroll">
-      <table aria-label={name}>
+    <LongTable
+      name={name}
+      columns={columns}
+      items={rows}
+      identify={(_, index) => keys?.[index] ?? String(index)}
+      cells={(row) => columns.map((column) => (
+        <td key={column} class={typeof row[column] === "number" ? "number" : ""} title={cell(row[column])}>{cell(row[column])}</td>
+      ))}
+    />
+  );
+}
+
+const LINE = 34;
+const PLAIN = 100;
+const BEYOND = 15;
+
+/** A table of any length: beyond a hundred rows only those in sight are in the page. */
+export function LongTable<T>({ name, columns, items, identify, cells }: {
+  name: string;
+  columns: readonly string[];
+  items: readonly T[];
+  identify: (item: T, index: number) => string;
+  cells: (item: T) => ComponentChildren;
+}) {
+  const [top, setTop] = useState(0);
+  const box = useRef<HTMLDivElement>(null);
+  const long = items.length > PLAIN;
+  const first = long ? Math.max(0, Math.min(Math.floor(top / LINE), items.length - 1) - BEYOND) : 0;
+  const seen = long ? Math.ceil((box.current?.clientHeight ?? 600) / LINE) + 2 * BEYOND : items.length;
+  const shown = items.slice(first, first + seen);
+  const below = items.length - first - shown.length;
+  return (
+    <div class={long ? "scroll long" : "scroll"} ref={box} tabIndex={long ? 0 : undefined} role={long ? "region" : undefined} aria-label={long ? `${name}, scrolling` : undefined}
+      onScroll={long ? (event) => setTop(event.currentTarget.scrollTop) : undefined}>
+      <table aria-label={name} aria-rowcount={items.length + 1}>
         <thead>
           <tr>{columns.map((column) => <th key={column} scope="col">{column}</th>)}</tr>
         </thead>
         <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {columns.map((column) => (
-                <td key={column} class={typeof row[column] === "number" ? "number" : ""}>{cell(row[column])}</td>
-              ))}
-            </tr>
-          ))}
+          {first > 0 ? <tr aria-hidden="true" key="above" style={{ height: `${first * LINE}px` }} /> : null}
+          {shown.map((item, index) => <tr key={identify(item, first + index)} aria-rowindex={first + index + 2}>{cells(item)}</tr>)}
+          {below > 0 ? <tr aria-hidden="true" key="below" style={{ height: `${below * LINE}px` }} /> : null}
         </tbody>
       </table>
     </div>
   );
+}
+
+/** A button whose work may fail: it shows that it works, then what came of it. */
+export function Act<T>({ label, work, told, sure }: { label: string; work: () => Promise<T>; told: (done: T) => ComponentChildren; sure?: string }) {
+  const [busy, setBusy] = useState(false);
+  const [asked, setAsked] = useState(false);
+  const [said, setSaid] = useState<ComponentChildren>(null);
+  const go = () => {
+    setBusy(true);
+    setAsked(false);
+    work().then(
+      (done) => setSaid(told(done)),
+      (error: unknown) => setSaid(<FaultBox fault={faultOf(error)} />),
+    ).finally(() => setBusy(false));
+  };
+  return (
+    <div class="act">
+      {asked ? (
+        <span role="alertdialog" aria-label={label}>
+          {sure} <button type="button" onClick={go}>Yes, {label.toLowerCase()}</button> <button type="button" class="quiet" onClick={() => setAsked(false)}>No</button>
+        </span>
+      ) : (
+        <button type="button" disabled={busy} onClick={() => (sure ? setAsked(true) : go())}>{busy ? "Working…" : label}</button>
+      )}
+      <div class="result" aria-live="polite">{said}</div>
+    </div>
+  );
+}
+
+export function faultOf(error: unknown): Fault {
+  return error instanceof ApiError ? error.fault : { error: String(error), code: "page" };
 }
 
 /** Loads once, and again when `deps` change or every `every` ms. */
@@ -71,7 +131,7 @@ export function useLoaded<T>(load: () => Promise<T>, deps: unknown[], every = 0)
           }
         },
         (error: unknown) => {
-          if (!gone) setFault(error instanceof ApiError ? error.fault : { error: String(error), code: "page" });
+          if (!gone) setFault(faultOf(error));
         },
       );
     void once();
@@ -84,35 +144,49 @@ export function useLoaded<T>(load: () => Promise<T>, deps: unknown[], every = 0)
   return { value, fault };
 }
 
-/** The last minutes of one figure. */
-export function Chart({ series, label }: { series: string; label: string }) {
+/** The last half hour of one figure. */
+export function Chart({ series, label, unit }: { series: string; label: string; unit?: (value: number) => string }) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   useEffect(() => {
     const box = place.current;
     if (!box) return;
-    const ink = getComputedStyle(box).color;
+    const style = getComputedStyle(box);
+    const [ink, accent] = [style.color, style.getPropertyValue("--accent") || "#0d9488"];
+    const axis = { stroke: ink, grid: { show: false }, ticks: { show: false } };
     plot.current = new uPlot(
       {
         width: Math.max(240, box.clientWidth),
-        height: 140,
-        series: [{}, { label, stroke: "#0d9488", fill: "#0d948822", width: 1.5 }],
-        axes: [{ stroke: ink, grid: { show: false } }, { stroke: ink, size: 60 }],
+        height: 150,
+        series: [{}, { label, stroke: accent, fill: `${accent}22`, width: 1.5 }],
+        axes: [axis, { ...axis, size: 70, ...(unit ? { values: (_: uPlot, ticks: number[]) => ticks.map(unit) } : {}) }],
+        scales: { y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low ?? 0), Math.max(high ?? 1, 1)] } },
         legend: { show: false },
         cursor: { show: false },
       },
       [[], []],
       box,
     );
-    return () => plot.current?.destroy();
+    let gone = false;
+    pastOf(series).then((past) => { if (!gone) { seed(series, past); draw(); } }, () => undefined);
+    const fit = () => plot.current?.setSize({ width: Math.max(240, box.clientWidth), height: 150 });
+    addEventListener("resize", fit);
+    return () => {
+      gone = true;
+      removeEventListener("resize", fit);
+      plot.current?.destroy();
+      plot.current = null;
+    };
   }, [series]);
-  useEffect(() => {
+  const draw = () => {
     const kept = history.get(series);
     if (kept && plot.current) plot.current.setData([kept.at, kept.values]);
-  }, [series, live.value]);
+  };
+  useEffect(draw, [series, live.value]);
+  const newest = history.get(series)?.values.at(-1);
   return (
     <figure>
-      <figcaption>{label}</figcaption>
+      <figcaption>{label}{newest !== undefined ? <>: <b data-live={`chart:${series}`}>{unit ? unit(newest) : newest}</b></> : ": no figure yet"}</figcaption>
       <div ref={place} class="chart" />
     </figure>
   );
