@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "broker": ("broker", "The log alone: start it, look into its files."),
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
+    "quota": ("quota", "How much clients may send, fetch and ask."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, rebuild."),

@@ -113,7 +113,7 @@ class Admin:
             timeout_ms=30_000,
             validate_only=validate_only,
         )
-        response = self._ask(ApiKey.CREATE_TOPICS, request, messages.CreateTopicsResponse)
+        response = self.ask(ApiKey.CREATE_TOPICS, request, messages.CreateTopicsResponse)
         result = response.topics[0]
         self._judge(result.error_code, f'creating topic "{name}"', result.error_message)
         if not validate_only:
@@ -139,7 +139,7 @@ class Admin:
         request = messages.DeleteTopicsRequest(
             topics=[messages.DeleteTopicState(name=name)], topic_names=[name], timeout_ms=30_000
         )
-        response = self._ask(ApiKey.DELETE_TOPICS, request, messages.DeleteTopicsResponse)
+        response = self.ask(ApiKey.DELETE_TOPICS, request, messages.DeleteTopicsResponse)
         result = response.responses[0]
         self.cluster.forget(name)
         self._judge(result.error_code, f'deleting topic "{name}"', result.error_message)
@@ -151,7 +151,7 @@ class Admin:
         request = messages.CreatePartitionsRequest(
             topics=[messages.CreatePartitionsTopic(name, total, None)], timeout_ms=30_000
         )
-        response = self._ask(ApiKey.CREATE_PARTITIONS, request, messages.CreatePartitionsResponse)
+        response = self.ask(ApiKey.CREATE_PARTITIONS, request, messages.CreatePartitionsResponse)
         result = response.results[0]
         self._judge(result.error_code, f'adding partitions to "{name}"', result.error_message)
         self.cluster.forget(name)
@@ -204,7 +204,7 @@ class Admin:
             resources=[messages.DescribeConfigsResource(kind, name, None)],
             include_documentation=True,
         )
-        response = self._ask(ApiKey.DESCRIBE_CONFIGS, request, messages.DescribeConfigsResponse)
+        response = self.ask(ApiKey.DESCRIBE_CONFIGS, request, messages.DescribeConfigsResponse)
         result = response.results[0]
         self._judge(result.error_code, f'settings of "{name}"', result.error_message)
         own = 1 if kind == TOPIC_RESOURCE else 4  # sources: dynamic topic, static broker
@@ -238,7 +238,7 @@ class Admin:
                 )
             ]
         )
-        response = self._ask(
+        response = self.ask(
             ApiKey.INCREMENTAL_ALTER_CONFIGS, request, messages.IncrementalAlterConfigsResponse
         )
         result = response.responses[0]
@@ -344,7 +344,7 @@ class Admin:
 
     # Asking --------------------------------------------------------------------
 
-    def _ask(self, key: ApiKey, request: Message, kind: type[T]) -> T:
+    def ask(self, key: ApiKey, request: Message, kind: type[T]) -> T:
         """A request to any broker; Kafka's brokers pass it on to their controller."""
         api = APIS[key]
 
