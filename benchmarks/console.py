@@ -1,113 +1,114 @@
 """The console under load: look-ups by key, status calls, subscribers.
 
-    python -m benchmarks.console [--seconds 5] [--subscribers 500]
+    python -m benchmarks.console [--seconds 5] [--subscribers 2000]
 
-A child process serves views of 100,000 rows while another tick of changes is applied
-ten times a second; the load comes from this process over plain sockets, pipelined on one
-connection. The changes are applied by a thread of this process too and take the
-interpreter from the load: the rate under changes is a floor, its p99 the client's as much
-as the server's. CPU seconds of the server stand beside every figure. Prints one table;
-asserts that every look-up was answered. What subscribers missed is printed, not judged.
+Three processes, pinned to cores of their own where there are enough: the console's
+server, a follower that applies changes to the views it serves, and this one, which asks
+over plain sockets. On two cores the follower and the load share one, so that the server
+has its own. CPU seconds of the server stand beside every figure: they say what a quiet
+machine would do.
+
+Look-ups are measured twice: as many as 16 connections can ask one after the other, and
+at a fixed rate of 5,000 a second, where the time counts from when a look-up was due.
+Every subscriber must see every change once, in order; the time is from the change's
+commit in the follower to its arrival at the subscriber.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import http.client
 import multiprocessing
 import os
 import resource
-import socket
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from tailrace.console.app import Served, create_app
-from tailrace.console.lookup import FastLookups
-from tailrace.console.security import Guard
-from tailrace.project import load, scaffold
-from tailrace.testing.changelogs import MemoryLog, TickWriter
+from benchmarks.console_load import Lookups, Subscribers, percentile
+from benchmarks.console_log import ROWS, SyntheticLog
+
+from tailrace.project import scaffold
+from tailrace.telemetry.part import Part, read_reports
 from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
-ROWS = 100_000
 CHANGES_A_TICK = 1_000
+TICKS_A_SECOND = 10
+PACE = 5_000
 
 
-class NoFigures:
-    """Figures of a log that is not there: this benchmark is about views."""
+def serve(directory: Path, core: int, pipe: Connection) -> None:
+    """The console's process, as `tailrace up` starts it, without a log."""
+    from tailrace.console import server
+    from tailrace.project import load
 
-    topics: list[dict[str, object]] = []
-    groups: list[dict[str, object]] = []
+    pin(core)
+    os.environ["TAILRACE_CONSOLE__LISTEN"] = "127.0.0.1:0"
+    part = Part("console", "console", "shop", "127.0.0.1:9", directory)
 
+    def answer() -> None:
+        address = ""
+        while not address:
+            time.sleep(0.05)
+            reports = [r for r in read_reports(directory) if r.get("state") == "running"]
+            address = str(reports[0]["address"]) if reports else ""
+        pipe.send(int(address.rpartition(":")[2]))
+        while pipe.recv() == "cpu":
+            usage = resource.getrusage(resource.RUSAGE_SELF)
+            pipe.send(usage.ru_utime + usage.ru_stime)
+        part.stopping.set()
 
-def serve(directory: Path, ready: Connection) -> None:
-    """The console's process."""
-    import uvicorn
-
-    project = load.load(directory / "shop")
-    views = Views(directory / "views")
-    served = Served(project, "", views, NoFigures())  # type: ignore[arg-type]
-    app = Guard(FastLookups(create_app(served), views), host="127.0.0.1", token=None)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    listening.listen(4096)
-    server = uvicorn.Server(uvicorn.Config(app, log_level="error", access_log=False))
-
-    def watch() -> None:
-        while not server.started:
-            time.sleep(0.01)
-        ready.send(listening.getsockname()[1])
-        while True:
-            command = ready.recv()
-            if command == "cpu":
-                usage = resource.getrusage(resource.RUSAGE_SELF)
-                ready.send(usage.ru_utime + usage.ru_stime)
-            else:
-                os._exit(0)
-
-    threading.Thread(target=watch, daemon=True).start()
-    server.run(sockets=[listening])
+    threading.Thread(target=answer, daemon=True).start()
+    server.run(load.load(directory / "shop"), part)
 
 
-def follow(directory: Path, stop: threading.Event, ticks: TickWriter, log: MemoryLog) -> None:
-    """Ten ticks of a thousand changes a second: 10,000 changes/s."""
-    number = 0
+def follow(directory: Path, core: int, pipe: Connection) -> None:
+    """The follower's process: told (changes of `v`, of `small`) a tick, until told again."""
+    pin(core)
+    log = SyntheticLog()
     with Follower(directory / "views", log, "shop") as follower:
-        while not stop.is_set():
-            number += 1
-            began = time.monotonic()
-            keys = [(number * CHANGES_A_TICK + i) % ROWS for i in range(CHANGES_A_TICK)]
-            ticks.tick({"v": [({"id": k}, {"id": k, "n": number}) for k in keys]})
-            follower.step(0.01)
-            stop.wait(max(0.0, 0.1 - (time.monotonic() - began)))
+        follower.step(0)
+        pipe.send(log.rows)
+        work = (0, 0)
+        due = began = time.monotonic()
+        ticks = 0
+        while True:
+            if pipe.poll(max(0.0, due - time.monotonic()) if any(work) else None):
+                told = pipe.recv()
+                elapsed = time.monotonic() - began
+                pipe.send((log.offset("small"), ticks * work[0] / elapsed))
+                if told is None:
+                    return
+                work, due, ticks = told, time.monotonic(), 0
+                began = due
+                continue
+            log.tick({"v": work[0], "small": work[1]})
+            follower.step(0)
+            ticks += 1
+            due += 1 / TICKS_A_SECOND
 
 
-def lookups(port: int, seconds: float) -> tuple[int, list[float]]:
-    """Keyed look-ups on one connection, 16 in flight; count and latencies."""
-    connection = socket.create_connection(("127.0.0.1", port))
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    request = b"GET /api/views/v/%d HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n"
-    latencies: list[float] = []
-    done = 0
-    buffer = b""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        at = time.perf_counter()
-        connection.sendall(b"".join(request % ((done * 7919 + i) % ROWS) for i in range(16)))
-        answered = 0
-        while answered < 16:
-            buffer += connection.recv(65536)
-            answered = buffer.count(b'{"row":')
-        assert buffer.count(b"200 OK") == 16, buffer[:500]
-        buffer = b""
-        done += 16
-        latencies.append((time.perf_counter() - at) * 1000)
-    connection.close()
-    return done, latencies
+def pin(core: int) -> None:
+    if core < (os.cpu_count() or 1):
+        os.sched_setaffinity(0, {core})
+
+
+class Child:
+    """A process of this benchmark and the pipe to it."""
+
+    def __init__(self, target: Callable[[Path, int, Connection], None], *arguments: object) -> None:
+        self.pipe, theirs = multiprocessing.Pipe()
+        spawn = multiprocessing.get_context("spawn")
+        self.process = spawn.Process(target=target, args=(*arguments, theirs), daemon=True)
+        self.process.start()
+        self.first = self.pipe.recv()
+
+    def ask(self, what: object) -> object:
+        self.pipe.send(what)
+        return self.pipe.recv()
 
 
 def status_calls(port: int, count: int) -> list[float]:
@@ -124,95 +125,86 @@ def status_calls(port: int, count: int) -> list[float]:
     return latencies
 
 
-async def subscribe(port: int, subscribers: int, seconds: float) -> tuple[int, int]:
-    """How many events each of `subscribers` received: (fewest, most)."""
+class Table:
+    """Figures and the goals they are held against."""
 
-    async def one() -> int:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 26)
-        writer.write(b"GET /api/views/small/changes HTTP/1.1\r\nHost: 127.0.0.1:1\r\n\r\n")
-        seen = 0
-        try:
-            async with asyncio.timeout(seconds):
-                while True:
-                    line = await reader.readline()
-                    seen += line.startswith(b"event: changes")
-        except TimeoutError:
-            writer.close()
-        return seen
+    def __init__(self) -> None:
+        print(f"{'':42} {'':38} {'goal':24}")
 
-    counts = await asyncio.gather(*(one() for _ in range(subscribers)))
-    return min(counts), max(counts)
-
-
-def percentile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+    def row(self, label: str, figure: str, goal: str = "", good: bool | None = None) -> None:
+        mark = "" if good is None else "met" if good else "MISSED"
+        print(f"{label:42} {figure:38} {goal:24} {mark}", flush=True)
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=5.0)
-    options.add_argument("--subscribers", type=int, default=500)
+    options.add_argument("--subscribers", type=int, default=2_000)
     chosen = options.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    cores = os.cpu_count() or 1
     with tempfile.TemporaryDirectory() as scratch:
         directory = Path(scratch)
         scaffold.create(directory / "shop")
-        log = MemoryLog()
-        log.chunk_records = 10_000
-        ticks = TickWriter(log, "shop", partitions=1)
-        ticks.declare("v", ["id"], [("id", "BIGINT"), ("n", "BIGINT")])
-        ticks.declare("small", ["id"], [("id", "BIGINT"), ("n", "BIGINT")])
-        ticks.tick({"v": [({"id": i}, {"id": i, "n": 0}) for i in range(ROWS)], "small": [({"id": 1}, {"id": 1, "n": 0})]})  # fmt: skip
-        with Follower(directory / "views", log, "shop") as follower:
-            follower.step(0.1)
-        ours, theirs = multiprocessing.Pipe()
-        child = multiprocessing.get_context("spawn").Process(
-            target=serve, args=(directory, theirs), daemon=True
-        )
-        child.start()
-        port = ours.recv()
+        follower = Child(follow, directory, min(1, cores - 1))
+        server = Child(serve, directory, 0)
+        pin(min(2, cores - 1))
+        measure(int(server.first), server, follower, chosen.seconds, chosen.subscribers)
+        server.pipe.send("stop")
+        follower.ask(None)
+        server.process.join(10)
+        follower.process.join(10)
 
-        def cpu() -> float:
-            ours.send("cpu")
-            return float(ours.recv())
 
-        rows: list[tuple[str, str, str]] = []
-        for label, changing in (("look-ups, views at rest", False), ("look-ups, 10,000 changes/s", True)):  # fmt: skip
-            stop = threading.Event()
-            writer = threading.Thread(target=follow, args=(directory, stop, ticks, log))
-            if changing:
-                writer.start()
+def measure(port: int, server: Child, follower: Child, seconds: float, subscribers: int) -> None:
+    table = Table()
+
+    def cpu() -> float:
+        return float(str(server.ask("cpu")))
+
+    def changes(v: int, small: int) -> tuple[int, float]:
+        told = follower.ask((v, small))
+        assert isinstance(told, tuple)
+        return told
+
+    Lookups(port, 16, ROWS).run(1.0)  # warm up
+    for label, count in (("at rest", 0), ("10,000 changes/s", CHANGES_A_TICK)):
+        for pace in (None, PACE):
+            changes(count, 0)
             before = cpu()
-            done, latencies = lookups(port, chosen.seconds)
+            asked = Lookups(port, 16 if pace is None else 64, ROWS)
+            latencies = asked.run(seconds, pace)
             used = cpu() - before
-            stop.set()
-            if changing:
-                writer.join()
-            rows.append((label, f"{done / chosen.seconds:,.0f}/s; {done / used:,.0f} per CPU-second", f"p50 {percentile(latencies, 0.5):.2f} ms, p99 {percentile(latencies, 0.99):.2f} ms for 16"))  # fmt: skip
-        latencies = status_calls(port, 200)
-        rows.append(("status calls", "", f"p50 {percentile(latencies, 0.5):.2f} ms, p99 {percentile(latencies, 0.99):.2f} ms"))  # fmt: skip
-        stop = threading.Event()
-
-        def change() -> None:
-            number = 0
-            with Follower(directory / "views", log, "shop") as follower:
-                while not stop.is_set():
-                    number += 1
-                    ticks.tick({"small": [({"id": 1}, {"id": 1, "n": number})]})
-                    follower.step(0.01)
-                    stop.wait(0.1)
-
-        changer = threading.Thread(target=change)
-        before = cpu()
-        changer.start()
-        least, most = asyncio.run(subscribe(port, chosen.subscribers, chosen.seconds))
-        used = cpu() - before
-        stop.set()
-        changer.join()
-        rows.append((f"{chosen.subscribers} subscribers, 10 changes/s", f"each saw {least} to {most} changes in {chosen.seconds:g} s", f"{used / chosen.seconds:.2f} cores"))  # fmt: skip
-        ours.send("stop")
-        child.join()
-    for label, rate, latency in rows:
-        print(f"{label:<34} {rate:<44} {latency}")
+            _, applied = changes(0, 0)
+            rate = len(latencies) / asked.elapsed
+            high = percentile(latencies, 0.99)
+            middle = percentile(latencies, 0.5)
+            figure = f"p50 {middle:.2f} ms, p99 {high:.2f} ms"
+            if pace is None:
+                name = f"look-ups, {label}, 16 connections"
+                table.row(name, f"{rate:,.0f}/s", "≥ 5,000/s" * bool(count), rate >= 5000 if count else None)  # fmt: skip
+                table.row("", figure)
+            else:
+                name = f"look-ups, {label}, {pace:,} a second"
+                table.row(name, figure, "p99 ≤ 5 ms" * bool(count), high <= 5 if count else None)
+            table.row("", f"{used / len(latencies) * 1e6:.1f} µs CPU each; {applied:,.0f} changes/s")  # fmt: skip
+    latencies = status_calls(port, 200)
+    table.row("status calls", f"p50 {percentile(latencies, 0.5):.2f} ms, p99 {percentile(latencies, 0.99):.2f} ms")  # fmt: skip
+    listening = Subscribers(port, subscribers)
+    listening.connect()
+    changes(0, 1)
+    before = cpu()
+    listening.run(seconds)
+    last, _ = changes(0, 0)
+    used = cpu() - before
+    listening.finish(last, 10)
+    slowest = max(listening.latencies)
+    told = f"{listening.received:,} of {listening.expected:,} changes, {listening.gaps} gaps"
+    complete = listening.received == listening.expected and not listening.gaps
+    name = f"{subscribers:,} subscribers, {TICKS_A_SECOND} changes/s"
+    table.row(name, told, "all, none twice", complete)
+    table.row("", f"slowest {slowest:.0f} ms, p50 {percentile(listening.latencies, 0.5):.0f} ms", "≤ 1 s", slowest <= 1000)  # fmt: skip
+    table.row("", f"{used / max(1, listening.received) * 1e6:.1f} µs CPU each, {used / seconds:.2f} cores")  # fmt: skip
 
 
 if __name__ == "__main__":

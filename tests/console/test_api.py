@@ -70,21 +70,6 @@ def test_a_wait_for_a_position_ends_when_it_is_reached_or_in_504(console: Consol
     assert console.client.get("/api/views/open_orders", params={"at_least": "x"}).status_code == 400
 
 
-def test_the_feed_gives_a_snapshot_then_changes_and_resumes(console: Console) -> None:
-    feed = console.served.feed
-    assert feed is not None
-    data, tick = feed._after("open_orders", None)
-    assert data.startswith(b"id: 1\nevent: snapshot\n")
-    console.tick(NL=None, FR=7)
-    data, tick = feed._after("open_orders", tick)
-    assert tick == 2
-    assert b"event: changes" in data
-    assert b'"FR"' in data
-    assert b'"row":null' in data
-    assert feed._after("open_orders", 2) == (b"", 2)
-    assert feed._after("open_orders", 1)[0] == data  # a reconnect with Last-Event-ID: 1
-
-
 def test_topics_and_records_are_shown_as_text(console: Console) -> None:
     producer = Producer({"bootstrap.servers": console.served.bootstrap})
     producer.produce(
@@ -146,10 +131,15 @@ def test_status_graph_metrics_and_docs_answer(console: Console) -> None:
     assert "/api/sql" in console.client.get("/api/docs").text
 
 
-@pytest.mark.parametrize("key", ["NL", "XX", "N%4C", "a%2Fb", "%00", "ü"])
-def test_a_look_up_answers_as_the_app_itself_does(console: Console, key: str) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    ["/NL", "/XX", "/N%4C", "/a%2Fb", "/%00", "/ü", "/", "/NL/more", "?key=NL", "?key=XX",
+     "?key=", "?key=N%4C", "?key=%C3%BC", "?key=NL&key=DE", "?key=NL&limit=1", "/NL?x=1",
+     "/NL?at_least=tick:shop:1", "?key=NL&at_least=tick:shop:1"],
+)  # fmt: skip
+def test_a_look_up_answers_as_the_app_itself_does(console: Console, asked: str) -> None:
     plain = TestClient(create_app(console.served), base_url="http://127.0.0.1:8080")
-    mine = console.client.get(f"/api/views/open_orders/{key}")
-    theirs = plain.get(f"/api/views/open_orders/{key}")
+    mine = console.client.get(f"/api/views/open_orders{asked}")
+    theirs = plain.get(f"/api/views/open_orders{asked}")
     assert (mine.status_code, mine.json()) == (theirs.status_code, theirs.json())
     assert mine.headers.get("tailrace-position") == theirs.headers.get("tailrace-position")

@@ -32,7 +32,7 @@ from tailrace.console.errors import (
     TooManySubscribersError,
     UnknownNameError,
 )
-from tailrace.console.feed import Feed
+from tailrace.console.feed import ChangesResponse, Feed
 from tailrace.console.figures import Figures
 from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
@@ -328,7 +328,7 @@ def _add_views(app: FastAPI, served: Served) -> None:
         start = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
         await run_in_threadpool(views.describe, name)  # an unknown view is 404, not a stream
         assert served.feed is not None
-        return _event_stream(served.feed.subscribe(name, start))
+        return ChangesResponse(served.feed, name, start)
 
     @app.get("/api/views/{name}/explain")
     async def explain(name: str) -> Response:

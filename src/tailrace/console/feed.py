@@ -1,115 +1,257 @@
 """Fan-out of view changes to many subscribers.
 
-One task watches the follower's environment; everybody who waits is woken together. A
-subscriber pulls: it asks for what lies after its own tick, and subscribers at the same
-tick share the same encoded bytes. A slow one simply asks later, and hurts nobody.
+One task watches the follower's environment and wakes those whose view has changed. A
+subscriber pulls: it asks for what lies after its own tick, and all that are at the same
+tick get the same encoded bytes, so a change is read and encoded once however many listen.
+A slow one is asked for less often: while its connection is full nothing is kept for it
+but its tick, and what it missed comes from the history, in parts of bounded size. One
+that has fallen behind the history gets a new snapshot.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from dataclasses import dataclass
 
 import orjson
+from starlette.responses import Response
 
-from tailrace.views.errors import HistoryGoneError, ViewsNotReadyError
+from tailrace.console.security import Receive, Scope, Send
+from tailrace.views.errors import HistoryGoneError, UnknownViewError, ViewsNotReadyError
 from tailrace.views.keys import key_columns
-from tailrace.views.reader import Views
+from tailrace.views.reader import Snapshot, Views
+from tailrace.views.store import KEY_LIMIT
+from tailrace.views.subscribe import changes_after
+
+log = logging.getLogger(__name__)
 
 WATCH_EVERY = 0.02
 KEEP_ALIVE = 15.0
-KEPT_ANSWERS = 256
+STILL_HERE = b": still here\n\n"
+PART_BYTES = 1 << 20
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Events that bring a subscriber to `tick`; `more`: there is more already."""
+
+    data: bytes
+    tick: int
+    more: bool = False
+
+
+class Subscription:
+    """One subscriber: its tick, and whether there is something new for it."""
+
+    __slots__ = ("_waiter", "closed", "name", "news", "tick")
+
+    def __init__(self, name: str, after: int | None) -> None:
+        self.name = name
+        self.tick = after
+        self.news = False
+        self.closed = False
+        self._waiter: asyncio.Future[bytes] | None = None
+
+    async def wait(self) -> bytes:
+        """Return when there is something new, or with what else is to be sent."""
+        if self.news or self.closed:
+            return b""
+        self._waiter = asyncio.get_running_loop().create_future()
+        return await self._waiter
+
+    def wake(self) -> None:
+        self.news = True
+        self.tell(b"")
+
+    def close(self) -> None:
+        """Let `Feed.pump` end."""
+        self.closed = True
+        self.tell(b"")
+
+    def tell(self, data: bytes) -> None:
+        """Have `data` sent, if nothing else is on its way."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(data)
 
 
 class Feed:
-    """Serves `subscribe()` to any number of callers on one event loop."""
+    """Serves `pump()` to any number of callers on one event loop."""
 
     def __init__(self, views: Views) -> None:
         self._views = views
-        self._changed = asyncio.Condition()
-        self._tick = -1
-        self._answers: dict[tuple[str, int | None, int], tuple[bytes, int]] = {}
+        self._subscriptions: dict[str, set[Subscription]] = {}
+        self._changed: dict[str, int] = {}
+        self._answers: dict[tuple[str, int | None], Answer | asyncio.Future[Answer]] = {}
+        self._seen = -1
         self._watcher: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._watcher = asyncio.create_task(self._watch())
+        """Watch the views, on the running event loop."""
+        self.loop = asyncio.get_running_loop()
+        self._watcher = self.loop.create_task(self._watch())
 
     async def stop(self) -> None:
-        if self._watcher:
+        """End every subscription; safe to call twice."""
+        if self._watcher is not None:
             self._watcher.cancel()
-        async with self._changed:
-            self._changed.notify_all()
+            self._watcher = None
+        for subscriptions in self._subscriptions.values():
+            for subscription in subscriptions:
+                subscription.close()
+
+    async def pump(self, subscription: Subscription, send: Send) -> None:
+        """Send server-sent events until the subscription is closed: a snapshot (unless
+        the ticks after its own are still known), then every change."""
+        name = subscription.name
+        subscriptions = self._subscriptions.setdefault(name, set())
+        subscriptions.add(subscription)
+        try:
+            while not subscription.closed:
+                subscription.news = False
+                answer = self._answers.get((name, subscription.tick))
+                if not isinstance(answer, Answer):  # nobody was here at this tick before
+                    answer = await self._answer(name, subscription.tick)
+                if answer.data:
+                    await send(_part(answer.data))
+                subscription.tick = answer.tick
+                if answer.more:
+                    continue
+                while told := await subscription.wait():
+                    await send(_part(told))
+        except (UnknownViewError, ViewsNotReadyError) as error:
+            log.info("a subscription ends", extra={"view": name, "error": str(error)})
+        finally:
+            subscriptions.discard(subscription)
+            if not subscriptions:
+                self._subscriptions.pop(name, None)
+
+    # ------------------------------------------------------------------ watching
 
     async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        told_at = loop.time()
         while True:
-            tick = self._current()
-            if tick != self._tick:
-                self._tick = tick
-                async with self._changed:
-                    self._changed.notify_all()
+            try:
+                self._look()
+            except ViewsNotReadyError:
+                self._seen = -1
+            if loop.time() - told_at >= KEEP_ALIVE:
+                told_at = loop.time()
+                for subscriptions in self._subscriptions.values():
+                    for subscription in subscriptions:
+                        subscription.tell(STILL_HERE)
             await asyncio.sleep(WATCH_EVERY)
 
-    def _current(self) -> int:
-        try:
+    def _look(self) -> None:
+        """Wake the subscribers of every view that has changed."""
+        with self._views.snapshot() as snapshot:
+            if snapshot.transaction_id == self._seen:
+                return
+            self._seen = snapshot.transaction_id
+            changed = {name: held.changed for name, held in snapshot.state.views.items()}
+        self._answers.clear()
+        before, self._changed = self._changed, changed
+        for name, subscriptions in self._subscriptions.items():
+            if changed.get(name) != before.get(name):
+                for subscription in subscriptions:
+                    subscription.wake()
+
+    # ------------------------------------------------------------------ encoding
+
+    async def _answer(self, name: str, after: int | None) -> Answer:
+        """What follows a tick; the same for everybody until the views move on."""
+        held = self._answers.get((name, after))
+        if held is None:
             with self._views.snapshot() as snapshot:
-                return snapshot.tick
-        except ViewsNotReadyError:
-            return -1
+                held = None if after is None else changes_part(snapshot, name, after)
+                if held is None and snapshot.count(name) <= ROWS_AT_ONCE:
+                    held = snapshot_part(snapshot, name)
+            if held is None:
+                held = asyncio.get_running_loop().run_in_executor(None, self._snapshot, name)
+            self._answers[name, after] = held
+        if isinstance(held, Answer):
+            return held
+        try:
+            return await asyncio.shield(held)
+        except Exception:
+            self._answers.pop((name, after), None)
+            raise
 
-    async def subscribe(self, name: str, after: int | None) -> AsyncIterator[bytes]:
-        """Server-sent events: a snapshot (unless `after` is still known), then changes."""
-        tick = after
-        while True:
-            data, tick = self._after(name, tick)
-            if data:
-                yield data
-            try:
-                async with asyncio.timeout(KEEP_ALIVE):
-                    async with self._changed:
-                        while self._tick == tick:
-                            await self._changed.wait()
-            except TimeoutError:
-                yield b": still here\n\n"
-
-    def _after(self, name: str, after: int | None) -> tuple[bytes, int]:
+    def _snapshot(self, name: str) -> Answer:
         with self._views.snapshot() as snapshot:
-            now = snapshot.tick
-        known = self._answers.get((name, after, now))
-        if known is None:
-            known = self._encode(name, after)
-            if len(self._answers) >= KEPT_ANSWERS:
-                self._answers.pop(next(iter(self._answers)))
-            self._answers[name, after, known[1]] = known
-        return known
-
-    def _encode(self, name: str, after: int | None) -> tuple[bytes, int]:
-        with self._views.snapshot() as snapshot:
-            now = snapshot.tick
-            held = snapshot.view(name)
-            if after is not None:
-                if held.changed <= after <= now:
-                    return b"", now
-                try:
-                    batches = self._views.changes(name, after)
-                except HistoryGoneError:
-                    after = None
-                else:
-                    out = [
-                        _event(
-                            "changes",
-                            batch.tick,
-                            b'{"changes":[' + b",".join(batch.lines.splitlines()) + b"]}",
-                        )
-                        for batch in batches
-                        if batch.tick <= now
-                    ]
-                    return b"".join(out), now
-            columns = key_columns(held.info)
-            rows = [orjson.loads(value) for _, value in snapshot.scan(name)]
-            listed = [{"key": {c: row.get(c) for c in columns}, "row": row} for row in rows]
-            body = orjson.dumps({"snapshot": listed, "position": snapshot.position})
-            return _event("snapshot", now, body), now
+            return snapshot_part(snapshot, name)
 
 
-def _event(kind: str, tick: int, data: bytes) -> bytes:
-    return b"id: %d\nevent: %s\ndata: %s\n\n" % (tick, kind.encode(), data)
+def changes_part(snapshot: Snapshot, name: str, after: int) -> Answer | None:
+    """The changes after a tick, as much as fits a part; None if they are forgotten."""
+    if snapshot.view(name).changed <= after <= snapshot.tick:
+        return Answer(b"", snapshot.tick)
+    events: list[bytes] = []
+    size = 0
+    try:
+        for batch in changes_after(snapshot, name, after):
+            if size > PART_BYTES:
+                return Answer(b"".join(events), after, more=True)
+            position = f"tick:{snapshot.state.project}:{batch.tick}".encode()
+            lines = batch.lines.replace(b"\n", b",")
+            data = b'{"changes":[%b],"position":%b}' % (lines, orjson.dumps(position.decode()))
+            events.append(_event(b"changes", batch.tick, data))
+            size += len(data)
+            after = batch.tick
+    except HistoryGoneError:
+        return None
+    return Answer(b"".join(events), snapshot.tick)
+
+
+def snapshot_part(snapshot: Snapshot, name: str) -> Answer:
+    """All rows now."""
+    columns = key_columns(snapshot.view(name).info)
+    rows = b",".join(
+        b'{"key":%b,"row":%b}' % (_key(key, row, columns), row) for key, row in snapshot.scan(name)
+    )
+    data = b'{"snapshot":[%b],"position":%b}' % (rows, orjson.dumps(snapshot.position))
+    return Answer(_event(b"snapshot", snapshot.tick, data), snapshot.tick)
+
+
+def _key(stored: bytes, row: bytes, columns: tuple[str, ...]) -> bytes:
+    """A row's key as JSON; a stored key near LMDB's limit may end in a digest."""
+    if len(stored) < KEY_LIMIT and stored.startswith(b"{"):
+        return stored
+    values = orjson.loads(row)
+    return orjson.dumps({column: values.get(column) for column in columns})
+
+
+def _event(kind: bytes, tick: int, data: bytes) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (tick, kind, data)
+
+
+def _part(data: bytes) -> dict[str, object]:
+    return {"type": "http.response.body", "body": data, "more_body": True}
+
+
+class ChangesResponse(Response):
+    """A subscription as the answer to a request, until the client goes."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, feed: Feed, name: str, after: int | None) -> None:
+        super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
+        del self.headers["content-length"]
+        self._feed = feed
+        self._subscription = Subscription(name, after)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        leaving = asyncio.create_task(self._leave(receive))
+        try:
+            await self._feed.pump(self._subscription, send)
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            leaving.cancel()
+
+    async def _leave(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self._subscription.close()

@@ -1,12 +1,17 @@
 """Look-ups by key without the framework: they are the calls that come by the thousand.
 
-`GET /api/views/NAME/KEY` without a query string is answered here from the follower's
-environment, as bytes that are passed on unparsed; everything else goes to the app. The
-answers are the app's own, which the tests compare.
+`GET /api/views/NAME/KEY` and `GET /api/views/NAME?key=…` are answered here from the
+follower's environment, as bytes that are passed on unparsed, if they need not wait;
+everything else goes to the app. The answers are the app's own, which the tests compare.
 """
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
+import orjson
+
+from tailrace.console.errors import UnknownNameError
 from tailrace.console.security import App, Receive, Scope, Send
 from tailrace.errors import TailraceError
 from tailrace.views.reader import Views
@@ -23,33 +28,47 @@ class FastLookups:
         self._views = views
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] == "GET" and not scope["query_string"]:
-            path: str = scope["path"]
-            if path.startswith(PREFIX):
-                name, slash, key = path[len(PREFIX) :].partition("/")
-                if slash and key and "/" not in key and key not in _OTHER_CALLS:
-                    found = self._find(name, key)
-                    if found is not None:
-                        await _answer(send, *found)
-                        return
+        if scope["type"] == "http" and scope["method"] == "GET":
+            asked = _asked(scope["path"], scope["query_string"])
+            if asked is not None:
+                try:
+                    name, key = asked
+                    row, position = self._views.find(name, key[0] if len(key) == 1 else key)
+                except TailraceError:
+                    pass  # the app tells what is wrong
+                else:
+                    await _answer(send, name, key, row, position)
+                    return
         await self._app(scope, receive, send)
 
-    def _find(self, name: str, key: str) -> tuple[bytes, bytes] | None:
-        """Row and position, or None: the app tells what is missing or wrong."""
-        try:
-            with self._views.snapshot() as snapshot:
-                row = snapshot.get_bytes(name, [key])
-                return None if row is None else (row, snapshot.position.encode())
-        except TailraceError:
-            return None
+
+def _asked(path: str, query: bytes) -> tuple[str, list[str]] | None:
+    """View and key of a look-up; None for any other call."""
+    if not path.startswith(PREFIX):
+        return None
+    name, slash, key = path[len(PREFIX) :].partition("/")
+    if slash:
+        wanted = key and "/" not in key and key not in _OTHER_CALLS and not query
+        return (name, [key]) if wanted else None
+    if not query.startswith(b"key="):
+        return None
+    parts = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    return (name, [v for _, v in parts]) if all(k == "key" for k, _ in parts) else None
 
 
-async def _answer(send: Send, row: bytes, position: bytes) -> None:
-    body = b'{"row":' + row + b"}"
+async def _answer(
+    send: Send, name: str, key: list[str], row: bytes | None, position: bytes
+) -> None:
+    status = 200
+    if row is None:
+        status = 404
+        body = orjson.dumps(UnknownNameError(f"view {name!r} has no row {', '.join(key)!r}").as_dict())  # fmt: skip
+    else:
+        body = b'{"row":' + row + b"}"
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
         (b"tailrace-position", position),
     ]
-    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

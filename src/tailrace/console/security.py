@@ -11,6 +11,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -32,6 +33,7 @@ HEADERS = [
 ]  # fmt: skip
 
 
+@lru_cache(maxsize=100)
 def is_loopback(host: str) -> bool:
     """Whether only this machine can reach `host`."""
     if host == "localhost":

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
 import logging
+import resource
 import socket
+from collections.abc import Callable
 
 import uvicorn
 
@@ -37,21 +41,46 @@ def run(project: Project, part: Part) -> None:
     server = uvicorn.Server(configuration)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
+    _allow_many_connections()
     try:
-        asyncio.run(_serve(server, listening, part, address))
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(_serve(server, listening, part, address, served))
     finally:
         figures.close()
         views.close()
         listening.close()
 
 
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's where it is installed, else the standard one."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+def _allow_many_connections() -> None:
+    """Every subscriber is an open file: take as many as this process may have."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 async def _serve(
-    server: uvicorn.Server, listening: socket.socket, part: Part, address: str
+    server: uvicorn.Server, listening: socket.socket, part: Part, address: str, served: Served
 ) -> None:
     async def watch() -> None:
         while not part.stopping.is_set():
             part.report("running" if server.started else "starting", address=address)
+            if server.started and not gc.get_freeze_count():
+                # What was loaded stays: going through it again would make look-ups wait.
+                gc.collect()
+                gc.freeze()
             await asyncio.sleep(0.2 if not server.started else 1.0)
+        if served.feed is not None:
+            await served.feed.stop()  # subscribers would keep the server waiting
         server.should_exit = True
 
     watching = asyncio.create_task(watch())
@@ -73,5 +102,5 @@ def _listen(host: str, port: int) -> socket.socket:
             detail=error.strerror or str(error),
             hint="choose another: console.listen in tailrace.toml, or --console HOST:PORT",
         ) from error
-    made.listen(1024)
+    made.listen(4096)
     return made

@@ -59,7 +59,12 @@ def key_encoder(info: ViewInfo) -> Callable[[object], bytes]:
     if kind in INTEGERS:
 
         def whole_number(key: object) -> bytes:
-            return b"%b%d}" % (head, key) if type(key) is int else encode_key(info, key)
+            if type(key) is int:
+                return b"%b%d}" % (head, key)
+            # As text it comes from an address: digits as a number is written are the number.
+            if type(key) is str and key.isascii() and key.isdigit() and key[0] != "0":
+                return b"%b%b}" % (head, key.encode())
+            return encode_key(info, key)
 
         return whole_number
     if kind in ("STRING", "VARCHAR", "CHAR"):

@@ -173,7 +173,7 @@ class Views:
         self._guard = threading.Lock()
         self._current: tuple[int, State] = (-1, State())
         self._engine: Engine | None = None
-        self._encoders: dict[str, tuple[State, Callable[[object], bytes], Any]] = {}
+        self._ways: dict[str, tuple[State, Callable[[object], bytes], Any, ViewInfo, bytes]] = {}
 
     def __enter__(self) -> Views:
         return self
@@ -231,19 +231,25 @@ class Views:
         """The row under `key`, or None."""
         if at_least is not None:
             self.wait(at_least, timeout)
+        value = self.find(name, key)[0]
+        return None if value is None else orjson.loads(value)
+
+    def find(self, name: str, key: object) -> tuple[bytes | None, bytes]:
+        """The row under `key` as the JSON text it is stored as, and the position."""
         # The shortest way there is: no snapshot object, no state but the cached one.
         transaction, state = self._begin()
         try:
-            encode = self._encoders.get(name)
-            if encode is None or encode[0] is not state:
-                held = Snapshot(transaction, state, self._stores).view(name)
-                encode = (state, key_encoder(held.info), self._stores[held.store])
-                self._encoders[name] = encode
-            text = encode[1](key)
+            way = self._ways.get(name)
+            if way is None or way[0] is not state:
+                snapshot = Snapshot(transaction, state, self._stores)
+                held = snapshot.view(name)
+                encode = way[1] if way and way[3] == held.info else key_encoder(held.info)
+                store, position = self._stores[held.store], snapshot.position.encode()
+                way = self._ways[name] = (state, encode, store, held.info, position)
+            text = way[1](key)
             if len(text) > KEY_LIMIT:
                 text = stored_key(text)
-            value = transaction.get(text, db=encode[2])
-            return None if value is None else orjson.loads(value)
+            return transaction.get(text, db=way[2]), way[4]
         finally:
             transaction.abort()
 
@@ -313,7 +319,7 @@ class Views:
         from tailrace.views.subscribe import changes_after
 
         with self.snapshot() as snapshot:
-            return changes_after(snapshot, name, after)
+            return list(changes_after(snapshot, name, after))
 
     def subscribe(
         self, name: str, *, after: int | None = None, idle: float = 1.0

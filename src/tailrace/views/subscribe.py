@@ -58,8 +58,9 @@ class Event:
     changes: tuple[Change, ...] = ()
 
 
-def changes_after(snapshot: Snapshot, name: str, after: int) -> list[TickChanges]:
-    """All changes of a view in ticks later than `after`, oldest first."""
+def changes_after(snapshot: Snapshot, name: str, after: int) -> Iterator[TickChanges]:
+    """All changes of a view in ticks later than `after`, oldest first; while the snapshot
+    is open. `HistoryGoneError`, at once, if they are not kept."""
     held = snapshot.view(name)
     known_from = max(snapshot.state.history_from, held.history_from)
     if after < known_from or after > snapshot.tick:
@@ -69,11 +70,11 @@ def changes_after(snapshot: Snapshot, name: str, after: int) -> list[TickChanges
             hint="take a snapshot and go on from its tick",
         )
     wanted = name.encode()
-    return [
+    return (
         TickChanges(int.from_bytes(key[:8], "big"), value)
         for key, value in snapshot.history(history_key(after + 1))
         if key[8:] == wanted
-    ]
+    )
 
 
 def subscribe(views: Views, name: str, *, after: int | None, idle: float) -> Iterator[Event]:
