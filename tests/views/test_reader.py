@@ -348,6 +348,29 @@ def test_another_process_reads_while_the_follower_writes(tmp_path, writer, follo
     assert process.returncode == 0
 
 
+def test_threads_that_ask_first_all_at_once_are_all_answered(tmp_path):
+    writer = TickWriter(MemoryLog())
+    writer.declare("a", ["id"], [("id", "BIGINT")])
+    writer.tick({"a": [({"id": 1}, {"id": 1})]})
+    with Follower(tmp_path, writer.log, "shop") as follower:
+        follower.step(0)
+    for _ in range(30):
+        found: list[object] = []
+        together = threading.Barrier(4)
+        with Views(tmp_path) as views:
+
+            def look(views=views, together=together, found=found):
+                together.wait()
+                found.append(views.get("a", 1))
+
+            threads = [threading.Thread(target=look) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert found == [{"id": 1}] * 4
+
+
 def test_readers_in_threads_always_see_one_tick(tmp_path):
     log = MemoryLog()
     writer = TickWriter(log)

@@ -171,6 +171,7 @@ class Views:
         self._meta: Any = None
         self._stores: dict[str, Any] = {}
         self._guard = threading.Lock()
+        self._opened = 0
         self._current: tuple[int, State] = (-1, State())
         self._engine: Engine | None = None
         self._ways: dict[str, tuple[State, Callable[[object], bytes], Any, ViewInfo, bytes]] = {}
@@ -394,17 +395,22 @@ class Views:
         return int(self._environment.info()["last_txnid"])
 
     def _open(self) -> None:
-        try:
-            self._environment = open_reader(self.directory)
-            self._meta = self._environment.open_db(b"meta", create=False)
-            self._stores["history"] = self._environment.open_db(b"history", create=False)
-            self._inode = os.stat(self.directory / "data.mdb").st_ino
-        except (lmdb.Error, OSError) as reason:
+        with self._guard:
             if self._environment is not None:
-                release(self._environment)
-            self._environment = None
-            raise self._not_ready() from reason
-        self._current = (-1, State())
+                return  # another thread was first
+            environment = None
+            try:
+                environment = open_reader(self.directory)
+                self._meta = environment.open_db(b"meta", create=False)
+                self._stores["history"] = environment.open_db(b"history", create=False)
+                self._inode = os.stat(self.directory / "data.mdb").st_ino
+            except (lmdb.Error, OSError) as reason:
+                if environment is not None:
+                    release(environment)
+                raise self._not_ready() from reason
+            self._current = (-1, State())
+            self._opened += 1
+            self._environment = environment  # last: from here on others use it
 
     def _not_ready(self) -> ViewsNotReadyError:
         return ViewsNotReadyError(
@@ -425,34 +431,48 @@ class Views:
     def _begin(self) -> tuple[Any, State]:
         """A read transaction and its state; the stores of the state are open."""
         while True:
-            if self._environment is None:
+            environment = self._environment
+            if environment is None:
                 self._open()
-            transaction = self._environment.begin()
+                continue
+            opened = self._opened
+            transaction = environment.begin()
             seen, state = self._current
-            if transaction.id() == seen:
+            if transaction.id() != seen:
+                value = transaction.get(STATE, db=self._meta)
+                newer = None if value is None else decode_state(value)
+                if newer is None or newer.tick is None:
+                    transaction.abort()
+                    raise self._not_ready()
+                missing = [
+                    name
+                    for held in newer.views.values()
+                    for name in [held.store, *(_index_name(held, c) for c in held.indexes)]
+                    if name not in self._stores
+                ]
+                if missing:
+                    transaction.abort()
+                    self._open_stores(environment, missing)
+                    continue
+                state = newer
+                self._current = (transaction.id(), state)
+            if opened == self._opened:
                 return transaction, state
-            value = transaction.get(STATE, db=self._meta)
-            newer = None if value is None else decode_state(value)
-            if newer is None or newer.tick is None:
-                transaction.abort()
-                raise self._not_ready()
-            missing = [
-                name
-                for held in newer.views.values()
-                for name in [held.store, *(_index_name(held, c) for c in held.indexes)]
-                if name not in self._stores
-            ]
-            if not missing:
-                self._current = (transaction.id(), newer)
-                return transaction, newer
-            # A handle is visible only to transactions begun after it was opened.
+            # A handle is visible only to transactions begun after it was opened, and
+            # another thread has opened some since ours began.
             transaction.abort()
-            with self._guard:
-                for name in missing:
-                    try:
-                        self._stores[name] = self._environment.open_db(name.encode(), create=False)
-                    except lmdb.NotFoundError:
-                        break  # replaced in the meantime: read the state again
+
+    def _open_stores(self, environment: Any, names: list[str]) -> None:
+        with self._guard:
+            handles = {}
+            for name in names:
+                try:
+                    handles[name] = environment.open_db(name.encode(), create=False)
+                except lmdb.NotFoundError:
+                    break  # replaced in the meantime: read the state again
+            # Counted before they can be found: whoever finds them knows they are new.
+            self._opened += 1
+            self._stores.update(handles)
 
     def _query(self) -> Engine:
         from tailrace.views.query import Engine

@@ -14,8 +14,10 @@ import orjson
 from tailrace.records.rows import json_value
 from tailrace.views.errors import (
     PositionTimeoutError,
+    PositionUnknownError,
     QueryError,
     UnknownViewError,
+    ViewKeyError,
     ViewsNotReadyError,
     ViewsRemoteError,
 )
@@ -24,7 +26,14 @@ from tailrace.views.subscribe import Change, Event
 
 KNOWN_ERRORS = {
     kind.code: kind
-    for kind in (UnknownViewError, PositionTimeoutError, QueryError, ViewsNotReadyError)
+    for kind in (
+        UnknownViewError,
+        PositionTimeoutError,
+        PositionUnknownError,
+        QueryError,
+        ViewKeyError,
+        ViewsNotReadyError,
+    )
 }
 
 
@@ -219,5 +228,5 @@ def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
                 yield Event("snapshot", tick, document["position"], rows=rows)
             else:
                 changes = tuple(Change(c["key"], c["row"]) for c in document["changes"])
-                yield Event("changes", tick, "", changes=changes)
+                yield Event("changes", tick, document["position"], changes=changes)
             kind, data = "", b""
