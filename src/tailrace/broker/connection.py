@@ -30,6 +30,7 @@ SCRATCH_BYTES = 64 * 1024
 # After so many requests it is the turn of the others: a few milliseconds at most.
 REQUESTS_PER_TURN = 256
 FIRST_BYTES = 64 * 1024
+LOW_WATER_BYTES = 256 * 1024
 WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
 PENDING_LIMIT = 512
 SEND_BUDGET_BYTES = 4 * 1024 * 1024
@@ -58,6 +59,10 @@ class FileRange(Protocol):
     def release(self) -> None: ...
 
 
+class Hold(Exception):
+    """Raised by a handler: keep this request as it is and dispatch it again after `unmute`."""
+
+
 class Slot:
     """The place of one answer in the order of a connection's answers."""
 
@@ -83,9 +88,9 @@ class Connection:
     """Owns a non-blocking socket; every method runs on the loop thread."""
 
     __slots__ = (
-        "_buffer", "_flush_planned", "_listener", "_mask", "_out", "_receiving", "_slots",
+        "_buffer", "_flush_planned", "_listener", "_low_water", "_mask", "_out", "_receiving", "_slots",
         "_view", "_yielding", "client_id", "client_software", "closed", "closing",
-        "filled_bytes", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
+        "filled_bytes", "held_until", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
         "principal", "sock", "starved", "used_at",
     )  # fmt: skip
 
@@ -105,6 +110,8 @@ class Connection:
         self.principal = ANONYMOUS
         self.client_id = ""  # of the request being served; kept only while quotas are set
         self.muted = False
+        self.held_until = 0.0
+        """How long a request that is not served yet may wait here; 0 if none does."""
         self._listener = listener
         self._buffer: bytearray | None = None
         self._view: memoryview | None = None
@@ -113,6 +120,7 @@ class Connection:
         self._receiving = False
         self._flush_planned = False
         self._yielding = False
+        self._low_water = 1
         self._mask = READ
         listener.loop.watch(sock.fileno(), READ, self._on_event)
 
@@ -227,7 +235,12 @@ class Connection:
             frame_end = position + 4 + size
             if frame_end > end:
                 break
-            dispatch(self, view, position + 4, frame_end)
+            try:
+                dispatch(self, view, position + 4, frame_end)
+            except Hold:
+                self.muted = self.paused = True
+                listener.muted_total += 1
+                break
             if self.closed:
                 return
             position = frame_end
@@ -236,6 +249,8 @@ class Connection:
         left = end - position
         if left == 0:
             self.filled_bytes = 0
+            if self._low_water != 1:
+                self._wake_at(0)
             return
         if not turns:
             self._yielding = True
@@ -262,7 +277,15 @@ class Connection:
             assert own is not None
             own[:left] = view[position : position + left]  # memoryviews may overlap
         self.filled_bytes = left
+        self._wake_at(wanted - left)
         self._watch()
+
+    def _wake_at(self, missing: int) -> None:
+        """Be woken once a good part of a large frame has arrived, not for every packet."""
+        low_water = min(missing, LOW_WATER_BYTES) if missing >= SCRATCH_BYTES else 1
+        if low_water != self._low_water:
+            self._low_water = low_water
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water)
 
     def resume(self) -> None:
         """Go on reading after a pause: frames that were already received come first."""
@@ -292,10 +315,22 @@ class Connection:
 
     def unmute(self) -> None:
         """The end of `mute`."""
-        if self.muted:
+        if self.muted and not self.closed:
             self.muted = False
             self.used_at = self.monotonic()
-            self.resume()
+            if self.held_until and self._left_alone():
+                self.close()  # it has sent the request again elsewhere, or given it up
+            else:
+                self.resume()
+
+    def _left_alone(self) -> bool:
+        """Whether the peer has closed its end."""
+        try:
+            return not self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     def drop_buffer(self) -> None:
         """Give an unused receive buffer back; a cut frame keeps it."""

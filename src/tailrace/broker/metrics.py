@@ -98,6 +98,7 @@ class BrokerMetrics:
         yield from self._log_lines()
         yield from self._group_lines()
         yield from self._quota_lines()
+        yield from self._pressure_lines()
 
     def _traffic_lines(self) -> Iterator[str]:
         names = (
@@ -234,6 +235,45 @@ class BrokerMetrics:
             yield from _metric(
                 f"{full}_throttle_time_seconds_total", "counter", "Time it was told to pause.",
                 ((labels, round(meter.paused_seconds, 6)) for labels, meter, _ in rows),
+            )  # fmt: skip
+
+    def _pressure_lines(self) -> Iterator[str]:
+        pressure = self._broker.pressure
+        yield from _metric(
+            "tailrace_consumergroup_lost_records_total",
+            "counter",
+            "Records deleted before a group had read them.",
+            (
+                ({"consumergroup": group, "topic": topic}, count)
+                for (group, topic), count in pressure.lost.items()
+            ),
+        )
+        yield from _metric(
+            "tailrace_consumergroup_retention_used_ratio",
+            "gauge",
+            "How near a group's next record is to being deleted: 1 is at any moment.",
+            (
+                (
+                    {"consumergroup": group, "topic": topic, "partition": str(index)},
+                    round(used, 4),
+                )
+                for group, topic, index, used in pressure.nearness()
+            ),
+        )
+        rows = [
+            ({"topic": one.topic, "consumergroup": one.rule.group, "policy": one.rule.policy}, one)
+            for one in pressure.topics.values()
+        ]
+        for name, kind, text, attribute in (
+            ("over", "gauge", "Whether the group is too far behind now.", "over"),
+            ("delayed_requests_total", "counter", "Produce requests made to wait.", "delayed_requests"),
+            ("delayed_seconds_total", "counter", "Time producers were made to wait.", "delayed_seconds"),
+            ("refused_requests_total", "counter", "Produce requests that waited too long.", "refused_requests"),
+            ("dropped_records_total", "counter", "Records dropped to keep the limits.", "dropped_records"),
+        ):  # fmt: skip
+            yield from _metric(
+                f"tailrace_slow_consumer_{name}", kind, text,
+                ((labels, float(getattr(one, attribute))) for labels, one in rows),
             )  # fmt: skip
 
     def _group_lines(self) -> Iterator[str]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from tailrace.broker.connection import Hold
 from tailrace.broker.metrics import Distribution
 from tailrace.wire.apis import APIS, Api, ApiKey
 from tailrace.wire.errors import DecodeError, ErrorCode, UnsupportedVersionError
@@ -211,6 +212,8 @@ class Router:
                 self.started_at = IDLE
                 return
             self._dispatch_decoded(connection, view[start:end], key, version, correlation_id)
+        except Hold:
+            raise
         except BROKEN_REQUEST as error:
             self.unreadable_total += 1
             log.info(

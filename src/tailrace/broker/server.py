@@ -38,6 +38,7 @@ from tailrace.broker.listener import Listener
 from tailrace.broker.loop import Loop, LoopTimer
 from tailrace.broker.metrics import BrokerMetrics
 from tailrace.broker.metrics_page import MetricsPage
+from tailrace.broker.pressure.brake import Pressure
 from tailrace.broker.producer_ids import ProducerIds
 from tailrace.broker.quotas.meters import Quotas
 from tailrace.broker.router import Router
@@ -101,6 +102,7 @@ class Broker:
         self.fetch_limit_bytes = settings.integer("fetch.max.bytes")
         self._by_name: dict[str | bytes, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
+        self.pressure = Pressure(self)
         for topic in self.store.topics.values():
             self._know(topic)
         self._producer_ids = ProducerIds(
@@ -113,7 +115,7 @@ class Broker:
         self.quotas = Quotas(self)
         self.produce = produce.install(self)
         self.fetch = fetch.install(self)
-        self.store.on_moved = self.fetch.moved
+        self.store.on_moved = self._moved
         self.store.sync_later = self.syncer.submit
         for module in (versions, metadata, topics, configs, offsets, producers, quotas):
             self.router.add(module.routes(self))
@@ -273,6 +275,10 @@ class Broker:
         """Whether a topic with this id exists."""
         return topic_id in self._by_id
 
+    def topic_by_name(self, name: str | bytes) -> Topic | None:
+        """The topic of this name, as text or as UTF-8 bytes."""
+        return self._by_name.get(name)
+
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
         """The topic with this id."""
         return self._by_id.get(topic_id)
@@ -315,6 +321,7 @@ class Broker:
         self._by_name.pop(name, None)
         self._by_name.pop(name.encode(), None)
         self._by_id.pop(topic.id.bytes, None)
+        self.pressure.forget(name)
         for partition in partitions:
             self.fetch.moved(partition)
         if self._coordination is not None:
@@ -340,6 +347,7 @@ class Broker:
         self._by_name[topic.name] = topic
         self._by_name[topic.name.encode()] = topic
         self._by_id[topic.id.bytes] = topic
+        self.pressure.know(topic)
 
     # settings
 
@@ -388,6 +396,10 @@ class Broker:
     def appended(self, partition: Partition) -> None:
         self.fetch.moved(partition)
 
+    def _moved(self, partition: Partition) -> None:
+        self.fetch.moved(partition)
+        self.pressure.moved(partition)
+
     def grew(self, partition: Partition, size: int, count: int) -> None:
         """Count an append and wake whoever waited for it."""
         self.metrics.came_in(partition.topic, size, count)
@@ -429,6 +441,33 @@ class Broker:
                 if partition is not None:
                     lag = max(0, partition.high_watermark - committed.offset)
                     yield group.group_id, topic, index, lag
+
+    def group_position(self, group: str, topic: Topic, index: int) -> int | None:
+        """How far a group, of any kind, has come in a partition; None if it never said."""
+        if self.has_shares:
+            start = self.shares.shares.start_of((group, topic.id.bytes, index))
+            if start is not None:
+                return start
+        if self._coordination is None:
+            return None
+        found = self._coordination.groups.group(group)
+        committed = None if found is None else found.offsets.get((topic.name, index))
+        return None if committed is None else committed.offset
+
+    def group_positions(self, partition: Partition) -> Iterable[tuple[str, int]]:
+        """Every group that has come to some place in a partition, and that place."""
+        topic = self.store.topics.get(partition.topic)
+        if topic is None:
+            return
+        if self.has_shares:
+            for (group, topic_id, index), start in self.shares.shares.starts():
+                if topic_id == topic.id.bytes and index == partition.index:
+                    yield group, start
+        if self._coordination is not None:
+            for each in self._coordination.groups.groups():
+                committed = each.offsets.get((partition.topic, partition.index))
+                if committed is not None:
+                    yield each.group_id, committed.offset
 
     def rebalance_seconds(self) -> dict[str, float]:
         """How long each group's members have stood still in rebalances."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from tailrace.client.cluster import Cluster, TopicInformation, TryAgain
 from tailrace.client.connection import Opener, open_socket
@@ -25,6 +25,7 @@ Place = tuple[str, int]  # topic and partition
 T = TypeVar("T", bound=Message)
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+STATUS = "tailrace.status"
 TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
 
 
@@ -197,11 +198,13 @@ class Admin:
     def broker_config(self, node_id: int) -> dict[str, ConfigEntry]:
         return self._config(BROKER_RESOURCE, str(node_id))
 
-    def _config(self, kind: int, name: str) -> dict[str, ConfigEntry]:
+    def _config(
+        self, kind: int, name: str, keys: list[str] | None = None
+    ) -> dict[str, ConfigEntry]:
         from tailrace.wire.messages import describe_configs as messages
 
         request = messages.DescribeConfigsRequest(
-            resources=[messages.DescribeConfigsResource(kind, name, None)],
+            resources=[messages.DescribeConfigsResource(kind, name, keys)],
             include_documentation=True,
         )
         response = self.ask(ApiKey.DESCRIBE_CONFIGS, request, messages.DescribeConfigsResponse)
@@ -214,6 +217,13 @@ class Admin:
             )
             for each in result.configs
         }
+
+    def status(self, kind: Literal["topic", "group"], name: str) -> str | None:
+        """What the embedded broker counts about slow consumers of a topic, or about a group,
+        as JSON; None on other brokers."""
+        number = TOPIC_RESOURCE if kind == "topic" else GROUP_RESOURCE
+        found = self._config(number, name, [STATUS])
+        return found[STATUS].value if STATUS in found else None
 
     def alter_topic_config(self, name: str, changes: Mapping[str, str | None]) -> None:
         """Set settings of a topic; None puts one back to its default."""

@@ -225,6 +225,28 @@ TOPIC_SETTINGS: dict[str, Setting] = _table(
         "log.roll.ms", least=1,
     ),
     Setting(
+        "tailrace.slow.consumer.group", "string", "",
+        "Group, of any kind, that producers wait for under the policies slow and block.",
+    ),
+    Setting(
+        "tailrace.slow.consumer.max.bytes", "long", "-1",
+        "Bytes the group may be behind, or that are kept under drop; -1 for no limit.", least=-1,
+    ),
+    Setting(
+        "tailrace.slow.consumer.max.ms", "long", "-1",
+        "Age of the group's next record, or of what is kept under drop; -1 for no limit.", least=-1,
+    ),
+    Setting(
+        "tailrace.slow.consumer.max.records", "long", "-1",
+        "Records the group may be behind in all partitions, or that are kept of each under drop; -1 for no limit.",
+        least=-1,
+    ),
+    Setting(
+        "tailrace.slow.consumer.policy", "string", "buffer",
+        "What happens when consumers are slower than producers: buffer keeps by retention, drop keeps no more than the limits, slow makes producers pause and block makes them wait while the group is behind by more.",
+        choices=("buffer", "drop", "slow", "block"),
+    ),
+    Setting(
         "unclean.leader.election.enable", "boolean", "false",
         "Of meaning on a cluster only; one node has one copy.",
         "unclean.leader.election.enable",
@@ -337,6 +359,7 @@ class LogSettings:
     def topic(self, overrides: Mapping[str, str]) -> TopicConfig:
         """The settings of a topic with these overrides; raises `InvalidConfigError`."""
         check_topic_config(overrides)
+        _check_slow_consumers(overrides)
         values = {name: overrides.get(name, self.topic_default(name)) for name in TOPIC_SETTINGS}
 
         def number(name: str) -> int:
@@ -394,6 +417,25 @@ def check_topic_config(overrides: Mapping[str, str]) -> None:
     for name, text in overrides.items():
         _known(TOPIC_SETTINGS, name, "topic").parse(text)
     _refuse_replicas("min.insync.replicas", overrides)
+
+
+def _check_slow_consumers(overrides: Mapping[str, str]) -> None:
+    """A policy without what it needs would be a promise that is not kept."""
+    prefix = "tailrace.slow.consumer."
+    policy = overrides.get(f"{prefix}policy", "buffer").strip()
+    if policy == "buffer":
+        return
+    if all(
+        int(overrides.get(f"{prefix}max.{unit}", "-1")) < 0 for unit in ("records", "bytes", "ms")
+    ):
+        raise InvalidConfigError(
+            f"{prefix}policy={policy} needs a limit",
+            hint=f"set {prefix}max.records, {prefix}max.bytes or {prefix}max.ms too",
+        )
+    if policy in ("slow", "block") and not overrides.get(f"{prefix}group"):
+        raise InvalidConfigError(
+            f"{prefix}policy={policy} needs a group", hint=f"set {prefix}group too"
+        )
 
 
 def _refuse_replicas(name: str, values: Mapping[str, str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+import orjson
+
 from tailrace.broker.router import Request, Route
 from tailrace.broker.settings import DEFINITIONS, check_dynamic
 from tailrace.broker.shares.settings import GROUP_SETTINGS
@@ -37,6 +39,9 @@ TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 FROM_TOPIC, FROM_DYNAMIC, FROM_STATIC, FROM_DEFAULT, FROM_GROUP = 1, 2, 4, 5, 8
 KINDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
+
+# Not a setting: what DescribeConfigs tells of a topic or group when asked for it by name.
+STATUS = "tailrace.status"
 
 _ORIGINS = {"dynamic": FROM_DYNAMIC, "given": FROM_STATIC, "default": FROM_DEFAULT}
 
@@ -91,7 +96,21 @@ class Configs:
             return answer
         keys = resource.configuration_keys
         answer.configs = [one for one in found if keys is None or one.name in keys]
+        if keys is not None and STATUS in keys and resource.resource_type in (TOPIC, GROUP):
+            answer.configs.append(self._status(resource.resource_type, resource.resource_name))
         return answer
+
+    def _status(self, kind: int, name: str) -> DescribeConfigsResourceResult:
+        """Figures about slow consumers, as JSON; only for those who ask by this name."""
+        pressure = self._broker.pressure
+        told = pressure.of_topic(name) if kind == TOPIC else pressure.of_group(name)
+        return DescribeConfigsResourceResult(
+            name=STATUS,
+            value=orjson.dumps(told).decode(),
+            read_only=True,
+            config_source=FROM_DEFAULT,
+            config_type=KINDS["string"],
+        )
 
     def _topic(self, name: str) -> Topic:
         topic = self._broker.store.topics.get(name)

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
+from tailrace.broker.connection import Hold
 from tailrace.broker.router import Route
 from tailrace.errors import TailraceError
 from tailrace.wire.apis import ApiKey
@@ -46,6 +47,8 @@ _FRAME = Struct(">ii")
 _TRANSACTIONAL = 0x10
 _ATTRIBUTES_AT = 21
 _PRODUCER_AT = 43
+
+SLOW_GROUP = "a group that this topic waits for is too far behind"
 
 # index, error, base offset, append time, log start offset, message
 Result = tuple[int, int, int, int, int, str | None]
@@ -85,7 +88,15 @@ class Produce:
         version: int,
         correlation_id: int,
     ) -> None:
-        transactional_id, acks, batches = decode_request(view, position, end, version)
+        transactional_id, acks, timeout_ms, batches = decode_request(view, position, end, version)
+        braked: list[str] = []
+        if self._broker.pressure.topics:
+            braked = self._braked(batches, version)
+            if braked and self._held(connection, braked, timeout_ms if acks else 0):
+                connection.send_now(
+                    encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
+                )
+                return
         topics: list[tuple[bytes, list[Result]]] = []
         unsynced: list[Partition] = []
         failed = False
@@ -104,8 +115,10 @@ class Produce:
         pause = 0.0
         if self._broker.metering:
             pause = self._broker.quotas.produced(connection, end - position)
-            if pause:
-                connection.mute(pause)
+        if braked:
+            pause = max(pause, self._broker.pressure.after(braked))
+        if pause:
+            connection.mute(pause)
         if acks == 0:
             self._broker.metrics.unacknowledged_requests += 1
             if failed:
@@ -116,6 +129,25 @@ class Produce:
             self._answer_when_synced(connection, version, correlation_id, topics, unsynced, pause)
         else:
             connection.send_now(encode_response(version, correlation_id, topics, pause))
+
+    def _braked(
+        self, batches: list[tuple[bytes, list[tuple[int, int, int]]]], version: int
+    ) -> list[str]:
+        """Topics of a request that have a rule about slow consumers."""
+        broker = self._broker
+        names = []
+        for key, _ in batches:
+            topic = broker.topic_by_id(key) if version >= TOPIC_IDS else broker.topic_by_name(key)
+            if topic is not None and topic.name in broker.pressure.topics:
+                names.append(topic.name)
+        return names
+
+    def _held(self, connection: Connection, names: list[str], timeout_ms: int) -> bool:
+        """Whether a request has waited too long; raises Hold to let it wait."""
+        waits = self._broker.pressure.before(connection, names, timeout_ms)
+        if waits:
+            raise Hold
+        return waits is not None
 
     def _append(
         self,
@@ -245,14 +277,15 @@ class _SyncedAnswer:
 
 def decode_request(
     view: memoryview, position: int, end: int, version: int
-) -> tuple[str | None, int, list[tuple[bytes, list[tuple[int, int, int]]]]]:
-    """Transactional id, acks, and per topic (name or id) the index and range of each batch.
+) -> tuple[str | None, int, int, list[tuple[bytes, list[tuple[int, int, int]]]]]:
+    """Transactional id, acks, time-out, and per topic (name or id) the index and range of
+    each batch.
 
     The whole frame is checked before anything of it is used.
     """
     flexible = version >= FLEXIBLE
     transactional_id, position = _nullable_text(view, position, flexible)
-    acks, _timeout_ms = _ACKS.unpack_from(view, position)
+    acks, timeout_ms = _ACKS.unpack_from(view, position)
     count, position = _count(view, position + 6, end, flexible)
     topics: list[tuple[bytes, list[tuple[int, int, int]]]] = []
     for _ in range(count):
@@ -289,7 +322,18 @@ def decode_request(
             position = skip_tags(view, position) if view[position] else position + 1
     if position > end:
         raise DecodeError("the request is longer than its frame")
-    return transactional_id, acks, topics
+    return transactional_id, acks, timeout_ms, topics
+
+
+def _timed_out(
+    batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+) -> list[tuple[bytes, list[Result]]]:
+    """The answer to a request that waited too long for a slow group; nothing was appended."""
+    code = int(ErrorCode.REQUEST_TIMED_OUT)
+    return [
+        (key, [(index, code, -1, -1, -1, SLOW_GROUP) for index, _, _ in partitions])
+        for key, partitions in batches
+    ]
 
 
 def _nullable_text(view: memoryview, position: int, flexible: bool) -> tuple[str | None, int]:

@@ -9,7 +9,7 @@ acknowledged record never comes back and an unanswered one always does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -314,6 +314,14 @@ class Shares:
             return share.start
         kept = self._kept.get(key)
         return None if kept is None else kept.start_offset
+
+    def starts(self) -> Iterator[tuple[Key, int]]:
+        """Where every group is in every partition it has state of."""
+        for key, kept in self._kept.items():
+            if key not in self.partitions:
+                yield key, kept.start_offset
+        for key, share in self.partitions.items():
+            yield key, share.start
 
     def _append(self, key: Key, value: share_records.ShareSnapshotValue | None) -> ErrorCode:
         record_key = encode_versioned(

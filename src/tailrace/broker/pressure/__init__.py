@@ -1,0 +1,1 @@
+"""Slow consumers and fast producers: what a topic does when a group cannot keep up."""
