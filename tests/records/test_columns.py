@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.records.batch import check_batch, decode_records, encode_columns
-from tailrace.records.columns import RecordColumns
+from tailrace.records.columns import RecordColumns, by_partition, murmur2_of
+from tailrace.records.partitioner import murmur2, partition_for
 
 BYTES = st.none() | st.binary(max_size=80) | st.integers(60, 9000).map(bytes)
 PAIRS = st.lists(st.tuples(BYTES, BYTES), min_size=1, max_size=90)
@@ -56,3 +57,25 @@ def test_batches_stay_within_their_limits(
         assert count == 1 or len(columns.encode(first, count)) - 61 <= most_bytes
         first += count
     assert first == len(pairs)
+
+
+@given(st.lists(st.binary(max_size=20), min_size=1, max_size=50), st.integers(0, 49))
+def test_many_keys_are_hashed_as_single_ones(keys: list[bytes], first: int) -> None:
+    first %= len(keys)
+    column = pa.array(keys, pa.binary()).slice(first)
+    assert murmur2_of(column).tolist() == [murmur2(key) for key in keys[first:]]
+
+
+def test_every_record_goes_to_the_partition_of_its_key_in_order() -> None:
+    keys = [b"%d" % (number % 40) if number % 9 else None for number in range(500)]
+    values = [b"%d" % number for number in range(500)]
+    found = {
+        index: list(zip(some_keys.to_pylist(), some_values.to_pylist(), strict=True))
+        for index, some_keys, some_values in by_partition(
+            pa.array(keys, pa.binary()), pa.array(values, pa.binary()), 3
+        )
+    }
+    expected: dict[int, list[tuple[bytes | None, bytes]]] = {}
+    for key, value in zip(keys, values, strict=True):
+        expected.setdefault(0 if key is None else partition_for(key, 3), []).append((key, value))
+    assert found == expected

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.sources.postgres.columns import ColumnDecoder
 from tailrace.sources.postgres.copy import Snapshot
 from tailrace.sources.postgres.decoder import ColumnPlan, generate, masked
 from tailrace.sources.postgres.pgoutput import read_values
@@ -77,6 +79,63 @@ def test_a_generated_decoder_reads_what_the_general_one_reads(
             "\\N" if v is None else "".join(escapes.get(c, c) for c in str(v)) for v in values
         )
         assert decoder.line(line.encode()) == (found_key, row)
+
+
+VALUES_OF_COLUMNS = {
+    **VALUES,
+    1082: st.sampled_from(["2026-11-15", "0044-03-15 BC", "infinity", "12026-01-01"]),
+    1114: st.sampled_from(["2026-11-15 10:20:30", "2026-11-15 10:20:30.5", "-infinity",
+                           "0044-03-15 10:20:30 BC", "12026-11-15 10:20:30"]),
+    1184: st.sampled_from(["2026-11-15 10:20:30+00", "2026-11-15 10:20:30.123456+00", "infinity",
+                           "0044-03-15 10:20:30+00 BC", "12026-11-15 10:20:30+00"]),
+    3802: st.sampled_from(['{"a": 1}', "[]", '"\\\\ \\n"', "null"]),
+}  # fmt: skip
+SIMPLE = {25: st.sampled_from(["", "abc", "Zoë"]), 1082: st.just("2026-11-15"),
+          1114: st.just("2026-11-15 10:20:30.5"), 1184: st.just("2026-11-15 10:20:30+00")}  # fmt: skip
+
+
+@st.composite
+def many_rows(draw: st.DrawFn) -> tuple[list[int], list[bool], list[int], list[list[str | None]]]:
+    kinds = draw(st.lists(st.sampled_from(sorted(VALUES_OF_COLUMNS)), min_size=1, max_size=5))
+    captured = [draw(st.booleans()) for _ in kinds]
+    key = draw(st.lists(st.sampled_from(range(len(kinds))), unique=True, max_size=2))
+    columns = []
+    for number, kind in enumerate(kinds):
+        values = VALUES_OF_COLUMNS[kind]
+        if kind in SIMPLE and draw(st.booleans()):
+            values = SIMPLE[kind]  # so that whole columns are taken, too
+        columns.append(values if number in key or draw(st.booleans()) else st.none() | values)
+    rows = draw(st.lists(st.tuples(*columns).map(list), min_size=1, max_size=12))
+    return kinds, captured, key, rows
+
+
+@given(many_rows())
+def test_columns_are_decoded_as_single_rows_are(
+    table: tuple[list[int], list[bool], list[int], list[list[str | None]]],
+) -> None:
+    kinds, captured, key, rows = table
+    plans = [
+        ColumnPlan(f'c"{i}', TYPES.splice(t), TYPES.converter(t), TYPES.toastable(t), captured[i])
+        for i, t in enumerate(kinds)
+    ]
+    single, columns = generate(plans, key), ColumnDecoder(plans, key)
+    data, starts, lines = b"", [], b""
+    escapes = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+    for row in rows:
+        data += b"gap"
+        starts.append(len(data))
+        data += struct.pack(">H", len(row))
+        for value in row:
+            raw = b"" if value is None else value.encode()
+            data += b"n" if value is None else b"t" + struct.pack(">I", len(raw)) + raw
+        escaped = ["\\N" if v is None else "".join(escapes.get(c, c) for c in v) for v in row]
+        lines += "\t".join(escaped).encode() + b"\n"
+    data += bytes(5)
+    expected = [single.row(data, start)[:2] for start in starts]
+    for found in (columns.from_tuples(data, np.array(starts)), columns.from_lines(lines)):
+        assert found is not None
+        keys = [None] * len(rows) if found.key is None else found.key.to_pylist()
+        assert list(zip(keys, found.objects().to_pylist(), strict=True)) == expected
 
 
 @given(st.integers(0, 2**40), st.integers(-(2**30), 2**30))

@@ -22,6 +22,18 @@ Value = bytes | None
 Headers = tuple[tuple[str, bytes | None], ...]
 
 
+class BytesColumn(Protocol):
+    """An Arrow array of bytes."""
+
+    def __len__(self) -> int: ...
+
+    def to_pylist(self) -> list[bytes | None]: ...
+
+
+Keys = Sequence[Key] | BytesColumn | None
+Values = Sequence[Value] | BytesColumn
+
+
 @dataclass(frozen=True, slots=True)
 class LogRecord:
     """A committed record, as a source reads it back."""
@@ -41,10 +53,10 @@ class SourceLog(Protocol):
         """Create the topic unless it exists; return its number of partitions."""
 
     def send(
-        self, topic: str, partition: int, keys: Sequence[Key], values: Sequence[Value],
+        self, topic: str, partition: int, keys: Keys, values: Values,
         timestamp_ms: int, headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
-        """Add records to the open log transaction, in order."""
+        """Add records to the open log transaction, in order; `keys` None: all without."""
 
     def flush(self) -> Mapping[tuple[str, int], int]:
         """Wait until all sends are acknowledged; next offset of each partition sent to in

@@ -15,7 +15,7 @@ written in the log transaction that holds the copied rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,15 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_duration
 from tailrace.records.partitioner import partition_for
 from tailrace.records.position import Position
-from tailrace.sources.base import COPIES_TOPIC, LogRecord, Part, Resume, SourceLog
+from tailrace.sources.base import (
+    COPIES_TOPIC,
+    Keys,
+    LogRecord,
+    Part,
+    Resume,
+    SourceLog,
+    Values,
+)
 from tailrace.sources.declare import Source, for_table
 from tailrace.sources.outbox import Routed
 from tailrace.sources.schema import TableSchema, read_record
@@ -39,13 +47,24 @@ FLUSH_MS = 500
 
 @dataclass(slots=True)
 class _Topic:
+    """Records that wait, by partition: lists that grow, and whole columns between them."""
+
     partitions: int
-    keys: list[list[bytes | None]] = field(default_factory=list)
-    values: list[list[bytes | None]] = field(default_factory=list)
+    blocks: list[list[tuple[Keys, Values]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.keys = [[] for _ in range(self.partitions)]
-        self.values = [[] for _ in range(self.partitions)]
+        self.blocks = [[] for _ in range(self.partitions)]
+
+    def lists(self, partition: int) -> tuple[list[bytes | None], list[bytes | None]]:
+        """Where single records are put."""
+        blocks = self.blocks[partition]
+        if blocks:
+            keys, values = blocks[-1]
+            if isinstance(keys, list) and isinstance(values, list):
+                return keys, values
+        made: tuple[list[bytes | None], list[bytes | None]] = ([], [])
+        blocks.append(made)
+        return made
 
 
 class Journal:
@@ -128,20 +147,31 @@ class Journal:
 
     # --- adding ----------------------------------------------------------------------------
 
-    def add(self, topic: str, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> None:
+    def add(self, topic: str, keys: Keys, values: Values) -> None:
         """Records of one topic, in order, each to the partition of its key."""
         held = self._topics[topic]
+        self._waiting += len(values)
+        if not isinstance(values, Sequence) and (held.partitions == 1 or keys is None):
+            held.blocks[0].append((keys, values))
+            return
+        if not isinstance(values, Sequence) and not isinstance(keys, Sequence):
+            from tailrace.records.columns import by_partition
+
+            for index, some_keys, some_values in by_partition(keys, values, held.partitions):
+                held.blocks[index].append((some_keys, some_values))
+            return
+        assert isinstance(keys, Sequence)
+        assert isinstance(values, Sequence)
         if held.partitions == 1:
-            before = len(held.values[0])
-            held.keys[0].extend(keys)
-            held.values[0].extend(values)
-            self._waiting += len(held.values[0]) - before
+            key_list, value_list = held.lists(0)
+            key_list.extend(keys)
+            value_list.extend(values)
             return
         for key, value in zip(keys, values, strict=True):
             index = 0 if key is None else partition_for(key, held.partitions)
-            held.keys[index].append(key)
-            held.values[index].append(value)
-            self._waiting += 1
+            key_list, value_list = held.lists(index)
+            key_list.append(key)
+            value_list.append(value)
 
     def send_message(self, message: Routed) -> None:
         """A message of the outbox, straight to its own topic."""
@@ -198,12 +228,13 @@ class Journal:
         """Send what was added, so that memory stays small; the transaction stays open."""
         now = self._clock.wall_ms()
         for name, held in self._topics.items():
-            for index in range(held.partitions):
-                if held.values[index]:
-                    self._log.send(name, index, held.keys[index], held.values[index], now)
-                    self.events_written += len(held.values[index])
-                    held.keys[index], held.values[index] = [], []
+            for index, blocks in enumerate(held.blocks):
+                for keys, values in blocks:
+                    self._log.send(name, index, keys, values, now)
+                    self.events_written += len(values)
                     self._sent = True
+                if blocks:
+                    held.blocks[index] = []
         self._waiting = 0
 
     def spill(self) -> None:

@@ -9,7 +9,7 @@ from tailrace.client.admin import Admin
 from tailrace.client.errors import UnknownTopicError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.writer import TransactionalWriter
-from tailrace.sources.base import Headers, LogRecord
+from tailrace.sources.base import Headers, Keys, LogRecord, Values
 
 # A piece of a large transaction is at most 100,000 rows; a slow source may take a while.
 TRANSACTION_TIMEOUT = timedelta(minutes=10)
@@ -46,8 +46,7 @@ class BrokerSourceLog:
         return partitions if found is None else len(found.leaders)
 
     def send(
-        self, topic: str, partition: int, keys: Sequence[bytes | None],
-        values: Sequence[bytes | None], timestamp_ms: int,
+        self, topic: str, partition: int, keys: Keys, values: Values, timestamp_ms: int,
         headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
         self._writer.send_columns(topic, partition, keys, values, timestamp_ms, headers)

@@ -25,6 +25,11 @@ def run(source: Source, part: Part) -> None:
     """Capture until `part.stopping`; returns after a clean stop, raises what is final."""
     pause = 0.1
     part.report("starting", error=None)
+    if isinstance(source, Postgres):
+        import pyarrow
+
+        # Arrow's own pools keep what a chunk took; this process works in small pieces.
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     while not part.stopping.is_set():
         if paused(part.directory, source.name):
             part.report("stopped", reason="paused")

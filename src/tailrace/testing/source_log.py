@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
-from tailrace.sources.base import Headers, LogRecord
+from tailrace.sources.base import Headers, Keys, LogRecord, Values
 
 
 class Fenced(Exception):
@@ -61,11 +61,15 @@ class MemorySourceLog:
             return len(held)
 
     def send(
-        self, topic: str, partition: int, keys: Sequence[bytes | None],
-        values: Sequence[bytes | None], timestamp_ms: int,
+        self, topic: str, partition: int, keys: Keys, values: Values, timestamp_ms: int,
         headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
         self._check()
+        values = values if isinstance(values, Sequence) else values.to_pylist()
+        if keys is None:
+            keys = [None] * len(values)
+        elif not isinstance(keys, Sequence):
+            keys = keys.to_pylist()
         for key, given in zip(keys, headers or (), strict=False):
             self.shared.headers[topic, key] = given
         self._open.setdefault((topic, partition), []).extend(zip(keys, values, strict=True))

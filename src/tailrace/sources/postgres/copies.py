@@ -185,15 +185,15 @@ class Copies:
         )
         state: dict[str, Any] = dict(self._journal.copies[name])
         state["after"] = None if chunk.after is None else list(chunk.after)
-        state["rows"] = state.get("rows", 0) + len(chunk.lines)
+        state["rows"] = state.get("rows", 0) + chunk.rows
         if chunk.last and name in self._comparisons:
             comparison = self._comparisons.pop(name)
             gone = [key for key in comparison.unseen() if key not in touched]
             more_keys, more_values = self._rows.vanished(
                 frame, gone, transaction.commit_lsn, len(values)
             )
-            keys += more_keys
-            values += more_values
+            self._journal.add(table.schema.topic, keys, values)
+            keys, values = more_keys, more_values
             comparison.close()
         self._journal.add(table.schema.topic, keys, values)
         if len(touched) > 10_000 and name not in self._comparisons:

@@ -16,14 +16,14 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import psycopg
-from psycopg import pq, sql
+from psycopg import sql
 
 from tailrace.clock import SYSTEM, Clock
-from tailrace.sources.postgres.catalog import CatalogTable, connect, one, read_tables
+from tailrace.sources.postgres.catalog import CatalogTable, Connection, connect, one, read_tables
+from tailrace.sources.postgres.copy_socket import CopySocket
 from tailrace.sources.postgres.pgoutput import Relation
 
 MARK_PREFIX = "tailrace.chunk"
@@ -59,7 +59,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one table in key order, as lines of COPY's text form.
+    """Rows of one table in key order, as whole lines of COPY's text form.
 
     `after` is the key to go on behind, as text values; `last` says that none follow.
     """
@@ -68,9 +68,15 @@ class Chunk:
     mark: str
     catalog: CatalogTable
     snapshot: Snapshot
-    lines: list[bytes]
+    block: bytes
+    rows: int
     after: tuple[str, ...] | None
     last: bool
+
+    @property
+    def lines(self) -> list[bytes]:
+        """The rows singly, without their ends."""
+        return self.block.split(b"\n")[:-1]
 
 
 class ChunkReader:
@@ -139,14 +145,16 @@ class ChunkReader:
     def _work(self) -> None:
         try:
             connection = connect(self._dsn)
+            copy = CopySocket(connection.pgconn)
             try:
-                self._read_all(connection)
+                self._read_all(connection, copy)
             finally:
+                copy.close()
                 connection.close()
         except BaseException as error:  # handed to the capture loop, which raises it
             self.error = error
 
-    def _read_all(self, connection: psycopg.Connection[tuple[object, ...]]) -> None:
+    def _read_all(self, connection: Connection, copy: CopySocket) -> None:
         after = self._after
         number = 0
         finished = False
@@ -163,7 +171,7 @@ class ChunkReader:
                 after = self._restart.get()
             if self._stopped.is_set():
                 return
-            chunk = self._read(connection, after, f"{self._run}:{number}")
+            chunk = self._read(connection, copy, after, f"{self._run}:{number}")
             number += 1
             if chunk is None or chunk.snapshot.xmin < self._gate:
                 self._permits.release()
@@ -186,7 +194,8 @@ class ChunkReader:
 
     def _read(
         self,
-        connection: psycopg.Connection[tuple[object, ...]],
+        connection: Connection,
+        copy: CopySocket,
         after: tuple[str, ...] | None,
         mark: str,
     ) -> Chunk | None:
@@ -198,38 +207,15 @@ class ChunkReader:
                 return None
             catalog = found[0]
             query = chunk_query(catalog, after, self._where, self._rows, self._hidden)
-            lines = list(copy_lines(connection, query))
+            copy.start(query.as_bytes(connection))
+            block = b"".join(copy.contents())
         finally:
             connection.execute("ROLLBACK")
-        last = len(lines) < self._rows
-        behind = after if not lines else key_text(catalog, lines[-1])
-        return Chunk(self.table, mark, catalog, snapshot, lines, behind, last)
-
-
-def copy_lines(
-    connection: psycopg.Connection[tuple[object, ...]], query: sql.Composed
-) -> Iterator[bytes]:
-    """The lines of a COPY … TO STDOUT, without their ends.
-
-    On the `pq` layer: the server sends one message a line, and psycopg's own iterator costs
-    more for each than decoding the row.
-    """
-    pgconn = connection.pgconn
-    result = pgconn.exec_(query.as_bytes(connection))
-    if result.status != pq.ExecStatus.COPY_OUT:
-        raise psycopg.DatabaseError((result.error_message or b"").decode(errors="replace").strip())
-    get_copy_data = pgconn.get_copy_data
-    while True:
-        count, data = get_copy_data(0)
-        if count < 0:
-            break
-        yield bytes(data[:-1])
-    failure = None
-    while (ended := pgconn.get_result()) is not None:
-        if ended.status == pq.ExecStatus.FATAL_ERROR:
-            failure = (ended.error_message or b"").decode(errors="replace").strip()
-    if failure is not None:
-        raise psycopg.DatabaseError(failure)
+        rows = block.count(b"\n")
+        behind = after
+        if rows:
+            behind = key_text(catalog, block[block.rfind(b"\n", 0, -1) + 1 : -1])
+        return Chunk(self.table, mark, catalog, snapshot, block, rows, behind, rows < self._rows)
 
 
 def chunk_query(

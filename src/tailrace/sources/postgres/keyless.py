@@ -16,8 +16,10 @@ from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.copies import ACTIVE, copy_frame, hidden_columns
-from tailrace.sources.postgres.copy import copy_lines, select_list
+from tailrace.sources.postgres.copy import select_list
+from tailrace.sources.postgres.copy_socket import CopySocket
 from tailrace.sources.postgres.replication import connect_replication
+from tailrace.sources.postgres.rows import copied_events
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.postgres.table import Transaction, captured_table, shape_of
 from tailrace.sources.postgres.types import TypeTable
@@ -96,17 +98,21 @@ def _copy(
         if chosen is not None:
             query += sql.SQL(" WHERE ({})").format(sql.SQL(str(chosen)))
         count = 0
-        values: list[bytes | None] = []
-        for line in copy_lines(connection, query + sql.SQL(") TO STDOUT")):
-            transaction.order += 1
-            count += 1
-            _, after = captured.decoder.line(line)
-            values.append(frame.event("r", b"null", after, point, transaction.order, count))
-            if len(values) >= settings.spill_rows:
-                journal.add(schema.topic, [None] * len(values), values)
-                values = []
-                journal.spill()
-        journal.add(schema.topic, [None] * len(values), values)
+        copy = CopySocket(connection.pgconn)
+        try:
+            copy.start((query + sql.SQL(") TO STDOUT")).as_bytes(connection))
+            for block in copy.contents():
+                rows = captured.columns.from_lines(block)
+                first = transaction.order + 1
+                journal.add(
+                    schema.topic, None, copied_events(frame, rows, rows.pieces, point, first)
+                )
+                transaction.order += rows.count
+                count += rows.count
+                if journal.waiting >= settings.spill_rows:
+                    journal.spill()
+        finally:
+            copy.close()
         connection.execute("ROLLBACK")
         journal.record_copy(
             table.name, {**state, "state": "done", "begun": True, "rows": count, "until": point}

@@ -7,11 +7,12 @@ COPY data.
 
 from __future__ import annotations
 
-import select
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from types import TracebackType
 
+import numpy
 import psycopg
 from psycopg import pq
 from psycopg.conninfo import make_conninfo
@@ -24,6 +25,8 @@ from tailrace.sources.errors import (
     SlotMissingError,
     SlotTakenError,
 )
+from tailrace.sources.postgres.columns import Positions, read_u32
+from tailrace.sources.postgres.copy_socket import CopyError, CopySocket
 from tailrace.sources.postgres.types import SESSION_OPTIONS
 
 # Microseconds between Postgres's epoch, 2000-01-01, and 1970-01-01.
@@ -32,8 +35,45 @@ EPOCH_MICROSECONDS = 946_684_800_000_000
 _KEEPALIVE = struct.Struct(">cqqB")
 _STATUS = struct.Struct(">cqqqqB")
 _POSITION = struct.Struct(">q").unpack_from
-_join = b"".join
-_PADDING = b"\0\0\0\0"  # lets a decoder read a 5-byte column head at the last byte
+# Lets a decoder read a 5-byte column head at the last byte, and the head of a short message.
+_PADDING = bytes(40)
+# Messages read at a time; and from how many rows of one kind on whole columns are decoded.
+READ_BYTES = 1 << 18
+SMALLEST_RUN = 200
+
+
+@dataclass(frozen=True, slots=True)
+class RowRun:
+    """Rows of one table, all inserted or all updated without an old row, one behind the
+    other in `data`; `starts` are the positions of their WAL messages."""
+
+    data: bytes
+    starts: Positions
+    ends: Positions
+    kind: int
+    relation: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, part: slice) -> RowRun:
+        return replace(self, starts=self.starts[part], ends=self.ends[part])
+
+    @property
+    def tuples(self) -> Positions:
+        """Where each row's number of columns stands."""
+        return self.starts + 31
+
+    @property
+    def lsns(self) -> Positions:
+        raw = numpy.frombuffer(self.data, numpy.uint8)
+        return (read_u32(raw, self.starts + 1) << 32) | read_u32(raw, self.starts + 5)
+
+    def messages(self) -> Iterator[tuple[int, bytes]]:
+        """The same rows one by one."""
+        data = self.data
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield _POSITION(data, start + 1)[0], data[start + 25 : end + 4]
 
 
 def conninfo(dsn: str, **extra: str) -> str:
@@ -62,6 +102,8 @@ class ReplicationStream:
         self.slot = slot
         self.received = start
         self.wal_end = start
+        # Set inside a large transaction, of which no row can be written before its end.
+        self.patient = False
         self._confirmed = start
         self._told_at = clock.monotonic()
         self._connection = connect_replication(dsn)
@@ -71,50 +113,84 @@ class ReplicationStream:
             f'START_REPLICATION SLOT "{slot}" LOGICAL {start >> 32:X}/{start & 0xFFFFFFFF:X} '
             f"({options})"
         )
-        result = self._connection.exec_(command.encode())
-        if result.status != pq.ExecStatus.COPY_BOTH:
-            message = (result.error_message or b"").decode(errors="replace").strip()
-            state = result.error_field(pq.DiagnosticField.SQLSTATE) or b""
+        self._copy = CopySocket(self._connection)
+        try:
+            self._copy.start(command.encode())
+        except CopyError as error:
             self.close()
-            raise _start_error(slot, message, state.decode())
-        self._poll = select.poll()
-        self._poll.register(self._connection.socket, select.POLLIN)
+            raise _start_error(slot, str(error), error.state) from error
+        except psycopg.OperationalError as error:
+            self.close()
+            raise self._lost(str(error)) from error
 
     def wait(self, seconds: float) -> bool:
         """Whether data came within `seconds`."""
-        return bool(self._poll.poll(max(0, int(seconds * 1000))))
+        return self._copy.wait(seconds)
 
-    def messages(self) -> Iterator[tuple[int, bytes]]:
-        """What has arrived, without waiting: (WAL position, pgoutput message + 4 bytes).
+    def messages(self) -> Iterator[tuple[int, bytes] | RowRun]:
+        """What has arrived, without waiting: (WAL position, pgoutput message + some bytes),
+        and many rows of one kind as a run.
 
         Keepalives are taken in here: they move `wal_end` and are answered.
         """
-        get_copy_data = self._connection.get_copy_data
-        consumed = False
         while True:
             try:
-                count, data = get_copy_data(1)
-                if count == 0:
-                    if consumed:
-                        return
-                    # Never blocks; what it brought is taken in the next round.
-                    self._connection.consume_input()
-                    consumed = True
-                    continue
-            except psycopg.OperationalError as error:
+                data, starts, over = self._copy.read(READ_BYTES, gather=self.patient)
+            except (psycopg.OperationalError, CopyError) as error:
                 raise self._lost(str(error)) from error
-            if count < 0:
-                raise self._lost(self._end_of_copy())
-            consumed = False
-            if data[0] == 0x77:
-                (lsn,) = _POSITION(data, 1)
+            if over:
+                raise self._lost("the server ended the stream")
+            if not starts:
+                return
+            ends = [start - 5 for start in starts[1:]]
+            ends.append(len(data))
+            data += _PADDING
+            if len(starts) < SMALLEST_RUN:
+                yield from self._single(data, starts, ends)
+            else:
+                yield from self._runs(data, starts, ends)
+
+    def _single(
+        self, data: bytes, starts: Sequence[int], ends: Sequence[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        for start, end in zip(starts, ends, strict=True):
+            kind = data[start]
+            if kind == 0x77:
+                (lsn,) = _POSITION(data, start + 1)
                 if lsn > self.received:
                     self.received = lsn
-                yield lsn, _join((data[25:], _PADDING))
-            elif data[0] == 0x6B:
-                self._keepalive(bytes(data))
+                yield lsn, data[start + 25 : end + 4]
+            elif kind == 0x6B:
+                self._keepalive(data[start:end])
             else:
-                raise ReplicationProtocolError(f"unknown replication message {data[0]:#x}")
+                raise ReplicationProtocolError(f"unknown replication message {kind:#x}")
+
+    def _runs(
+        self, data: bytes, starts: list[int], ends: list[int]
+    ) -> Iterator[tuple[int, bytes] | RowRun]:
+        """Find rows of one kind and one table that follow each other."""
+        raw = numpy.frombuffer(data, numpy.uint8)
+        places = numpy.array(starts, numpy.int64)
+        kinds = raw[places + 25].astype(numpy.int64)
+        rows = (raw[places] == 0x77) & ((kinds == 0x49) | (kinds == 0x55))
+        rows &= raw[places + 30] == 0x4E
+        # What names kind and table; -1 for anything that is no such row.
+        names = numpy.where(rows, (kinds << 32) | read_u32(raw, places + 26), -1)
+        borders = (numpy.flatnonzero(names[1:] != names[:-1]) + 1).tolist()
+        for first, last in zip([0, *borders], [*borders, len(starts)], strict=True):
+            name = int(names[first])
+            if name < 0 or last - first < SMALLEST_RUN:
+                yield from self._single(data, starts[first:last], ends[first:last])
+                continue
+            (lsn,) = _POSITION(data, starts[last - 1] + 1)
+            self.received = max(self.received, lsn)
+            yield RowRun(
+                data,
+                places[first:last],
+                numpy.array(ends[first:last], numpy.int64),
+                name >> 32,
+                name & 0xFFFFFFFF,
+            )
 
     def _keepalive(self, data: bytes) -> None:
         _, end, _, reply = _KEEPALIVE.unpack(data)
@@ -135,8 +211,7 @@ class ReplicationStream:
             b"r", written, self._confirmed, self._confirmed, now, 1 if ask else 0
         )
         try:
-            self._connection.put_copy_data(message)
-            self._connection.flush()
+            self._copy.send(message)
         except psycopg.OperationalError as error:
             raise self._lost(str(error)) from error
         self._told_at = self._clock.monotonic()
@@ -145,11 +220,6 @@ class ReplicationStream:
     def silent_for(self) -> float:
         """Seconds since the server last heard from us."""
         return self._clock.monotonic() - self._told_at
-
-    def _end_of_copy(self) -> str:
-        result = self._connection.get_result()
-        message = b"" if result is None else result.error_message or b""
-        return message.decode(errors="replace").strip() or "the server ended the stream"
 
     def _lost(self, message: str) -> ServerUnreachableError | SlotLostError:
         if "requested WAL segment" in message or "can no longer get changes" in message:
@@ -161,6 +231,7 @@ class ReplicationStream:
         )
 
     def close(self) -> None:
+        self._copy.close()
         self._connection.finish()
 
     def __enter__(self) -> ReplicationStream:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping
 
+import numpy
 import orjson
 
+from tailrace.records.columns import lengths_of, mask_array
 from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.base import Keys, Values
 from tailrace.sources.compare import Comparison
 from tailrace.sources.declare import Postgres
 from tailrace.sources.journal import Journal
+from tailrace.sources.postgres.columns import DecodedRows, Piece, decimal, join
 from tailrace.sources.postgres.copy import Chunk
 from tailrace.sources.postgres.pgoutput import Message, read_values
+from tailrace.sources.postgres.replication import RowRun
 from tailrace.sources.postgres.table import CapturedTable, Transaction
 from tailrace.sources.postgres.toast import SMALLEST, RowStore
 
@@ -57,6 +62,43 @@ class RowWriter:
         if table.toastable and len(after) >= SMALLEST:
             self._store.put(table.name, key, after)
         transaction.rows += 1
+
+    def many(self, table: CapturedTable, transaction: Transaction, run: RowRun) -> bool:
+        """A run of inserted or updated rows at once; False if they must be taken singly."""
+        if table.name in self._incomplete_rows:
+            return False
+        rows = table.columns.from_tuples(run.data, run.tuples)
+        frame = table.events
+        if rows is None or frame is None:
+            return False
+        lsn = decimal(run.lsns)
+        first = numpy.arange(1, rows.count + 1, dtype=numpy.int64)
+        order = decimal(first + transaction.order)
+        same = transaction.order == table.order
+        values = join(
+            [
+                b'{"before":null,"after":', *self._kept(table, rows), frame.head, lsn,
+                frame.middle, lsn, frame.operations["c" if run.kind == 0x49 else "u"], order,
+                b',"data_collection_order":', order if same else decimal(first + table.order),
+                frame.key, order, b'"}',
+            ]
+        )  # fmt: skip
+        transaction.order += rows.count
+        table.order += rows.count
+        transaction.rows += rows.count
+        table.add_columns(rows.key, values)
+        if table.touched is not None and rows.key is not None:
+            table.touched.update(dict.fromkeys(rows.key.to_pylist(), transaction.xid))
+        return True
+
+    def _kept(self, table: CapturedTable, rows: DecodedRows) -> list[Piece]:
+        """Remember the rows that may be stored out of line; the pieces that make all."""
+        if not table.toastable or rows.key is None:
+            return rows.pieces
+        objects = rows.objects()
+        for number in numpy.flatnonzero(lengths_of(objects) >= SMALLEST).tolist():
+            self._store.put(table.name, rows.key[number].as_py(), objects[number].as_py())
+        return [objects]
 
     def update(self, table: CapturedTable, transaction: Transaction, lsn: int, data: bytes) -> None:
         """`U`: with the old key (K) if it changed, the old row (O) under FULL, or neither."""
@@ -190,9 +232,11 @@ class RowWriter:
     def chunk(
         self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
         touched: Mapping[bytes, int], lsn: int, comparison: Comparison | None = None,
-    ) -> tuple[list[bytes | None], list[bytes | None]]:  # fmt: skip
+    ) -> tuple[Keys, Values]:  # fmt: skip
         """Read events of a chunk, without the rows an unseen transaction has changed and,
         when comparing, without those the log has already."""
+        if chunk.block and comparison is None and table.name not in self._incomplete_rows:
+            return self._whole_chunk(table, frame, chunk, touched, lsn)
         keys: list[bytes | None] = []
         values: list[bytes | None] = []
         line_of = table.decoder.line
@@ -228,6 +272,21 @@ class RowWriter:
             )  # fmt: skip
         return keys, values
 
+    def _whole_chunk(
+        self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
+        touched: Mapping[bytes, int], lsn: int,
+    ) -> tuple[Keys, Values]:  # fmt: skip
+        rows = table.columns.from_lines(chunk.block)
+        if touched and rows.key is not None:
+            sees = chunk.snapshot.sees
+            found = [touched.get(key) for key in rows.key.to_pylist()]
+            fresh = numpy.array([xid is None or sees(xid) for xid in found], bool)
+            if not fresh.all():
+                mask = mask_array(fresh)
+                pieces = [p if isinstance(p, bytes) else p.filter(mask) for p in rows.pieces]
+                rows = DecodedRows(int(fresh.sum()), pieces, rows.key.filter(mask))
+        return rows.key, copied_events(frame, rows, self._kept(table, rows), lsn)
+
     def vanished(
         self, frame: TransactionFrame, gone: list[bytes], lsn: int, order: int
     ) -> tuple[list[bytes | None], list[bytes | None]]:
@@ -260,6 +319,22 @@ class RowWriter:
         else:
             transaction.order += 1
             transaction.notes.append(document)
+
+
+def copied_events(
+    frame: TransactionFrame, rows: DecodedRows, objects: list[Piece], lsn: int, first: int = 1
+) -> Values:
+    """The `r` events of copied rows, numbered from `first` on."""
+    place = b"%d" % lsn
+    order = decimal(numpy.arange(first, first + rows.count, dtype=numpy.int64))
+    events: Values = join(
+        [
+            b'{"before":null,"after":', *objects, frame.head, place, frame.middle, place,
+            frame.operations["r"], order, b',"data_collection_order":', order, frame.key, order,
+            b'"}',
+        ]
+    )  # fmt: skip
+    return events
 
 
 def _filled(copied: bytes, newer: bytes, missing: list[str]) -> bytes:

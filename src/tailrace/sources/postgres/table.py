@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 import tailrace
 from tailrace.records.envelope import TableFrame, TransactionFrame
+from tailrace.sources.base import Keys, Values
 from tailrace.sources.declare import Postgres, for_table, mask_secret
 from tailrace.sources.outbox import Routed
 from tailrace.sources.postgres.catalog import CatalogTable
+from tailrace.sources.postgres.columns import ColumnDecoder
 from tailrace.sources.postgres.decoder import ColumnPlan, Decode, Decoder, generate, masked
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.types import TypeTable
@@ -52,11 +54,14 @@ class CapturedTable:
     relation: Relation
     schema: TableSchema
     decoder: Decoder
+    columns: ColumnDecoder
     frame: TableFrame
     key_types: tuple[str, ...] = ()
     touched: dict[bytes, int] | None = None
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
+    # Records before those, where whole columns came.
+    blocks: list[tuple[Keys, Values]] = field(default_factory=list)
     events: TransactionFrame | None = None
     order: int = 0
     toastable: bool = False
@@ -71,6 +76,26 @@ class CapturedTable:
     def __post_init__(self) -> None:
         self.row = self.decoder.row
         self.name = self.schema.name
+
+    @property
+    def waiting(self) -> bool:
+        """Whether rows of the open transaction are held here."""
+        return bool(self.values or self.blocks)
+
+    def add_columns(self, keys: Keys, values: Values) -> None:
+        """Records behind those there are, as whole columns."""
+        if self.values:
+            self.blocks.append((self.keys, self.values))
+            self.keys, self.values = [], []
+        self.blocks.append((keys, values))
+
+    def take(self) -> list[tuple[Keys, Values]]:
+        """All records held, in order; they are forgotten here."""
+        blocks = self.blocks
+        if self.values:
+            blocks.append((self.keys, self.values))
+        self.keys, self.values, self.blocks = [], [], []
+        return blocks
 
     def enter(self, transaction: Transaction, epoch: int) -> TransactionFrame:
         """Begin this table's events of a transaction."""
@@ -158,6 +183,7 @@ def captured_table(
         relation,
         schema,
         generate(plans, key),
+        ColumnDecoder(plans, key),
         frame,
         tuple(types.name(relation.columns[i].type, relation.columns[i].modifier) for i in key),
         toastable=any(p.toastable and p.captured for p in plans),

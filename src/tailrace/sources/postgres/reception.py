@@ -1,0 +1,478 @@
+"""What arrives from the slot becomes log transactions.
+
+Holds the source transaction being received, the tables as its rows have them, and the
+group of transactions that will share the next cut. Nothing here waits for the server.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+
+from tailrace.clock import Clock
+from tailrace.sources import outbox
+from tailrace.sources.base import Part as TransactionPart
+from tailrace.sources.base import Resume
+from tailrace.sources.declare import Postgres
+from tailrace.sources.journal import Journal
+from tailrace.sources.postgres import catalog, ddl
+from tailrace.sources.postgres.copies import Copies
+from tailrace.sources.postgres.copy import MARK_PREFIX
+from tailrace.sources.postgres.pgoutput import (
+    Message,
+    Relation,
+    read_begin,
+    read_commit,
+    read_message,
+    read_relation,
+    read_truncate,
+)
+from tailrace.sources.postgres.replication import (
+    EPOCH_MICROSECONDS,
+    ReplicationStream,
+    RowRun,
+)
+from tailrace.sources.postgres.rows import RowWriter
+from tailrace.sources.postgres.safety import HEARTBEAT_PREFIX, Safety
+from tailrace.sources.postgres.settings import CaptureSettings
+from tailrace.sources.postgres.table import (
+    CapturedTable,
+    Transaction,
+    captured_table,
+    shape_of,
+)
+from tailrace.sources.postgres.toast import RowStore
+
+log = logging.getLogger(__name__)
+
+# Spark types of columns that Postgres may store out of line.
+TOASTABLE = ("STRING",)
+
+
+class Reception:
+    """Takes messages one by one or in runs; `cut` ends a log transaction.
+
+    `between` is called while a large transaction arrives.
+    """
+
+    def __init__(
+        self,
+        source: Postgres,
+        dsn: str,
+        connection: catalog.Connection,
+        journal: Journal,
+        settings: CaptureSettings,
+        directory: Path,
+        clock: Clock,
+        between: Callable[[], None],
+    ) -> None:
+        self.source = source
+        self.settings = settings
+        self.clock = clock
+        self.between = between
+        self.connection = connection
+        self.journal = journal
+        self.stream: ReplicationStream | None = None
+        self.types = catalog.read_types(connection)
+        self.tables: dict[int, CapturedTable | None] = {}
+        self.catalog: dict[int, catalog.CatalogTable] = {}
+        self.transaction: Transaction | None = None
+        self.resume = Resume(0, None)
+        self.position = 0
+        self.group_since: float | None = None
+        self.group_rows = 0
+        self.part_rows = 0
+        self.cut_now = False
+        self.last_cut_at = 0.0
+        self.last_commit_ms = 0
+        self.store = RowStore(directory / "sources" / f"{source.name}.rows")
+        self.rows = RowWriter(journal, self.store)
+        self.copies = Copies(
+            source, dsn, connection, journal, self.rows, settings, directory, clock,
+            lambda: self.types,
+        )  # fmt: skip
+        self.safety = Safety(source, connection, clock)
+
+    def take_many(self, run: RowRun) -> None:
+        """A run of rows of one table; the usual way of a large transaction."""
+        transaction, stream = self.transaction, self.stream
+        assert transaction is not None
+        assert stream is not None
+        stream.patient = True
+        table = self.tables.get(run.relation)
+        if table is None:
+            transaction.messages += len(run)
+            return
+        if (
+            table.is_outbox
+            or transaction.messages < transaction.skip
+            or transaction.commit_lsn < table.copied_until
+        ):
+            self._take_singly(run)
+            return
+        while len(run):
+            # No log transaction holds more than its share.
+            room = max(self.settings.spill_rows - transaction.rows, 1)
+            piece, run = run[:room], run[room:]
+            if table.events is None:
+                table.enter(transaction, self.journal.epoch)
+            if not self.rows.many(table, transaction, piece):
+                self._take_singly(piece)
+                continue
+            transaction.messages += len(piece)
+            if transaction.rows >= self.settings.spill_rows:
+                self._spill(transaction)
+
+    def _take_singly(self, run: RowRun) -> None:
+        for lsn, data in run.messages():
+            self.take(lsn, data)
+
+    def take(self, lsn: int, data: bytes) -> None:
+        kind = data[0]
+        if kind == 0x49 or kind == 0x55 or kind == 0x44:  # I, U, D
+            transaction = self.transaction
+            assert transaction is not None
+            transaction.messages += 1
+            table = self.tables.get(int.from_bytes(data[1:5], "big"))
+            if table is None:
+                return
+            if table.events is None:
+                if transaction.commit_lsn < table.copied_until:
+                    return
+                if table.is_outbox:
+                    if kind == 0x49 and transaction.messages > transaction.skip:
+                        self._outbox_row(table, transaction, data)
+                    return
+                table.enter(transaction, self.journal.epoch)
+            if kind == 0x49:
+                self.rows.insert(table, transaction, lsn, data)
+            elif kind == 0x55:
+                self.rows.update(table, transaction, lsn, data)
+            else:
+                self.rows.delete(table, transaction, lsn, data)
+            if transaction.messages == transaction.skip:
+                self._skipped(transaction)
+            elif transaction.rows >= self.settings.spill_rows:
+                self._spill(transaction)
+        elif kind == 0x42:  # B
+            begin = read_begin(data)
+            transaction = self.transaction = Transaction(
+                begin.commit_lsn,
+                begin.xid,
+                (begin.committed_at + EPOCH_MICROSECONDS) // 1000,
+                self.clock.wall_ms(),
+            )
+            part = self.resume.part
+            if part is not None and part.commit == begin.commit_lsn:
+                transaction.skip = part.messages
+                transaction.spilled = True
+        elif kind == 0x43:  # C
+            self._commit(data)
+        elif kind == 0x52:  # R
+            self._relation(read_relation(data))
+        elif kind == 0x4D:  # M
+            self._message(read_message(data))
+        elif kind == 0x54:  # T
+            self._truncate(read_truncate(data).relations, lsn)
+
+    def _ddl(self, message: Message, transaction: Transaction) -> None:
+        """What our event trigger tells: the shape of a table from here on."""
+        command, table = ddl.read(message.content)
+        if not catalog.matches(self.source, table.relation.schema, table.relation.table):
+            return
+        transaction.notes.append(
+            {
+                "status": "DDL",
+                "command": command,
+                "table": table.name,
+                "id": transaction.id,
+                "ts_ms": transaction.committed_ms,
+            }
+        )
+        if table.name in self.journal.copies:  # else found with the other new tables
+            self.catalog[table.relation.id] = table
+            self._relation(table.relation)
+
+    def _relation(self, relation: Relation) -> None:
+        """A table as its next rows have it: a known version, or a new one."""
+        found = self.catalog.get(relation.id)
+        if found is None or found.relation.columns != relation.columns:
+            fresh = catalog.read_tables(self.connection, relation.id)
+            found = self.catalog[relation.id] = (
+                fresh[0] if fresh else catalog.CatalogTable(relation, (), frozenset())
+            )
+        if not catalog.matches(self.source, relation.schema, relation.table):
+            self.tables[relation.id] = None
+            return
+        if any(not self.types.knows(c.type) for c in relation.columns):
+            self.types = catalog.read_types(self.connection)
+        shape = shape_of(self.source, relation, found, self.types)
+        previous = self.tables.get(relation.id)
+        if previous is not None and previous.waiting and self.transaction is not None:
+            self._spill(self.transaction)  # rows in the old form go first
+        name = shape.name
+        known = self.journal.schemas.get(name)
+        if name not in self.journal.copies:
+            self.adopt(found, self.position)
+        schema = self.journal.register(shape, self.position)
+        table = captured_table(
+            self.source, relation, schema, self.types, self.connection.info.dbname
+        )
+        table.is_outbox = outbox.is_outbox(self.source.outbox, name)
+        table.touched = self.copies.touched(name)
+        table.copied_until = self.journal.copies[name].get("until", 0)
+        self.tables[relation.id] = table
+        if known is not None and not known.same_shape(shape):
+            self.copies.reject(name)  # its waiting chunks were read in another shape
+
+    def _leave(self, table: CapturedTable) -> None:
+        """Hand a table's rows of the open transaction to the journal."""
+        for keys, values in table.take():
+            self.journal.add(table.schema.topic, keys, values)
+
+    def _commit(self, data: bytes) -> None:
+        commit = read_commit(data)
+        transaction = self.transaction
+        assert transaction is not None
+        self.transaction = None
+        if self.stream is not None:
+            self.stream.patient = False
+        part = self.resume.part
+        if part is not None and part.commit == transaction.commit_lsn:
+            self.resume = replace(self.resume, part=None)
+        if (
+            transaction.tables
+            or transaction.notes
+            or transaction.messages_out
+            or transaction.spilled
+        ):
+            self._end(transaction)
+        for table in transaction.tables:
+            table.events = None
+        self.position = commit.end_lsn
+        self.last_commit_ms = transaction.committed_ms
+        for mark in transaction.marks:
+            self.group_rows += self.copies.arrived(mark, transaction, self.position)
+            for captured in self.tables.values():
+                if captured is not None:
+                    captured.touched = self.copies.touched(captured.name)
+        for request in transaction.requests:
+            self._copy_again(request)
+        if transaction.spilled:
+            self.cut(commit.end_lsn)
+        elif self.journal.dirty and self.group_since is None:
+            self.group_since = self.clock.monotonic()
+
+    def _end(self, transaction: Transaction) -> None:
+        """The events of a transaction, between its BEGIN and END."""
+        if not transaction.spilled:
+            self.journal.note(self._begin_note(transaction))
+        self._flush_rows(transaction)
+        counts: dict[str, int] = {}
+        for table in transaction.tables:
+            counts[table.name] = counts.get(table.name, 0) + table.order
+        end: dict[str, object] = {
+            "status": "END",
+            "id": transaction.id,
+            "event_count": transaction.order,
+            "data_collections": [
+                {"data_collection": name, "event_count": count} for name, count in counts.items()
+            ],
+            "ts_ms": transaction.committed_ms,
+        }
+        if transaction.annotations:
+            end["annotations"] = transaction.annotations
+        self.journal.note(end)
+        self.group_rows += transaction.rows
+
+    def _begin_note(self, transaction: Transaction) -> dict[str, object]:
+        return {"status": "BEGIN", "id": transaction.id, "ts_ms": transaction.committed_ms}
+
+    def _flush_rows(self, transaction: Transaction) -> None:
+        for table in transaction.tables:
+            if table.waiting:
+                self._leave(table)
+        for note in transaction.notes:
+            self.journal.note(note)
+        for message in transaction.messages_out:
+            self.journal.send_message(message)
+        transaction.notes, transaction.messages_out = [], []
+
+    def _outbox_row(self, table: CapturedTable, transaction: Transaction, data: bytes) -> None:
+        """An inserted row of the outbox is a message for another topic."""
+        assert self.source.outbox is not None
+        _, after, _ = table.row(data, 6)
+        row = orjson.loads(after or b"{}")
+        transaction.messages_out.append(outbox.route_row(self.source.outbox, self.source.name, row))
+
+    def _skipped(self, transaction: Transaction) -> None:
+        """Here the log's last PART ended: from the next row on it is news."""
+        self._forget(transaction)
+        assert self.resume.part is not None
+        transaction.order = self.resume.part.events
+
+    def _forget(self, transaction: Transaction) -> None:
+        """Rows that an earlier run wrote already, as the log's last PART says."""
+        for table in transaction.tables:
+            table.take()
+        transaction.notes = []
+        transaction.rows = 0
+
+    def _spill(self, transaction: Transaction) -> None:
+        """A large transaction goes to the log while it arrives."""
+        if transaction.messages <= transaction.skip:
+            self._forget(transaction)
+            return
+        if self.group_since is not None:
+            self.cut(self.position)
+        if not transaction.spilled:
+            self.journal.note(self._begin_note(transaction))
+            transaction.spilled = True
+        self._flush_rows(transaction)
+        self.part_rows += transaction.rows
+        transaction.rows = 0
+        if self.part_rows >= self.settings.part_rows:
+            self.journal.cut_part(
+                TransactionPart(transaction.commit_lsn, transaction.messages, transaction.order)
+            )
+            self.part_rows = 0
+            self.store.commit(self.journal.single_ends())
+        else:
+            self.journal.spill()
+        if self.stream is not None:
+            self.stream.patient = True
+            self.between()  # or the server takes us for dead
+
+    def _message(self, message: Message) -> None:
+        transaction = self.transaction
+        if message.prefix == MARK_PREFIX:
+            if transaction is not None:
+                transaction.marks.append(message.content.decode())
+        elif message.prefix == "tailrace.sync":
+            self.cut_now = True
+            if transaction is None:
+                self.position = max(self.position, message.lsn + 1)
+        elif message.prefix == HEARTBEAT_PREFIX:
+            self.safety.beat(message.content)
+        elif message.prefix == ddl.PREFIX:
+            if transaction is not None:
+                self._ddl(message, transaction)
+        elif message.prefix == "tailrace.snapshot":
+            if transaction is not None:
+                transaction.requests.append(outbox.read_object(message.content))
+        elif message.prefix == "tailrace.annotation" and transaction is not None:
+            transaction.annotations |= outbox.read_object(message.content)
+        elif (
+            message.prefix == outbox.MESSAGE_PREFIX
+            and transaction is not None
+            and (
+                routed := outbox.route_message(
+                    self.source.outbox, self.source.name, message.content
+                )
+            )
+        ):
+            transaction.messages_out.append(routed)
+        else:
+            self.rows.message(transaction, message, self.source, self.clock.wall_ms())
+            if transaction is None and self.group_since is None:
+                self.position = max(self.position, message.lsn + 1)
+                self.group_since = self.clock.monotonic()
+
+    def _truncate(self, relations: tuple[int, ...], lsn: int) -> None:
+        """One delete and tombstone per live key: the topic itself says which live."""
+        transaction = self.transaction
+        assert transaction is not None
+        transaction.messages += 1
+        if transaction.messages <= transaction.skip:
+            return
+        for relation in relations:
+            table = self.tables.get(relation)
+            if table is None:
+                continue
+            if self.group_since is not None:
+                self.cut(self.position)
+            # The live keys are read from the log, so everything before must be there.
+            if not transaction.spilled:
+                self.journal.note(self._begin_note(transaction))
+                transaction.spilled = True
+            self._flush_rows(transaction)
+            self.journal.cut_part(
+                TransactionPart(transaction.commit_lsn, transaction.messages - 1, transaction.order)
+            )
+            self.part_rows = 0
+            if table.events is None:
+                table.enter(transaction, self.journal.epoch)
+            for key in self.journal.live_keys(table.schema.topic):
+                self.rows.deleted(table, transaction, lsn, key)
+                if len(table.values) >= self.settings.spill_rows:
+                    self._leave(table)
+                    self.journal.spill()
+            transaction.notes.append(
+                {
+                    "status": "TRUNCATE",
+                    "op": "t",
+                    "id": transaction.id,
+                    "table": table.name,
+                    "topic": table.schema.topic,
+                    "ts_ms": transaction.committed_ms,
+                }
+            )
+            self.copies.reject(table.name)
+
+    def _copy_again(self, request: dict[str, object]) -> None:
+        wanted = str(request.get("table", "*"))
+        whole = wanted if "." in wanted or wanted == "*" else f"public.{wanted}"
+        where = request.get("where")
+        for table in self.catalog.values():
+            if whole in ("*", table.name) and table.key:
+                self.copies.again(table, None if where is None else str(where))
+                self._refresh(table)
+
+    def _refresh(self, table: catalog.CatalogTable) -> None:
+        """Let a table's rows be noted, or no longer, as its copy begins or ends."""
+        current = self.tables.get(table.relation.id)
+        if current is not None:
+            current.touched = self.copies.touched(table.name)
+
+    def cut(self, position: int) -> None:
+        if self.resume.part is not None:
+            return  # the log ends inside a transaction: nothing may come before its rest
+        self.position = max(self.position, position)
+        self.journal.cut(self.position)
+        if self.store.dirty:
+            self.store.commit(self.journal.single_ends())
+        self.group_since = None
+        self.group_rows = 0
+        self.part_rows = 0
+        self.cut_now = False
+        self.last_cut_at = self.clock.monotonic()
+
+    def catch_up(self) -> None:
+        """Bring the store of large rows to where the log ends."""
+        for schema in self.journal.schemas.values():
+            if schema.key and any(c.spark in TOASTABLE or "<" in c.spark for c in schema.columns):
+                for records, end in self.journal.records_since(
+                    schema.topic, self.store.next_offset
+                ):
+                    self.store.apply(schema.name, schema.topic, records, end)
+
+    def adopt(self, table: catalog.CatalogTable, position: int) -> None:
+        """Take a table in: its first schema version and, if asked, its first copy."""
+        self.catalog[table.relation.id] = table
+        shape = shape_of(self.source, table.relation, table, self.types)
+        # A shape that differs from the last version is not news yet: rows written before the
+        # change may still be on their way, and the stream says where it happened.
+        self.journal.register(self.journal.schemas.get(table.name, shape), position)
+        self.copies.adopt(
+            table.name,
+            copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
+        )
+
+    def close(self) -> None:
+        self.copies.close()
+        self.store.close()
+        self.journal.close()
