@@ -120,19 +120,29 @@ def test_restart_and_reset_leave_wishes_that_are_taken_once(ticked: Ticked) -> N
     assert [r.action for r in requests.waiting(directory)] == ["reset"]
 
 
-def test_dead_letters_of_a_stream_are_written_to_their_topic_again(tailrace_broker: str) -> None:
-    from tailrace.pipelines.dead import letters, retry_letters
+def test_dead_letters_of_a_stream_are_read_again_by_it_alone(tailrace_broker: str) -> None:
+    from tailrace.pipelines.dead import attempts, letters, retry_headers, retry_letters
     from tailrace.pipelines.decode import DeadRecord, dead_key, dead_letter
 
-    record = DeadRecord("clicks", 0, 7, "bad", b"k", b"v")
+    records = [
+        DeadRecord("clicks", 0, offset, "bad", b"k", b"v%d" % offset, (("trace", b"t"),), 99, "a stack")
+        for offset in (11, 7)
+    ]  # fmt: skip
     with TransactionalWriter(tailrace_broker, "w") as writer:
         writer.init()
         writer.send("clicks", 0, b"x", b"y")
-        writer.send("users.dead", 0, dead_key(record), dead_letter(record))
+        for record in records:
+            writer.send("users.dead", 0, dead_key(record), dead_letter(record))
         writer.commit()
-    assert [letter["reason"] for letter in letters(tailrace_broker, "users.dead")] == ["bad"]
+    first, second = letters(tailrace_broker, "users.dead")
+    assert (first["reason"], first["stack"], attempts(first)) == ("bad", "a stack", 0)
+    assert retry_letters(tailrace_broker, "users.dead", ["log:clicks/0:8"]) == 0
+    assert retry_letters(tailrace_broker, "users.dead", [second["position"]]) == 1
     assert retry_letters(tailrace_broker, "users.dead") == 1
     assert letters(tailrace_broker, "users.dead") == []
     with LogReader(tailrace_broker) as reader:
-        values = [v for records in read_all(reader, "clicks") for v in records.values]
-    assert values == [b"y", b"v"]
+        assert [v for found in read_all(reader, "clicks") for v in found.values] == [b"y"]
+        (again,) = read_all(reader, "users.retry")
+    assert (again.keys, again.values) == ([b"k", b"k"], [b"v7", b"v11"])
+    assert tuple(again.headers[0] or ()) == retry_headers(second)
+    assert ("tailrace.attempt", b"1") in (again.headers[0] or ())

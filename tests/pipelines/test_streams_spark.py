@@ -19,7 +19,7 @@ from tailrace.pipelines.errors import StreamChangedError, UserFunctionError
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.streams import Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import Catalog, read_catalog
-from tailrace.pipelines.writer import Marker, write_slot
+from tailrace.pipelines.writer import Marker, Outgoing, write_slot
 from tailrace.testing.feed import ChangeFeed
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run(streams: Streams, stream: Stream) -> None:
     running.query.stop()
     problem = running.failure()
     if problem is not None:
-        raise problem
+        raise problem from running.query.exception()
 
 
 def test_the_data_source_reads_committed_records_of_a_range(
@@ -99,14 +99,14 @@ def test_a_stream_writes_exactly_once_and_goes_on(
         last = {row["user"]: row["count"] for row in read(log_address, name)}
         assert last == {f"u{k}": 10 * (part + 1) for k in range(3)}
     assert len(read(log_address, name)) == 9
-    batch = streams.build(counts, streaming=False)
+    batch = streams.batch(counts)[name]
     assert {row["user"]: row["count"] for row in batch.collect()} == last
 
 
 def test_a_repeated_batch_is_written_once_and_a_changed_one_refused(log_address: str) -> None:
     options = {"bootstrap": log_address, "stream": f"s{uuid.uuid4().hex[:6]}"}
     options["topic"] = options["stream"]
-    rows = [(b"k", b'{"n":1}'), (b"k2", b'{"n":2}')]
+    rows = [Outgoing([b"k", b"k2"], [b'{"n":1}', b'{"n":2}'])]
     assert write_slot(options, 0, Marker("q", 0, "a"), rows)
     assert not write_slot(options, 0, Marker("q", 0, "a"), rows)
     assert write_slot(options, 1, Marker("q", 0, "b"), rows)

@@ -68,16 +68,21 @@ def _rows(project: Project) -> Iterator[dict[str, object]]:
             "declared": str(view.declared_at) if view.declared_at else None,
         }
     for name, stream in project.streams.items():
-        progress = (report.get("streams") or {}).get(name)
+        progress = (report.get("streams") or {}).get(name) or {}
         yield {
             "name": name,
             "kind": "stream",
-            "state": state if progress else "starting" if state == "running" else state,
-            "at": f"batch {progress['batch']}" if progress else None,
-            "lag": None,
-            "dead": None,
+            "state": _state(state, progress),
+            "at": f"batch {progress['batch']}" if progress.get("batch") is not None else None,
+            "lag": progress.get("lag"),
+            "dead": progress.get("dead"),
             "declared": str(stream.declared_at) if stream.declared_at else None,
         }
+
+
+def _state(process: str, progress: dict[str, Any]) -> str:
+    """A stream's own state while the process runs, else the process's."""
+    return str(progress.get("state") or "starting") if process == "running" else process
 
 
 @click.group()
@@ -110,7 +115,9 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         "pid": report.get("pid"),
     }
     if name in project.streams:
-        found["progress"] = (report.get("streams") or {}).get(name)
+        progress = dict((report.get("streams") or {}).get(name) or {})
+        found["error"] = progress.pop("error", None)
+        found["progress"] = progress or None
     else:
         found["tick_ms"] = report.get("tick_ms")
     if as_json:
@@ -175,7 +182,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
     declared = [topic_table(topic) for topic in project.topics.values() if topic.schema]
     graph = compile_views(project.views.values(), [*tables.values(), *declared])
     nodes = subgraph(graph, [name]).nodes
-    files = open_files(project.settings.state_directory / "state")
+    files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:
         if key is None:
             found = sizes(files, Path(scratch), tick.state)
@@ -204,11 +211,11 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
 
 @pipeline.command("dead-letters")
 @click.argument("name")
-@click.option("--retry", is_flag=True, help="Write them to their topics again.")
+@click.option("--retry", is_flag=True, help="Let the stream read them again.")
 @log_option
 @json_option
 def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> None:
-    """Records that NAME could not read; views share the letters of their project."""
+    """Records that NAME could not read or process; views share those of their project."""
     from tailrace.pipelines.dead import letters, retry_letters
 
     project = _load(address)
@@ -221,7 +228,8 @@ def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> 
             hint=f"correct the cause, then `tailrace pipeline reset {name}` reads everything again",
         )
     if retry:
-        click.echo(f"{retry_letters(bootstrap, topic)} records written to their topics again")
+        count = retry_letters(bootstrap, topic)
+        click.echo(f"{count} records put into {name}.retry, from where {name} reads them again")
         return
     rows = [orjson.loads(orjson.dumps(letter)) for letter in letters(bootstrap, topic)]
     print_rows(rows, ["position", "reason"], as_json=as_json, empty="no dead letters")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tailrace.config import parse_duration
 from tailrace.pipelines.errors import DeclarationError
@@ -19,10 +19,15 @@ from tailrace.pipelines.errors import DeclarationError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    Frames: TypeAlias = Any
+    """A DataFrame; for several outputs a tuple of them, or a dict by topic."""
+
 POLICIES = ("auto", "incremental", "strict", "full")
 OUTPUT_MODES = ("append", "update", "complete")
 FORMATS = ("json", "avro", "raw")
 LATE_POLICIES = ("correct", "drop", "side")
+ERROR_POLICIES = ("dead", "block", "stop")
+STREAM_FORMATS = ("json", "raw")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
@@ -75,7 +80,8 @@ class Topic:
     """A stream of plain records, from any topic.
 
     `schema` is Spark DDL ("user STRING, at TIMESTAMP"); without one the record's own
-    columns are given (key, value, headers, topic, partition, offset, timestamp).
+    columns are given (key, value, headers, topic, partition, offset, timestamp). For Avro it
+    is the Avro schema in JSON. With a `key` views see a table: the last row of each key.
     """
 
     name: str
@@ -83,6 +89,11 @@ class Topic:
     format: str = "json"
     time: EventTime | None = None
     declared_at: Place | None = field(default=None, compare=False)
+    key: tuple[str, ...] = ()
+    pattern: str | None = None
+    metadata: str | None = None
+    wire: str = "plain"
+    registry: str | None = None
 
     @property
     def topic(self) -> str:
@@ -113,27 +124,37 @@ class View:
 class Stream:
     """A pipeline written in PySpark: from DataFrames to a DataFrame, into topic `name`.
 
-    Calling it calls the user's function, so a test needs nothing but DataFrames.
+    Calling it calls the user's function, so a test needs nothing but DataFrames. `outputs`
+    are topics beside its own; `keys` the key columns of each, where they differ.
     """
 
     name: str
     inputs: tuple[Input, ...]
-    function: Callable[..., DataFrame]
+    function: Callable[..., Frames]
     key: tuple[str, ...] = ()
     output_mode: str = "append"
     trigger: str = "1 second"
     to: tuple[object, ...] = ()
     declared_at: Place | None = None
+    outputs: tuple[Topic, ...] = ()
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    on_error: str = "dead"
+    retries: int = 0
+    pause_ms: int = 60_000
+    timeout_ms: int | None = None
+    limit: int | None = None
+    on_loss: str = "fail"
+    format: str = "json"
 
     @property
     def topic(self) -> str:
         return self.name
 
     @property
-    def __wrapped__(self) -> Callable[..., DataFrame]:
+    def __wrapped__(self) -> Callable[..., Frames]:
         return self.function
 
-    def __call__(self, *frames: DataFrame, **named: DataFrame) -> DataFrame:
+    def __call__(self, *frames: DataFrame, **named: DataFrame) -> Frames:
         return self.function(*frames, **named)
 
 
@@ -149,12 +170,27 @@ def topic(
     late: str = "correct",
     keep: str | None = None,
     late_alarm: float = 0.01,
+    key: str | Sequence[str] = (),
+    pattern: str | None = None,
+    metadata: str | None = None,
+    wire: str = "plain",
+    registry: str | None = None,
 ) -> Topic:
     """A stream from any topic: `tr.topic("clicks", schema="user STRING, at TIMESTAMP")`.
 
-    `time` names its event-time column; see `EventTime` for the other four.
+    `time` names its event-time column; see `EventTime` for the ones that follow. A `key` makes it
+    a table for views: the last row of each record key. `pattern` reads every topic whose
+    name fits, now and later. `metadata` names a struct column with the record's key,
+    headers and position. Avro in Confluent's format: `wire="confluent"`, and `registry=` the
+    address that knows the writers' schemas.
     """
     place = caller()
+    if wire not in ("plain", "confluent"):
+        raise _wrong(place, f"unknown wire format {wire!r}", "plain or confluent")
+    if format == "avro" and schema is None:
+        raise _wrong(place, "an Avro topic needs its schema", "schema=<the Avro schema in JSON>")
+    if pattern is not None and _bad_pattern(pattern):
+        raise _wrong(place, f"{pattern!r} is no regular expression", 'pattern="clicks-.*"')
     if late not in LATE_POLICIES:
         raise _wrong(
             place, f"unknown policy for late rows {late!r}", f"one of {', '.join(LATE_POLICIES)}"
@@ -173,7 +209,10 @@ def topic(
         raise _wrong(place, "keep needs an event time", 'time="at"')
     if format not in FORMATS:
         raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
-    return Topic(_checked_name(name, place), schema, format, policy, place)
+    return Topic(
+        _checked_name(name, place), schema, format, policy, place, _names(key), pattern, metadata,
+        wire, registry,
+    )  # fmt: skip
 
 
 def view(
@@ -218,33 +257,83 @@ def view_at(
 def stream(
     *inputs: Input,
     name: str | None = None,
-    key: str | Sequence[str] = (),
+    key: str | Sequence[str] | Mapping[str, str | Sequence[str]] = (),
     output_mode: str = "append",
     trigger: str = "1 second",
     to: object | Iterable[object] = (),
-) -> Callable[[Callable[..., DataFrame]], Stream]:
+    on_error: str = "dead",
+    retries: int = 0,
+    pause: str = "1 minute",
+    timeout: str | None = None,
+    limit: int | None = None,
+    on_loss: str = "fail",
+    format: str = "json",
+) -> Callable[[Callable[..., Frames]], Stream]:
     """Declare a function of DataFrames as a pipeline; one parameter per input.
 
     Its rows go to the topic `name` (the function's name by default) as JSON, keyed by
-    the columns in `key`; `output_mode` is Spark's.
+    the columns in `key`; `output_mode` and `trigger` ("1 second", "available now") are
+    Spark's. `to` takes sinks, and topics for further outputs: with one DataFrame they get
+    the same rows; a function may also give a tuple of DataFrames, one per topic in `to` (or
+    its own topic first), or a dict of them by topic name. `key` may then be a dict too.
+
+    `on_error`: a record the function fails on goes to `<name>.dead` and the stream goes on
+    ("dead"); all later records of its key wait there with it ("block"); or the stream stops
+    ("stop"). Before that it is tried `retries` times more, `pause` apart, through
+    `<name>.retry`. A batch that takes longer than `timeout` is stopped. `limit`: most
+    records of an input in a batch. `on_loss`: "fail" or "continue" when retention has
+    removed what was not read. `format="raw"` writes the columns key and value as they are.
     """
     place = caller()
     if not inputs:
         raise _wrong(place, "a stream needs at least one input", "@tr.stream(tr.topic(…))")
-    if output_mode not in OUTPUT_MODES:
-        raise _wrong(
-            place, f"unknown output mode {output_mode!r}", f"one of {', '.join(OUTPUT_MODES)}"
-        )
+    _one_of(place, "output mode", output_mode, OUTPUT_MODES)
+    _one_of(place, "policy for errors", on_error, ERROR_POLICIES)
+    _one_of(place, "policy for lost data", on_loss, ("fail", "continue"))
+    _one_of(place, "format", format, STREAM_FORMATS)
+    targets = _targets(to)
+    topics = tuple(target for target in targets if isinstance(target, Topic))
+    keys = {t: _names(k) for t, k in key.items()} if isinstance(key, Mapping) else {}
+    own = () if isinstance(key, Mapping) else _names(key)
 
-    def declare(function: Callable[..., DataFrame]) -> Stream:
+    def declare(function: Callable[..., Frames]) -> Stream:
         code = inspect.unwrap(function).__code__
         where = Place(code.co_filename, code.co_firstlineno)
         chosen = _checked_name(name or function.__name__, where)
         return Stream(
-            chosen, inputs, function, _names(key), output_mode, trigger, _targets(to), where
+            chosen,
+            inputs,
+            function,
+            keys.get(chosen, own),
+            output_mode,
+            trigger,
+            tuple(target for target in targets if not isinstance(target, Topic)),
+            where,
+            topics,
+            keys,
+            on_error,
+            retries,
+            _ms(pause),
+            None if timeout is None else _ms(timeout),
+            limit,
+            on_loss,
+            format,
         )
 
     return declare
+
+
+def _one_of(place: Place, what: str, given: str, known: Sequence[str]) -> None:
+    if given not in known:
+        raise _wrong(place, f"unknown {what} {given!r}", f"one of {', '.join(known)}")
+
+
+def _bad_pattern(pattern: str) -> bool:
+    try:
+        re.compile(pattern)
+    except re.error:
+        return True
+    return False
 
 
 def _ms(length: str) -> int:

@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.graph import (
     TableInput,
 )
 from tailrace.pipelines.reader import Records
+from tailrace.records.decode import Headers
 from tailrace.records.rows import read_objects
 
 _SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
@@ -39,6 +40,10 @@ class DeadRecord:
     reason: str
     key: bytes | None
     value: bytes | None
+    headers: Headers = ()
+    timestamp: int | None = None
+    stack: str = ""
+    blocked_by: str = ""  # the position it waits behind, where its key is blocked
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,11 +231,28 @@ def dead_key(record: DeadRecord) -> bytes:
 
 def dead_letter(record: DeadRecord) -> bytes:
     """A dead record as the value of its dead-letter topic."""
-    return orjson.dumps(
-        {
-            "reason": record.reason,
-            "position": dead_key(record).decode(),
-            "key": None if record.key is None else base64.b64encode(record.key).decode(),
-            "value": None if record.value is None else base64.b64encode(record.value).decode(),
-        }
-    )
+    letter: dict[str, object] = {
+        "reason": record.reason,
+        "position": dead_key(record).decode(),
+        "key": _text(record.key),
+        "value": _text(record.value),
+    }
+    if record.headers:
+        letter["headers"] = [[name, _text(value)] for name, value in record.headers]
+    if record.timestamp is not None:
+        letter["timestamp"] = record.timestamp
+    if record.stack:
+        letter["stack"] = record.stack
+    if record.blocked_by:
+        letter["blocked_by"] = record.blocked_by
+    return orjson.dumps(letter)
+
+
+def dead_headers(record: DeadRecord) -> list[tuple[str, bytes]]:
+    """What a plain consumer wants to see of a letter without opening it."""
+    reason = record.reason.encode()[:1000]
+    return [("tailrace.reason", reason), ("tailrace.position", dead_key(record))]
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else base64.b64encode(data).decode()

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from tailrace.errors import TailraceError
+
+E = TypeVar("E", bound=TailraceError)
+
+
+def told(error: E) -> E:
+    """The error with its detail and hint in its traceback, which is all that Spark passes
+    on from a Python worker. `streams.RunningStream` reads them back."""
+    for name, words in (("detail", error.detail), ("hint", error.hint)):
+        if words:
+            error.add_note(f"{name}: {words}")
+    return error
 
 
 class PipelineError(TailraceError):
@@ -51,6 +64,13 @@ class StateVersionError(StateError):
     Run the version that wrote it, or rebuild the views."""
 
     code = "state-version"
+
+
+class StateOwnedError(StateError):
+    """The directory of the state belongs to another project. Two projects in one directory
+    would take each other's files for rubbish and sweep them: give each its own."""
+
+    code = "state-owned"
 
 
 class TickError(PipelineError):
@@ -118,6 +138,39 @@ class SketchError(PipelineError):
     `datasketches` is not installed (`pip install 'tailrace[sketches]'`)."""
 
     code = "sketch"
+
+
+class NotDeterministicError(PipelineError):
+    """A stream uses a function whose result differs from run to run: rand(), uuid(),
+    monotonically_increasing_id(), a function declared with asNondeterministic(). A batch
+    that is repeated after a failure would give other rows than those already written.
+    current_timestamp() is allowed: Spark records a batch's time and repeats it."""
+
+    code = "not-deterministic"
+
+
+class CheckpointError(PipelineError):
+    """The files in which a stream keeps how far it has come do not belong to it, or cannot
+    be read: copied from another pipeline, damaged, or written by another form of the
+    function (other grouping, other state). Put the right ones back, or begin anew with
+    `tailrace pipeline reset NAME`."""
+
+    code = "checkpoint"
+
+
+class StreamStuckError(PipelineError):
+    """A micro-batch of a stream, or the function that builds it, has run longer than its
+    `timeout`. The detail names the user's line it was seen in, where that can be told. The
+    batch is stopped; nothing of it that was not committed is in the log."""
+
+    code = "stream-stuck"
+
+
+class DiskFullError(PipelineError):
+    """A disk that a pipeline writes to has no space left. Nothing is lost: make room, and it
+    goes on from its last complete batch."""
+
+    code = "disk-full"
 
 
 class SparkUnavailableError(PipelineError):

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tailrace import config
 from tailrace.errors import TailraceError
@@ -20,16 +20,17 @@ from tailrace.pipelines.declare import EventTime, Stream, Topic, View
 from tailrace.pipelines.errors import SqlNameError, UnknownTableError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
+from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.state.cache import sweep_other_boots
-from tailrace.pipelines.streams import RunningStream, Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import (
     Catalog,
     CatalogChanged,
     read_catalog,
     topic_table,
 )
-from tailrace.pipelines.ticks.driver import TickSettings
+from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -37,7 +38,6 @@ from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 log = logging.getLogger(__name__)
 
@@ -57,91 +57,29 @@ def run(
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
     with _spark(part, settings) as spark:
-        running = RunningStreams(streams, part, spark, settings)
+        running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
         with contextlib.closing(running):
             if views:
                 run_ticks(views, running, part, spark, settings, topics)
             else:
                 while not part.stopping.wait(_WAIT_SECONDS):
                     running.look_after()
-                    part.report("running", streams=running.progress())
+                    part.report("running", streams=running.progress(), error=running.error())
                     if not carry_out(part, running, None):
                         break
     part.report("stopped")
 
 
-class RunningStreams:
-    """The streaming queries of a project, started when the tables they read are known."""
-
-    def __init__(
-        self, streams: Sequence[Stream], part: Part, spark: SparkSession, settings: config.Settings
-    ) -> None:
-        self._all = tuple(streams)
-        self._waiting = list(streams)
-        self._part = part
-        self._spark = spark
-        self._settings = settings
-        self._running: dict[str, RunningStream] = {}
-
-    def look_after(self) -> None:
-        """Start what can be started; raise the error of a query that failed."""
-        if self._waiting:
-            self._start()
-        for running in self._running.values():
-            if not running.query.isActive:
-                problem = running.failure()
-                if problem is not None:
-                    raise problem
-
-    def reset(self, name: str) -> bool:
-        """Stop a stream, forget how far it came and start it again; False for no such one."""
-        stream = next((s for s in self._all if s.name == name), None)
-        if stream is None:
-            return False
-        running = self._running.pop(name, None)
-        if running is not None:
-            _stop_between_batches(running.query, self._part)
-        self._builder(Catalog({}, {})).reset(stream)
-        if stream not in self._waiting:
-            self._waiting.append(stream)
-        return True
-
-    def progress(self) -> dict[str, dict[str, object]]:
-        """The last batch of every query, for status and metrics."""
-        found: dict[str, dict[str, object]] = {}
-        for name, running in self._running.items():
-            last: Any = running.query.lastProgress
-            if last is not None:
-                found[name] = {
-                    "batch": last["batchId"],
-                    "rows": last["numInputRows"],
-                    "rows_per_second": last["processedRowsPerSecond"],
-                    "milliseconds": last["durationMs"].get("triggerExecution"),
-                }
-        return found
-
-    def close(self) -> None:
-        for running in self._running.values():
-            _stop_between_batches(running.query, self._part)
-
-    def _start(self) -> None:
-        part = self._part
-        with LogReader(part.bootstrap, clock=part.clock) as reader:
-            catalog = read_catalog(reader)
-        builder = self._builder(catalog)
-        for stream in list(self._waiting):
-            try:
-                self._running[stream.name] = builder.start(stream)
-            except UnknownTableError as problem:
-                part.report(error=problem.as_dict())
-                continue  # its source has not described the table yet
-            self._waiting.remove(stream)
-
-    def _builder(self, catalog: Catalog) -> Streams:
-        part = self._part
-        directory = part.directory.resolve() / "streams"
-        settings = StreamSettings(part.bootstrap, directory, topics=self._settings.topics)
-        return Streams(self._spark, catalog, settings)
+def view_columns(part: Part) -> dict[str, ViewColumns]:
+    """The views of the project as their last tick describes them, for streams that read one."""
+    with LogReader(part.bootstrap, clock=part.clock) as reader:
+        tick = last_row(reader, part.project)
+    if tick is None:
+        return {}
+    return {
+        name: ViewColumns(info.topic, tuple(info.key), tuple(info.columns))
+        for name, info in tick.views.items()
+    }
 
 
 def carry_out(part: Part, running: RunningStreams, project: ProjectTicks | None) -> bool:
@@ -190,15 +128,6 @@ def _switch(request: requests.Request, project: ProjectTicks) -> None:
         request.done()
 
 
-def _stop_between_batches(query: StreamingQuery, part: Part) -> None:
-    # Stopping inside a batch function makes Spark print a stack overflow.
-    for _ in range(100):
-        if not query.isActive or not query.status["isTriggerActive"]:
-            break
-        part.clock.sleep(0.05)
-    query.stop()
-
-
 def run_ticks(
     views: Sequence[View],
     running: RunningStreams,
@@ -235,12 +164,13 @@ def _tick(
         TickSettings(
             project=part.project,
             bootstrap=part.bootstrap,
-            state=str(directory / "state"),
+            state=settings.spark.state or str(directory / "state"),
             cache=str(cache),
             shards=settings.spark.shards,
             limit=settings.tick.limit,
             freshness_ms=int(settings.tick.freshness.total_seconds() * 1000),
             topics=settings.topics,
+            cache_limit=settings.spark.cache_limit,
         ),
         lambda work: run_tick_on_spark(spark, work),
         plain=compiled.plain,
@@ -250,7 +180,9 @@ def _tick(
     )
     pace = Pace(settings.tick.freshness.total_seconds())
     with contextlib.closing(project):
-        project.start()
+        project.start(
+            [r.name for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
+        )
         part.report("running", tick=project.main.last.number)
         reported_at = asked_at = part.clock.monotonic()
         while not part.stopping.is_set():
@@ -272,9 +204,11 @@ def _tick(
                     dead=main.dead,
                     late=main.late,
                     late_alarms=main.late_alarms,
+                    state_bytes=main.state_bytes,
+                    catch_up_ms=main.catch_up_ms,
                     filling=project.filling,
                     streams=running.progress(),
-                    error=None,
+                    error=running.error(),
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
@@ -286,6 +220,7 @@ def _tick(
                     lag=main.lag,
                     filling=project.filling,
                     streams=running.progress(),
+                    error=running.error(),
                 )
                 reported_at = part.clock.monotonic()
 

@@ -4,21 +4,26 @@ Arrow batches, committed records only, exact ranges. Options:
 
     bootstrap       where the log answers
     topics          names, comma separated; or `pattern`, a regular expression
-    form            raw (default), json, inserts or changes; typed forms need `columns`
-    columns         JSON: [["name", "Spark type"], …]
+    form            raw (default), json, avro, inserts, changes or view; see `forms`
+    columns         JSON: [["name", "Spark type"], …], for all forms but raw
+    metadata        name of a struct column with key, headers and position (typed forms)
     start, end      earliest, latest, a time (`@` and milliseconds) or {"topic": {"0": 17}}
     limit           most records a trigger
-    on_loss         fail (default) or continue, when retention removed what was not read
+    on_loss         fail (default) or continue, when what was not read is gone: removed by
+                    retention, or the topic deleted or made again
     dead            a topic for records that cannot be read; without one they are an error
+    retry, pause    a topic of records to be read again, and the milliseconds after which
+    held            JSON: positions to leave out and keys that are blocked; see `held`
 
-A streaming offset is {"topic": {"0": next}}. New partitions and topics of a pattern are
-taken in as they appear.
+A streaming offset is {"offsets": {"topic": {"0": next}}, "ids": {"topic": id}}. New
+partitions and topics of a pattern are taken in as they appear, from their beginning.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -37,31 +42,32 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tailrace.pipelines.decode import DeadRecord, dead_key, dead_letter
-from tailrace.pipelines.errors import DataLostError, DeclarationError, UndecodableRecordError
-from tailrace.pipelines.incremental.types import parse_type
-from tailrace.pipelines.reader import LogReader, Range, Records, kept_reader
-from tailrace.records.rows import read_objects
+from tailrace.clock import SYSTEM
+from tailrace.pipelines.errors import DataLostError, DeclarationError, told
+from tailrace.pipelines.forms import Piece, ddl_of, form_of, form_records
+from tailrace.pipelines.held import Held, bury, retried
+from tailrace.pipelines.ranges import LogRanges, TopicBounds, kept_ranges
+from tailrace.pipelines.reader import Range
 
-RAW = (
-    "key BINARY, value BINARY, headers ARRAY<STRUCT<key: STRING, value: BINARY>>, "
-    "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
-)
-FORMS = ("raw", "json", "inserts", "changes")
 Offsets = dict[str, dict[str, int]]
+_EARLIEST, _LATEST = -2, -1  # as Kafka writes them in offsets given by hand
 
-_HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-_WHERE = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
-    ]
-)
-_RAW_SCHEMA = pa.schema(
-    [("key", pa.binary()), ("value", pa.binary()), ("headers", _HEADERS), *_WHERE]
-)
+
+@dataclass(slots=True)
+class Position:
+    """How far a stream has read, and which topics those were."""
+
+    offsets: Offsets = field(default_factory=dict)
+    ids: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Position:
+        return cls(
+            {topic: dict(by) for topic, by in document["offsets"].items()}, dict(document["ids"])
+        )
+
+    def document(self) -> dict[str, Any]:
+        return {"offsets": self.offsets, "ids": self.ids}
 
 
 class RangePartition(InputPartition):
@@ -79,17 +85,7 @@ class LogSource(DataSource):
         return "tailrace"
 
     def schema(self) -> str:
-        form = self.options.get("form", "raw")
-        if form == "raw":
-            return RAW
-        columns = ", ".join(f"`{name}` {kind}" for name, kind in columns_of(self.options))
-        if form == "changes":
-            row = ", ".join(f"`{name}`: {kind}" for name, kind in columns_of(self.options))
-            return (
-                f"op STRING, before STRUCT<{row}>, after STRUCT<{row}>, "
-                "topic STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
-            )
-        return columns
+        return ddl_of(self.options)
 
     def reader(self, schema: StructType) -> LogBatchReader:
         return LogBatchReader(dict(self.options))
@@ -98,18 +94,7 @@ class LogSource(DataSource):
         return LogStreamReader(dict(self.options))
 
 
-def columns_of(options: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The declared columns of a typed form."""
-    try:
-        return [(name, kind) for name, kind in orjson.loads(options["columns"])]
-    except (KeyError, ValueError) as missing:
-        raise DeclarationError(
-            f"form {options.get('form')!r} needs columns",
-            hint='option("columns", \'[["user", "STRING"]]\')',
-        ) from missing
-
-
-class _Reading:
+class Reading:
     """What batch and streaming readers share."""
 
     def __init__(self, options: dict[str, str]) -> None:
@@ -119,89 +104,176 @@ class _Reading:
                 "the data source needs `bootstrap` and `topics` or `pattern`",
                 hint='spark.read.format("tailrace").option("bootstrap", …).option("topics", …)',
             )
-        if options.get("form", "raw") not in FORMS:
-            raise DeclarationError(
-                f"unknown form {options['form']!r}", hint=f"one of {', '.join(FORMS)}"
-            )
+        form_of(options)
 
-    def log(self) -> LogReader:
-        return kept_reader(self.options["bootstrap"])
+    def log(self) -> LogRanges:
+        return kept_ranges(self.options["bootstrap"])
 
-    def topic_names(self) -> list[str]:
+    def bounds(self) -> dict[str, TopicBounds]:
+        """The topics there are now, and where they begin and end."""
+        log = self.log()
         if "pattern" in self.options:
-            pattern = re.compile(self.options["pattern"])
-            return sorted(name for name in self.log().topics() if pattern.fullmatch(name))
-        return [name.strip() for name in self.options["topics"].split(",")]
+            return log.bounds(log.matching(self.options["pattern"]))
+        names = [name.strip() for name in self.options["topics"].split(",")]
+        return log.bounds(log.named(names))
 
-    def bounds(self) -> dict[str, dict[int, tuple[int, int]]]:
-        return {topic: self.log().bounds(topic) for topic in self.topic_names()}
+    def reads(self, topic: str) -> bool:
+        """Whether a topic is among those asked for."""
+        if "pattern" in self.options:
+            return re.fullmatch(self.options["pattern"], topic) is not None
+        return topic in [name.strip() for name in self.options["topics"].split(",")]
 
-    def resolve(self, wish: str) -> Offsets:
-        """Offsets for a `start` or `end` option."""
-        bounds = self.bounds()
+    def resolve(self, wish: str, bounds: Mapping[str, TopicBounds], missing: int) -> Offsets:
+        """Offsets for a `start` or `end` option; `missing` for partitions it does not name."""
         if wish.startswith("@"):
-            return {t: _texts(self.log().offsets_at(t, int(wish[1:]))) for t in bounds}
-        if wish == "earliest":
-            return {t: {str(p): first for p, (first, _) in by.items()} for t, by in bounds.items()}
-        latest = {t: {str(p): end for p, (_, end) in by.items()} for t, by in bounds.items()}
-        if wish == "latest":
-            return latest
-        given: Offsets = orjson.loads(wish)
+            found = self.log().offsets_at(dict(bounds), int(wish[1:]))
+            return {t: {str(p): offset for p, offset in by.items()} for t, by in found.items()}
+        given: Offsets = {}
+        if wish in ("earliest", "latest"):
+            missing = _EARLIEST if wish == "earliest" else _LATEST
+        else:
+            try:
+                given = orjson.loads(wish)
+            except ValueError as reason:
+                raise told(
+                    DeclarationError(
+                        f"{wish!r} is no place to read from",
+                        hint='earliest, latest, "@" and milliseconds, or {"topic": {"0": 17}}',
+                    )
+                ) from reason
         return {
-            t: {p: given.get(t, {}).get(p, n) for p, n in by.items()} for t, by in latest.items()
+            topic: {
+                str(p): _placed(given.get(topic, {}).get(str(p), missing), first, end)
+                for p, (first, end) in by.partitions.items()
+            }
+            for topic, by in bounds.items()
         }
 
-    def ranges(self, start: Offsets, end: Offsets) -> list[RangePartition]:
+    @property
+    def goes_on(self) -> bool:
+        return self.options.get("on_loss", "fail") != "fail"
+
+    def lose(self, message: str, detail: str) -> None:
+        """Records are gone that were not read: an error, unless the reader goes on."""
+        if not self.goes_on:
+            raise told(
+                DataLostError(
+                    message,
+                    detail=detail,
+                    hint="`tailrace pipeline reset NAME` begins anew; "
+                    'option("on_loss", "continue") goes on with what is left',
+                )
+            )
+
+    def ranges(
+        self, start: Position, end: Position, bounds: Mapping[str, TopicBounds]
+    ) -> list[RangePartition]:
         """One partition per topic partition, in a fixed order, empty ones too: the number
         of a write task is then the same in every replay of a batch."""
         found: list[RangePartition] = []
-        bounds = self.bounds()
-        for topic in sorted(end):
-            for partition in sorted(end[topic], key=int):
-                first = bounds.get(topic, {}).get(int(partition), (0, 0))[0]
-                begin, until = start.get(topic, {}).get(partition, 0), end[topic][partition]
-                if begin < first < until or begin < until <= first:
-                    if self.options.get("on_loss", "fail") == "fail" and begin:
-                        raise DataLostError(
-                            f"records {begin} to {first - 1} of {topic}/{partition} are gone",
-                            detail="retention removed them before they were read",
-                            hint='option("on_loss", "continue") goes on from what is left',
+        for topic in sorted(end.offsets):
+            now = bounds.get(topic)
+            other = topic in start.ids and start.ids[topic] != end.ids.get(topic)
+            for partition in sorted(end.offsets[topic], key=int):
+                until = end.offsets[topic][partition]
+                begin = None if other else start.offsets.get(topic, {}).get(partition)
+                if now is None or now.id != end.ids.get(topic, now.id):
+                    if begin != until:
+                        self.lose(
+                            f"records {begin or 0} to {until - 1} of {topic}/{partition} are gone",
+                            "the topic was deleted before they were read",
                         )
-                    begin = min(first, until)
+                    begin = until
+                else:
+                    first = now.partitions.get(int(partition), (0, 0))[0]
+                    if begin is None:
+                        begin = min(first, until)  # new here: from its beginning
+                    elif begin < min(first, until):
+                        self.lose(
+                            f"records {begin} to {min(first, until) - 1} of {topic}/{partition} "
+                            "are gone",
+                            "retention removed them before they were read",
+                        )
+                        begin = min(first, until)
                 found.append(RangePartition(topic, int(partition), begin, until))
         return found
 
     def batches(self, wanted: Range) -> Iterator[pa.RecordBatch]:
-        for records in self.log().read([wanted]):
-            table = to_table(records, self.options)
-            yield from table.to_batches()
+        held = Held.of(self.options)
+        again = wanted.topic == self.options.get("retry")
+        try:
+            for records in self.log().read(wanted, go_on=self.goes_on):
+                piece = Piece(wanted.topic, wanted.partition, records)
+                if again:
+                    piece = retried(piece, self.reads)
+                piece, letters = held.sift(piece)
+                table, bad = form_records(piece, self.options)
+                if bad or letters:
+                    bury(self.options, piece, bad, letters)
+                yield from table.combine_chunks().to_batches()
+        except DataLostError as lost:
+            raise told(lost) from None
 
 
-class LogBatchReader(_Reading, DataSourceReader):
+def _placed(wanted: int, first: int, end: int) -> int:
+    return first if wanted == _EARLIEST else end if wanted == _LATEST else wanted
+
+
+class LogBatchReader(Reading, DataSourceReader):
     """A bounded range as a batch."""
 
     def partitions(self) -> Sequence[InputPartition]:
-        start = self.resolve(self.options.get("start", "earliest"))
-        end = self.resolve(self.options.get("end", "latest"))
-        return self.ranges(start, end)
+        bounds = self.bounds()
+        names = [name.strip() for name in self.options.get("topics", "").split(",") if name]
+        absent = [name for name in names if name not in bounds]
+        if absent and not self.goes_on:
+            raise told(
+                DataLostError(
+                    f"topic {', '.join(absent)} does not exist",
+                    detail="a batch reads what is there",
+                    hint="`tailrace topic list` shows what exists",
+                )
+            )
+        ids = {topic: by.id for topic, by in bounds.items()}
+        start = self.resolve(self.options.get("start", "earliest"), bounds, _EARLIEST)
+        end = self.resolve(self.options.get("end", "latest"), bounds, _LATEST)
+        for topic, by in end.items():
+            for partition, until in by.items():
+                by[partition] = max(until, start[topic][partition])
+        return self.ranges(Position(start, ids), Position(end, ids), bounds)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangePartition)
         return self.batches(partition.range)
 
 
-class LogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
+class LogStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableNow):
     """The log as an unbounded stream."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
-        self._target: Offsets | None = None
+        self._target: Position | None = None
+
+    def now(self) -> Position:
+        """The stable end of everything, of the retry topic what is due."""
+        bounds = self.bounds()
+        found = self.resolve("latest", bounds, _LATEST)
+        again = self.options.get("retry")
+        if again is not None:
+            waiting = self.log().bounds(self.log().named([again]))
+            due = SYSTEM.wall_ms() - int(self.options.get("pause", "0"))
+            ready = self.log().offsets_at(waiting, due + 1)
+            bounds |= waiting
+            found |= {t: {str(p): offset for p, offset in by.items()} for t, by in ready.items()}
+        return Position(found, {topic: by.id for topic, by in bounds.items()})
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        return self.resolve(self.options.get("start", "latest"))
+        bounds = self.bounds()
+        start = self.resolve(self.options.get("start", "latest"), bounds, _EARLIEST)
+        return Position(start, {topic: by.id for topic, by in bounds.items()}).document()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._target = self.resolve("latest")
+        self._target = self.now()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         if "limit" in self.options:
@@ -209,113 +281,45 @@ class LogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvailable
         return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        latest = self._target or self.resolve("latest")
-        moved: Offsets = {t: dict(by) for t, by in start.items()}
+        done, latest = Position.of(start), self._target or self.now()
+        moved = Position.of(start)
         available: dict[tuple[str, str], int] = {}
-        for topic, by in latest.items():
+        for topic in done.offsets:
+            if topic not in latest.offsets and self._target is None:
+                self.lose(f"topic {topic} is gone", "it was deleted while it was read")
+        for topic, by in latest.offsets.items():
+            known = done.ids.get(topic)
+            if known is not None and known != latest.ids[topic]:
+                self.lose(
+                    f"topic {topic} is not the one that was read",
+                    "it was deleted and created again with the same name",
+                )
+                moved.offsets[topic] = {}
+            moved.ids[topic] = latest.ids[topic]
             for partition, end in by.items():
-                at = moved.setdefault(topic, {}).setdefault(partition, 0)
-                if end < at and self._target is None:
-                    raise DataLostError(
+                at = moved.offsets.setdefault(topic, {}).setdefault(partition, 0)
+                if end < at and self._target is None and topic != self.options.get("retry"):
+                    self.lose(
                         f"{topic}/{partition} ends at {end}, before {at} which was read already",
-                        detail="the topic was deleted and created again, or its log was truncated",
-                        hint="`tailrace pipeline reset NAME` starts it from the new topic",
+                        "its log was truncated",
                     )
+                    moved.offsets[topic][partition] = at = end
                 available[topic, partition] = max(0, end - at)
         total = sum(available.values())
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else total
         for (topic, partition), count in available.items():
             share = count if total <= most else -(-count * most // total)
-            moved[topic][partition] += share
-        return moved
+            moved.offsets[topic][partition] += share
+        return moved.document()
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        return [] if start == end else self.ranges(start, end)
+        if start == end:
+            return []
+        bounds = self.bounds()
+        if "retry" in self.options:
+            bounds |= self.log().bounds(self.log().named([self.options["retry"]]))
+        return self.ranges(Position.of(start), Position.of(end), bounds)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangePartition)
         return self.batches(partition.range)
-
-
-def to_table(records: Records, options: Mapping[str, str]) -> pa.Table:
-    """Records in the form the options ask for."""
-    form = options.get("form", "raw")
-    if form == "raw":
-        headers = [
-            None if h is None else [{"key": k, "value": v} for k, v in h] for h in records.headers
-        ]
-        return pa.table(
-            [
-                pa.array(records.keys, pa.binary()),
-                pa.array(records.values, pa.binary()),
-                pa.array(headers, _HEADERS),
-                *_where(records, range(len(records.offsets))),
-            ],
-            schema=_RAW_SCHEMA,
-        )
-    row = pa.schema([(name, parse_type(kind)) for name, kind in columns_of(options)])
-    live = [i for i, value in enumerate(records.values) if value is not None]
-    values = [records.values[i] for i in live]
-    if form == "json":
-        parsed, refused = read_objects(values, row)  # type: ignore[arg-type]
-        _bury(records, live, refused, options)
-        return parsed
-    kind = pa.struct(list(row))
-    envelope = pa.schema([("op", pa.string()), ("before", kind), ("after", kind)])
-    if form == "inserts":
-        envelope = pa.schema([("op", pa.string()), ("after", kind)])
-    parsed, refused = read_objects(values, envelope)  # type: ignore[arg-type]
-    _bury(records, live, refused, options)
-    bad = {r.index for r in refused}
-    live = [index for number, index in enumerate(live) if number not in bad]
-    if form == "changes":
-        where = [pa.chunked_array([column]) for column in _where(records, live)]
-        return pa.table([*parsed.columns, *where], schema=pa.schema([*envelope, *_WHERE]))
-    wanted = {"c", "r"} if options.get("snapshot") == "true" else {"c"}
-    facts = [number for number, op in enumerate(parsed["op"].to_pylist()) if op in wanted]
-    after = parsed["after"].combine_chunks().take(pa.array(facts, pa.int64()))
-    return pa.table(after.flatten(), schema=row)
-
-
-def _where(records: Records, indices: Sequence[int] | range) -> list[pa.Array]:
-    count = len(indices)
-    return [
-        pa.repeat(pa.scalar(records.topic, pa.string()), count),
-        pa.repeat(pa.scalar(records.partition, pa.int32()), count),
-        pa.array([records.offsets[i] for i in indices], pa.int64()),
-        pa.array([records.timestamps[i] * 1000 for i in indices], pa.timestamp("us", "UTC")),
-    ]
-
-
-def _bury(
-    records: Records, live: list[int], refused: Sequence[Any], options: Mapping[str, str]
-) -> None:
-    """Send records that cannot be read to the dead-letter topic, keyed by position: a
-    replayed batch overwrites its own letters."""
-    if not refused:
-        return
-    dead = [
-        DeadRecord(
-            records.topic, records.partition, records.offsets[index], r.reason,
-            records.keys[index], records.values[index],
-        )
-        for r in refused
-        for index in (live[r.index],)
-    ]  # fmt: skip
-    if "dead" not in options:
-        first = dead[0]
-        raise UndecodableRecordError(
-            f"record {first.offset} of {first.topic}/{first.partition} cannot be read",
-            detail=first.reason,
-            hint='option("dead", TOPIC) sends such records there and goes on',
-        )
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": options["bootstrap"], "log_level": 0})
-    for record in dead:
-        producer.produce(options["dead"], dead_letter(record), dead_key(record))
-    producer.flush(30)
-
-
-def _texts(offsets: Mapping[int, int]) -> dict[str, int]:
-    return {str(partition): offset for partition, offset in offsets.items()}

@@ -1,56 +1,55 @@
-"""Plain PySpark streams: a declared function as a streaming query, exactly once.
+"""Plain PySpark streams: a declared function as streaming queries, exactly once.
 
-The function gets one DataFrame per input and gives one back; Structured Streaming runs it
-with Spark's own state and watermarks, and `writer` puts its rows into the stream's topic.
-The same function over a bounded range is a batch (`batch_frame`).
+The function gets one DataFrame per input and gives one back, or several: each output is a
+query of its own, with a checkpoint of its own, and `writer` puts its rows into its topic.
+Structured Streaming runs it with Spark's own state and watermarks. The same function over
+a bounded range is a batch (`Streams.batch`).
 """
 
 from __future__ import annotations
 
 import logging
-import re
-import shutil
-import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tailrace.client.admin import Admin
-from tailrace.pipelines.declare import Place, Stream, Topic
+from tailrace.pipelines.checkpoint import StreamFiles
+from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import (
-    DataLostError,
     DeclarationError,
+    NotDeterministicError,
     PipelineError,
     StreamChangedError,
-    UndecodableRecordError,
-    UnknownTableError,
     UserFunctionError,
 )
-from tailrace.pipelines.incremental.types import ddl
+from tailrace.pipelines.failures import described, user_error
+from tailrace.pipelines.inputs import Inputs, Options, ViewColumns
+from tailrace.pipelines.source import LogStreamReader, Position
 from tailrace.pipelines.ticks.catalog import Catalog
+from tailrace.pipelines.watch import limited
 from tailrace.pipelines.writer import (
     MARKERS_CONFIG,
     MARKERS_TOPIC,
     BatchWriter,
     forget_markers,
+    marker_name,
+    read_markers,
 )
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
 
 log = logging.getLogger(__name__)
 
-_OURS: tuple[type[PipelineError], ...] = (
-    DataLostError,
-    StreamChangedError,
-    UndecodableRecordError,
-)
-_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
-_FOREIGN = ("/site-packages/", "/pyspark/", "/tailrace/", "<frozen", "<string>", "/lib/python")
+AVAILABLE_NOW = "available now"
+Bounded = Mapping[str, str]  # `start` and `end` of the data source
+Load = Callable[[int, Options], "DataFrame"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +60,50 @@ class StreamSettings:
     directory: Path
     output_partitions: int = 2
     topics: Mapping[str, Mapping[str, str]] | None = None
+    views: Mapping[str, ViewColumns] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningOutput:
+    """One query of a stream: what writes one topic."""
+
+    topic: str
+    query: StreamingQuery
+    sink: BatchWriter
 
 
 @dataclass(frozen=True, slots=True)
 class RunningStream:
-    """A stream whose query has started."""
+    """A stream whose queries have started."""
 
     stream: Stream
-    query: StreamingQuery
-    sink: BatchWriter
+    outputs: tuple[RunningOutput, ...]
+
+    @property
+    def query(self) -> StreamingQuery:
+        """The query behind the stream's own topic."""
+        return self.outputs[0].query
+
+    @property
+    def sink(self) -> BatchWriter:
+        return self.outputs[0].sink
+
+    @property
+    def active(self) -> bool:
+        return all(output.query.isActive for output in self.outputs)
+
+    def failed(self) -> tuple[RunningOutput, BaseException] | None:
+        """The output whose query ended by an error, and the error as it came."""
+        for output in self.outputs:
+            problem = output.sink.failure or output.query.exception()
+            if problem is not None:
+                return output, problem
+        return None
 
     def failure(self) -> PipelineError | None:
-        """Why the query ended, if it failed."""
-        problem = self.sink.failure or self.query.exception()
-        if problem is None:
-            return None
-        known = "|".join(kind.__name__ for kind in _OURS)
-        matched = re.search(rf"({known}): (.+)", str(problem))
-        if matched:
-            kind = next(kind for kind in _OURS if kind.__name__ == matched[1])
-            return kind(matched[2].strip(), detail=f'stream "{self.stream.name}"')
-        return user_error(self.stream, problem)
+        """Why a query ended, if one failed."""
+        found = self.failed()
+        return None if found is None else described(self.stream, found[1])
 
 
 class Streams:
@@ -89,144 +111,216 @@ class Streams:
 
     def __init__(self, spark: SparkSession, catalog: Catalog, settings: StreamSettings) -> None:
         self._spark = spark
-        self._catalog = catalog
         self._settings = settings
+        self._inputs = Inputs(catalog, self.schema_of, settings.views or {})
+
+    def files(self, stream: Stream) -> StreamFiles:
+        return StreamFiles(self._settings.directory, stream.name)
 
     def start(self, stream: Stream) -> RunningStream:
         """Start one stream; it goes on from its checkpoint."""
-        frame = self.build(stream, streaming=True)
-        missing = [name for name in stream.key if name not in frame.columns]
-        if missing:
-            raise DeclarationError(
-                f'stream "{stream.name}" has no column {", ".join(missing)} for its key',
-                detail=f"its columns are {', '.join(frame.columns)}",
-                hint=f"declared at {stream.declared_at}",
-            )
-        settings = self._settings
-        wished = dict((settings.topics or {}).get(stream.name, {}))
-        partitions = int(wished.pop("partitions", settings.output_partitions))
-        policy = {"cleanup.policy": "compact"} if stream.key else {}
-        with Admin(settings.bootstrap) as admin:
-            admin.ensure_topic(MARKERS_TOPIC, 1, MARKERS_CONFIG)
-            admin.ensure_topic(stream.name, partitions, {**policy, **wished})
-        checkpoint = settings.directory / stream.name / "checkpoint"
-        sink = BatchWriter(settings.bootstrap, stream.name, stream.key)
-        writer = (
-            frame.writeStream.foreachBatch(sink)
-            .queryName(stream.name)
-            .outputMode(stream.output_mode)
-            .option("checkpointLocation", str(checkpoint))
+        files = self.files(stream)
+        options = self._streaming_options(stream, files)
+        frames = self.build(stream, lambda number, _: self._load(options[number], streaming=True))
+        for topic, frame in frames.items():
+            _check(stream, topic, frame)
+        self._ensure_topics(stream, frames)
+        self._check_lost(stream, files, frames)
+        return RunningStream(
+            stream,
+            tuple(self._start(stream, topic, frame, files) for topic, frame in frames.items()),
         )
-        if stream.trigger == "available now":
-            writer = writer.trigger(availableNow=True)
-        else:
-            writer = writer.trigger(processingTime=stream.trigger)
-        query = writer.start()
-        sink.begin(str(query.id))
-        log.info("stream started", extra={"stream": stream.name})
-        return RunningStream(stream, query, sink)
 
     def reset(self, stream: Stream) -> None:
         """Forget how far a stopped stream has come; it begins anew at its next start.
 
         What it has written stays in its topic.
         """
-        shutil.rmtree(self._settings.directory / stream.name, ignore_errors=True)
+        self.files(stream).remove()
         forget_markers(self._settings.bootstrap, stream.name)
 
-    def build(self, stream: Stream, *, streaming: bool, **range: str) -> DataFrame:
-        """The stream's DataFrame, unbounded or over a range (`start=`, `end=`)."""
-        frames = [self._input(stream, given, streaming, range) for given in stream.inputs]
+    def batch(self, stream: Stream, **bounded: str) -> dict[str, DataFrame]:
+        """The stream's outputs over a range (`start=`, `end=`), by topic."""
+        return self.build(
+            stream,
+            lambda number, options: self._load({**options, **bounded}, streaming=False),
+        )
+
+    def schema_of(self, stream: Stream) -> StructType:
+        """The columns of a stream's own topic."""
+        frames = self.build(stream, lambda _, options: self._load(options, streaming=True))
+        return frames[stream.name].schema
+
+    def options(self, stream: Stream) -> list[Options]:
+        """The data source's options for every input, without where to start or stop."""
+        settings = self._settings
+        common = {"bootstrap": settings.bootstrap, "dead": f"{stream.name}.dead"}
+        common["on_loss"] = stream.on_loss
+        return [{**common, **self._inputs.options(stream, one)} for one in stream.inputs]
+
+    def build(self, stream: Stream, load: Load) -> dict[str, DataFrame]:
+        """Call the function on its inputs, loaded one by one; its outputs by topic."""
+        frames = [load(number, options) for number, options in enumerate(self.options(stream))]
+        return self.call(stream, frames)
+
+    def call(self, stream: Stream, frames: Sequence[DataFrame]) -> dict[str, DataFrame]:
+        """The function on these frames; its outputs by topic.
+
+        Raises UserFunctionError, with the place, for whatever it raises.
+        """
         try:
-            frame = stream.function(*frames)
+            given = limited(lambda: stream.function(*frames), stream)
+        except PipelineError:
+            raise
         except Exception as problem:
             raise user_error(stream, problem) from problem
-        from pyspark.sql import DataFrame
+        return outputs_of(stream, given)
 
-        if not isinstance(frame, DataFrame):
-            raise UserFunctionError(
-                f'stream "{stream.name}" gave {type(frame).__name__}, not a DataFrame',
-                detail=f"its function is at {stream.declared_at}",
-                hint="return the DataFrame",
-            )
-        return frame
-
-    def _input(
-        self, stream: Stream, given: object, streaming: bool, wanted: Mapping[str, str]
-    ) -> DataFrame:
-        options = {
-            "bootstrap": self._settings.bootstrap,
-            "dead": f"{stream.name}.dead",
-            **self._form(stream, given),
-            **wanted,
-        }
+    def _load(self, options: Options, *, streaming: bool) -> DataFrame:
         reader: Any = self._spark.readStream if streaming else self._spark.read
         frame: DataFrame = reader.format("tailrace").options(**options).load()
         return frame
 
-    def _form(self, stream: Stream, given: object) -> dict[str, str]:
-        kind = getattr(given, "kind", None)
-        if isinstance(given, Topic):
-            if given.schema is None or given.format == "raw":
-                return {"topics": given.name, "form": "raw", "start": "earliest"}
-            columns = _columns(given.schema)
-            return {"topics": given.name, "form": "json", "columns": columns, "start": "earliest"}
-        if isinstance(given, Stream):
-            from pyspark.sql.types import StructType
+    def _streaming_options(self, stream: Stream, files: StreamFiles) -> list[Options]:
+        """Options with the places where the stream began, resolved at its first start."""
+        options = self.options(stream)
+        inputs = [one.get("topics", one.get("pattern", "")).split(",") for one in options]
+        starts = [""] * len(options) if files.begun else [_resolved(one) for one in options]
+        held = files.held().held.encode()
+        for one, start in zip(options, files.begin(inputs, starts), strict=True):
+            one |= {"start": start, "retry": f"{stream.name}.retry", "held": held}
+            one["pause"] = str(stream.pause_ms if stream.retries else 0)
+            if stream.limit is not None:
+                one["limit"] = str(stream.limit)
+        files.check_queries()
+        return options
 
-            schema: StructType = self.build(given, streaming=True).schema
-            columns = orjson.dumps(
-                [[field.name, field.dataType.simpleString()] for field in schema]
-            ).decode()
-            return {"topics": given.name, "form": "json", "columns": columns, "start": "earliest"}
-        if kind in ("inserts", "changes"):
-            topic = str(getattr(given, "topic"))  # noqa: B009
-            table = self._catalog.tables.get(topic)
-            if table is None:
-                raise UnknownTableError(
-                    f'stream "{stream.name}" reads {topic}, which no source has described',
-                    hint="is the source running, and does it capture the table?",
+    def _ensure_topics(self, stream: Stream, frames: Mapping[str, DataFrame]) -> None:
+        settings = self._settings
+        with Admin(settings.bootstrap) as admin:
+            admin.ensure_topic(MARKERS_TOPIC, 1, MARKERS_CONFIG)
+            admin.ensure_topic(f"{stream.name}.dead", 1, {"cleanup.policy": "compact"})
+            for topic in frames:
+                wished = dict((settings.topics or {}).get(topic, {}))
+                partitions = int(wished.pop("partitions", settings.output_partitions))
+                policy = {"cleanup.policy": "compact"} if key_of(stream, topic) else {}
+                admin.ensure_topic(topic, partitions, {**policy, **wished})
+
+    def _check_lost(
+        self, stream: Stream, files: StreamFiles, frames: Mapping[str, DataFrame]
+    ) -> None:
+        """Refuse to begin anew behind what an earlier life of the stream has written."""
+        for topic in frames:
+            if (files.checkpoint(topic) / "metadata").exists():
+                continue
+            name = marker_name(stream.name, topic)
+            if read_markers(self._settings.bootstrap, name):
+                raise StreamChangedError(
+                    f'the output of stream "{stream.name}" belongs to another checkpoint',
+                    detail=f"{topic} has been written before, but the checkpoint is gone",
+                    hint=f"put the checkpoint back, or `tailrace pipeline reset {stream.name}`",
                 )
-            columns = orjson.dumps([[f.name, ddl(f.type)] for f in table.schema]).decode()
-            wanted = {"topics": topic, "form": kind, "columns": columns, "start": "latest"}
-            if getattr(given, "snapshot", False):
-                wanted |= {"snapshot": "true", "start": "earliest"}
-            return wanted
-        raise DeclarationError(
-            f'stream "{stream.name}" cannot read {given!r}',
-            detail=f"declared at {stream.declared_at}",
-            hint="a table's .inserts() or .changes(), tr.topic(…) or another stream",
+
+    def _start(
+        self, stream: Stream, topic: str, frame: DataFrame, files: StreamFiles
+    ) -> RunningOutput:
+        name = marker_name(stream.name, topic)
+        sink = BatchWriter(
+            self._settings.bootstrap, name, key_of(stream, topic), topic, stream.format
         )
+        writer = (
+            frame.writeStream.foreachBatch(sink)
+            .queryName(name)
+            .outputMode(stream.output_mode)
+            .option("checkpointLocation", str(files.checkpoint(topic)))
+        )
+        if stream.trigger == AVAILABLE_NOW:
+            writer = writer.trigger(availableNow=True)
+        else:
+            writer = writer.trigger(processingTime=stream.trigger)
+        try:
+            query = writer.start()
+        except Exception as problem:
+            raise described(stream, problem) from problem
+        files.record_query(topic, str(query.id))
+        sink.begin(str(query.id))
+        log.info("stream started", extra={"stream": stream.name, "topic": topic})
+        return RunningOutput(topic, query, sink)
 
 
-def _columns(schema: str) -> str:
-    from pyspark.sql.types import StructType
-
-    parsed = cast(StructType, StructType.fromDDL(schema))
-    return orjson.dumps([[f.name, f.dataType.simpleString()] for f in parsed]).decode()
+def key_of(stream: Stream, topic: str) -> tuple[str, ...]:
+    """The key columns of one output."""
+    return stream.keys.get(topic, stream.key)
 
 
-def user_error(stream: Stream, problem: BaseException) -> UserFunctionError:
-    """An exception from a user's function, with the place in the user's file."""
-    place = user_place(problem) or stream.declared_at
-    text = str(problem).strip().splitlines() or [""]
-    words = next((line for line in reversed(text) if line.strip()), "")
-    name = type(problem).__name__
-    if name == "PythonException":
-        name = ""  # its last line names the user's own exception
+def outputs_of(stream: Stream, given: object) -> dict[str, DataFrame]:
+    """What a function gave, by topic; see `declare.stream` for what it may give."""
+    from pyspark.sql import DataFrame
+
+    further = [topic.name for topic in stream.outputs]
+    match given:
+        case DataFrame():
+            return dict.fromkeys([stream.name, *further], given)
+        case dict():
+            found: dict[object, object] = dict(given)
+        case tuple() | list() if len(given) == len(further):
+            found = dict(zip(further, given, strict=True))
+        case tuple() | list() if len(given) == len(further) + 1:
+            found = dict(zip([stream.name, *further], given, strict=True))
+        case tuple() | list():
+            raise _wrong_result(
+                stream, f"{len(given)} DataFrames for {len(further)} topics in `to`"
+            )
+        case _:
+            raise _wrong_result(stream, f"{type(given).__name__}, not a DataFrame")
+    for topic, frame in found.items():
+        if topic not in (stream.name, *further):
+            raise _wrong_result(stream, f"rows for {topic!r}, which is not a topic in its `to`")
+        if not isinstance(frame, DataFrame):
+            raise _wrong_result(stream, f"{type(frame).__name__} for {topic!r}, not a DataFrame")
+    ordered = sorted(found, key=lambda topic: topic != stream.name)
+    return {str(topic): frame for topic in ordered if isinstance(frame := found[topic], DataFrame)}
+
+
+def _wrong_result(stream: Stream, what: str) -> UserFunctionError:
     return UserFunctionError(
-        f'stream "{stream.name}" failed: {name + ": " if name else ""}{words}',
-        detail=f"at {place}",
-        hint="correct the function; the stream goes on from its last complete batch",
+        f'stream "{stream.name}" gave {what}',
+        detail=f"its function is at {stream.declared_at}",
+        hint="return the DataFrame; for several outputs one per topic in `to`",
     )
 
 
-def user_place(problem: BaseException) -> Place | None:
-    """The innermost place in a file of the user's, in the traceback or in its text."""
-    for frame in reversed(traceback.extract_tb(problem.__traceback__)):
-        if not any(part in frame.filename for part in _FOREIGN):
-            return Place(frame.filename, frame.lineno or 0)
-    for file, line in reversed(_FRAME.findall(str(problem))):
-        if not any(part in file for part in _FOREIGN):
-            return Place(file, int(line))
-    return None
+def _check(stream: Stream, topic: str, frame: DataFrame) -> None:
+    """Refuse an output that cannot be written, or not the same twice."""
+    if not frame.isStreaming:
+        raise UserFunctionError(
+            f'stream "{stream.name}" gave a DataFrame that does not come from its inputs',
+            detail=f"its function is at {stream.declared_at}",
+            hint="make the result from the parameters; they are streams when it runs",
+        )
+    missing = [name for name in key_of(stream, topic) if name not in frame.columns]
+    if missing:
+        raise DeclarationError(
+            f'stream "{stream.name}" has no column {", ".join(missing)} for its key',
+            detail=f"its columns are {', '.join(frame.columns)}",
+            hint=f"declared at {stream.declared_at}",
+        )
+    if stream.format == "raw" and "value" not in frame.columns:
+        raise DeclarationError(
+            f'stream "{stream.name}" writes raw records but has no column value',
+            detail=f"its columns are {', '.join(frame.columns)}",
+            hint="give value and, if wanted, key and headers; or leave format= out",
+        )
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    if not plan.deterministic():
+        raise NotDeterministicError(
+            f'stream "{stream.name}" gives other rows each time it runs',
+            detail=f"its function, at {stream.declared_at}, uses rand(), uuid() or the like",
+            hint="derive such values from the row (xxhash64 of its columns), or let the producer set them",
+        )
+
+
+def _resolved(options: Options) -> str:
+    """Where an input begins, as offsets."""
+    reader = LogStreamReader(dict(options))
+    return orjson.dumps(Position.of(reader.initialOffset()).offsets).decode()

@@ -14,19 +14,22 @@ Spark's Python sinks know no update mode, so a micro-batch is written by a batch
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 import orjson
 import pyarrow as pa
 from pyspark import TaskContext
 
+from tailrace.client.errors import ProducerFencedError
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines.errors import StreamChangedError
+from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.errors import StreamChangedError, told
 from tailrace.pipelines.reader import kept_reader, read_all
+from tailrace.records.decode import Headers
 from tailrace.records.rows import python_rows
 
 if TYPE_CHECKING:
@@ -58,13 +61,24 @@ class BatchWriter:
     once the query has started, so the first batch waits for it.
     """
 
-    def __init__(self, bootstrap: str, stream: str, key: Sequence[str]) -> None:
-        self._options = {"bootstrap": bootstrap, "stream": stream, "topic": stream}
+    def __init__(
+        self,
+        bootstrap: str,
+        stream: str,
+        key: Sequence[str],
+        topic: str | None = None,
+        form: str = "json",
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._options = {"bootstrap": bootstrap, "stream": stream, "topic": topic or stream}
         self._key = list(key)
+        self._form = form
         self._query = ""
         self._known = threading.Event()
+        self._clock = clock
         self.rows = 0
         self.failure: BaseException | None = None
+        self.busy_since: float | None = None
 
     def begin(self, query: str) -> None:
         """Tell the id of the query that has started."""
@@ -73,74 +87,120 @@ class BatchWriter:
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
         self._known.wait()
-        options, key, query = self._options, self._key, self._query
+        options, key, query, form = self._options, self._key, self._query, self._form
 
         def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            records: list[tuple[bytes | None, bytes]] = []
-            for rows in batches:
-                records += encode_rows(rows, key)
-            if records:
+            pieces = [encode(rows, key, form) for rows in batches if rows.num_rows]
+            count = sum(len(piece) for piece in pieces)
+            if count:
                 context = TaskContext.get()
                 assert context is not None
-                marker = Marker(query, batch, fingerprint(records))
-                write_slot(options, context.partitionId(), marker, records)
-            yield pa.record_batch([pa.array([len(records)], pa.int64())], names=["rows"])
+                marker = Marker(query, batch, fingerprint(pieces))
+                write_slot(options, context.partitionId(), marker, pieces)
+            yield pa.record_batch([pa.array([count], pa.int64())], names=["rows"])
 
+        self.busy_since = self._clock.monotonic()
         try:
             self.rows += sum(frame.mapInArrow(task, "rows BIGINT").toArrow()["rows"].to_pylist())
         except Exception as problem:
             self.failure = problem  # Spark passes on only its text, in a larger one
             raise
+        finally:
+            self.busy_since = None
 
 
 def write_slot(
     options: Mapping[str, str],
     slot: int,
     marker: Marker,
-    records: list[tuple[bytes | None, bytes]],
+    pieces: Sequence[Outgoing],
+    *,
+    patience: float = 60.0,
+    clock: Clock = SYSTEM,
 ) -> bool:
-    """Write one slot's rows of one batch; False if an earlier attempt had written them."""
+    """Write one slot's rows of one batch; False if another attempt has written them.
+
+    Of two attempts at once (speculation, a task believed dead) the later one takes the slot
+    over. The earlier is fenced and waits until the other's rows are there: it is no failure.
+    """
+    try:
+        return _write_slot(options, slot, marker, pieces)
+    except ProducerFencedError:
+        until = clock.monotonic() + patience
+        while clock.monotonic() < until:
+            last = read_marker(options["bootstrap"], options["stream"], slot)
+            if last is not None and last.query == marker.query and last.batch >= marker.batch:
+                return False
+            clock.sleep(0.1)
+        raise
+
+
+def _write_slot(
+    options: Mapping[str, str], slot: int, marker: Marker, pieces: Sequence[Outgoing]
+) -> bool:
     bootstrap, stream = options["bootstrap"], options["stream"]
     with TransactionalWriter(bootstrap, f"tailrace.{stream}.{slot}") as writer:
         writer.init()
         last = read_marker(bootstrap, stream, slot)
         if last is not None and last.query != marker.query:
-            raise StreamChangedError(
-                f'the output of stream "{stream}" belongs to another checkpoint',
-                detail=f"slot {slot} was last written by query {last.query}, now {marker.query}",
-                hint="put the checkpoint back, or `tailrace pipeline reset` to begin anew",
+            raise told(
+                StreamChangedError(
+                    f'the output of stream "{stream}" belongs to another checkpoint',
+                    detail=f"slot {slot} was last written by query {last.query}, now {marker.query}",
+                    hint="put the checkpoint back, or `tailrace pipeline reset` to begin anew",
+                )
             )
         if last is not None and last.batch >= marker.batch:
             if last.batch == marker.batch and last.fingerprint != marker.fingerprint:
-                raise StreamChangedError(
-                    f'batch {marker.batch} of stream "{stream}" gave other rows when repeated',
-                    detail=f"slot {slot} has committed {last.fingerprint}, now {marker.fingerprint}",
-                    hint="make the function deterministic, or `tailrace pipeline reset NAME`",
+                raise told(
+                    StreamChangedError(
+                        f'batch {marker.batch} of stream "{stream}" gave other rows when repeated',
+                        detail=f"slot {slot} has committed {last.fingerprint}, now {marker.fingerprint}",
+                        hint="make the function deterministic, or `tailrace pipeline reset NAME`",
+                    )
                 )
             return False
-        topic = options["topic"]
-        keys = [key for key, _ in records]
-        writer.send_columns(topic, None, keys, [value for _, value in records])
+        for piece in pieces:
+            writer.send_columns(
+                options["topic"], None, piece.keys, piece.values, None, piece.headers
+            )
         writer.flush()
         writer.send(MARKERS_TOPIC, 0, f"{stream}/{slot}".encode(), marker.encode())
         writer.commit()
     return True
 
 
-def read_marker(bootstrap: str, stream: str, slot: int) -> Marker | None:
+def read_marker(bootstrap: str, stream: str, slot: int | str) -> Marker | None:
     """The last committed marker of a slot."""
     value = kept_reader(bootstrap).last_value(MARKERS_TOPIC, 0, f"{stream}/{slot}".encode())
     return None if value is None else Marker(**orjson.loads(value))
 
 
+def marker_name(stream: str, topic: str) -> str:
+    """Under which name a stream's output into a topic keeps its markers."""
+    return stream if topic == stream else f"{stream}:{topic}"
+
+
+def read_markers(bootstrap: str, name: str) -> list[bytes]:
+    """The keys of all markers of an output that are there."""
+    prefix = f"{name}/".encode()
+    found: dict[bytes, bool] = {}
+    for records in read_all(kept_reader(bootstrap), MARKERS_TOPIC):
+        for key, value in zip(records.keys, records.values, strict=True):
+            if key is not None and key.startswith(prefix):
+                found[key] = value is not None
+    return sorted(key for key, alive in found.items() if alive)
+
+
 def forget_markers(bootstrap: str, stream: str) -> None:
-    """Delete the markers of all slots of a stream, so that another checkpoint may write."""
-    prefix = f"{stream}/".encode()
+    """Delete the markers of all outputs of a stream, so that another checkpoint may write."""
+    reader = kept_reader(bootstrap)
+    prefixes = (f"{stream}/".encode(), f"{stream}:".encode())
     keys = {
         key
-        for records in read_all(kept_reader(bootstrap), MARKERS_TOPIC)
+        for records in read_all(reader, MARKERS_TOPIC)
         for key in records.keys
-        if key is not None and key.startswith(prefix)
+        if key is not None and key.startswith(prefixes)
     }
     with TransactionalWriter(bootstrap, f"tailrace.{stream}.reset") as writer:
         writer.init()
@@ -149,19 +209,53 @@ def forget_markers(bootstrap: str, stream: str) -> None:
         writer.commit()
 
 
-def encode_rows(rows: pa.RecordBatch, key: list[str]) -> list[tuple[bytes | None, bytes]]:
-    """Rows as records: the value is the JSON of the row, the key that of its key columns."""
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """Records to be written, column by column."""
+
+    keys: Sequence[bytes | None] | None
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers] | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+def encode(rows: pa.RecordBatch, key: Sequence[str], form: str) -> Outgoing:
+    """Rows as records. `json`: the value is the JSON of the row, the key that of its key
+    columns. `raw`: columns value, and if there are any key and headers."""
+    if form == "raw":
+        return _raw(rows)
     plain = python_rows(pa.Table.from_batches([rows]))
-    return [
-        (orjson.dumps({name: row[name] for name in key}) if key else None, orjson.dumps(row))
-        for row in plain
-    ]
+    keys: list[bytes | None] | None = None
+    if key:
+        keys = [orjson.dumps({name: row[name] for name in key}) for row in plain]
+    return Outgoing(keys, [orjson.dumps(row) for row in plain])
 
 
-def fingerprint(records: list[tuple[bytes | None, bytes]]) -> str:
+def _raw(rows: pa.RecordBatch) -> Outgoing:
+    names = rows.schema.names
+    headers: list[Headers] | None = None
+    if "headers" in names:
+        headers = [
+            tuple((one["key"], one["value"]) for one in each or ())
+            for each in rows.column("headers").to_pylist()
+        ]
+    keys = _octets(rows.column("key")) if "key" in names else None
+    return Outgoing(keys, _octets(rows.column("value")), headers)
+
+
+def _octets(column: pa.Array) -> list[bytes | None]:
+    found: list[bytes | None] = column.cast(pa.binary()).to_pylist()
+    return found
+
+
+def fingerprint(pieces: Sequence[Outgoing]) -> str:
     """A digest of the set of records; their order may differ from run to run."""
-    total = 0
-    for key, value in records:
-        digest = hashlib.blake2b((key or b"") + b"\0" + value, digest_size=8).digest()
-        total = (total + int.from_bytes(digest, "big")) & _MASK
-    return f"{len(records)}-{total:016x}"
+    total = count = 0
+    for piece in pieces:
+        count += len(piece)
+        for key, value in zip(piece.keys or [None] * len(piece), piece.values, strict=True):
+            digest = blake2b((key or b"") + b"\0" + (value or b""), digest_size=8).digest()
+            total += int.from_bytes(digest, "big")
+    return f"{count}-{total & _MASK:016x}"

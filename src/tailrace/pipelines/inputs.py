@@ -1,0 +1,127 @@
+"""What a stream reads, as options of the data source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from tailrace.pipelines import avro
+from tailrace.pipelines.declare import Stream, Topic, View
+from tailrace.pipelines.errors import DeclarationError, UnknownTableError
+from tailrace.pipelines.incremental.types import ddl
+from tailrace.pipelines.ticks.catalog import Catalog
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+Options = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewColumns:
+    """A view as its last tick row describes it."""
+
+    topic: str
+    key: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything that is known of what streams can read."""
+
+    catalog: Catalog
+    schema_of: Callable[[Stream], StructType]
+    views: Mapping[str, ViewColumns] = field(default_factory=dict)
+
+    def options(self, stream: Stream, given: object) -> Options:
+        """Topics, form, columns and start of one input.
+
+        Raises UnknownTableError for a table or view that nobody has described yet.
+        """
+        match given:
+            case Topic():
+                return _topic(given)
+            case Stream():
+                schema = self.schema_of(given)
+                columns = [[f.name, f.dataType.simpleString()] for f in schema]
+                return _form(given.name, "json", columns, "earliest")
+            case View():
+                return self._view(stream, given)
+        kind = getattr(given, "kind", None)
+        if kind in ("inserts", "changes"):
+            return self._table(stream, given, str(kind))
+        raise DeclarationError(
+            f'stream "{stream.name}" cannot read {given!r}',
+            detail=f"declared at {stream.declared_at}",
+            hint="a table's .inserts() or .changes(), tr.topic(…), a view or another stream",
+        )
+
+    def _table(self, stream: Stream, given: object, kind: str) -> Options:
+        topic = str(getattr(given, "topic"))  # noqa: B009
+        table = self.catalog.tables.get(topic)
+        if table is None:
+            raise UnknownTableError(
+                f'stream "{stream.name}" reads {topic}, which no source has described',
+                hint="is the source running, and does it capture the table?",
+            )
+        columns = [[field.name, ddl(field.type)] for field in table.schema]
+        options = _form(topic, kind, columns, "latest")
+        if getattr(given, "snapshot", False):
+            options |= {"snapshot": "true", "start": "earliest"}
+        if getattr(given, "start", "") == "snapshot":
+            options["start"] = "earliest"
+        return options
+
+    def _view(self, stream: Stream, given: View) -> Options:
+        known = self.views.get(given.name)
+        if known is None:
+            raise UnknownTableError(
+                f'stream "{stream.name}" reads view "{given.name}", which has not ticked yet',
+                hint="it starts by itself once the view has its first tick",
+            )
+        options = _form(known.topic, "view", [list(pair) for pair in known.columns], "earliest")
+        return options | {"key": orjson.dumps(known.key).decode()}
+
+
+def _topic(topic: Topic) -> Options:
+    options = {"start": "earliest"}
+    if topic.pattern is None:
+        options["topics"] = topic.name
+    else:
+        options["pattern"] = topic.pattern
+    if topic.metadata is not None:
+        options["metadata"] = topic.metadata
+    if topic.schema is None or topic.format == "raw":
+        return options | {"form": "raw"}
+    if topic.format == "avro":
+        columns: list[list[str]] = [list(pair) for pair in avro.columns(topic.schema)]
+        options |= {"avro": topic.schema, "wire": topic.wire}
+        if topic.registry is not None:
+            options["registry"] = topic.registry
+    else:
+        columns = _columns(topic)
+    return options | {"form": topic.format, "columns": orjson.dumps(columns).decode()}
+
+
+def _columns(topic: Topic) -> list[list[str]]:
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import StructType
+
+    try:
+        parsed = cast(StructType, StructType.fromDDL(topic.schema or ""))
+    except PySparkException as problem:
+        raise DeclarationError(
+            f'the schema of topic "{topic.name}" cannot be read',
+            detail=f"{topic.schema!r}, declared at {topic.declared_at}",
+            hint='columns with their Spark types: schema="user STRING, at TIMESTAMP"',
+        ) from problem
+    return [[field.name, field.dataType.simpleString()] for field in parsed]
+
+
+def _form(topic: str, form: str, columns: Iterable[object], start: str) -> Options:
+    named = orjson.dumps(list(columns)).decode()
+    return {"topics": topic, "form": form, "columns": named, "start": start}
