@@ -58,6 +58,7 @@ def list_groups(address: str | None, as_json: bool) -> None:
 @json_option
 def describe(name: str, address: str | None, as_json: bool) -> None:
     """State, members, and the lag of every partition."""
+    from tailrace.cli import slow_consumers
     from tailrace.client.admin import Admin
     from tailrace.client.groups import Groups
 
@@ -78,6 +79,7 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
             }
             for one in groups.lag(name)
         ]
+        told = slow_consumers.status(admin, "group", name)
     if as_json:
         print_json(
             {
@@ -96,6 +98,7 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
                     for one in found.members
                 ],
                 "partitions": rows,
+                "slow_consumers": told,
             }
         )
         return
@@ -103,6 +106,8 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
     click.echo(f"{name}: {found.state} ({found.kind}{protocol}), {len(found.members)} members")
     columns = ["topic", "partition", "committed", "end", "lag", "member", "host"]
     print_rows(rows, columns, as_json=False, empty="no offsets")
+    for line in slow_consumers.of_group(told):
+        click.echo(line)
 
 
 @group.command()

@@ -88,6 +88,7 @@ def create(
 @json_option
 def describe(name: str, address: str | None, as_json: bool) -> None:
     """Partitions, offsets, settings that differ from the default, when records expire."""
+    from tailrace.cli import slow_consumers
     from tailrace.client.admin import Admin
 
     with Admin(bootstrap_address(address)) as admin:
@@ -99,6 +100,7 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
         ends = admin.end_offsets(places, "read_uncommitted")
         stable = admin.end_offsets(places)
         config = {key: entry.value for key, entry in admin.topic_config(name).items()}
+        told = slow_consumers.status(admin, "topic", name)
     rows = [
         {
             "partition": place[1],
@@ -120,6 +122,7 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
                 "partitions": rows,
                 "config": config,
                 "expires": expiry,
+                "slow_consumers": told,
             }
         )
         return
@@ -130,6 +133,8 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
     for key in ("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes", "segment.ms",
                 "max.message.bytes", "flush.messages", "message.timestamp.type"):  # fmt: skip
         click.echo(f"{key} = {config.get(key)}")
+    for line in slow_consumers.of_topic(told):
+        click.echo(line)
 
 
 def expires(config: dict[str, str | None]) -> str:

@@ -263,3 +263,29 @@ def test_pauses_grow_with_the_lag_and_end() -> None:
     assert Rule(BLOCK, "g", max_records=1).pause(Lag(5)) == 0
     assert Rule(SLOW, "g", max_records=0).over(Lag(1))
     assert Rule(SLOW, "g", max_ms=5).over(Lag(1, 1, 6))
+
+
+def test_describing_a_topic_and_a_group_tells_it(broker: BrokerThread, talk: Talk) -> None:
+    from click.testing import CliRunner
+
+    from tailrace.cli.main import cli
+
+    def run(*words: str) -> str:
+        return CliRunner().invoke(cli, [*words, "--log", broker.address]).output
+
+    make(broker, policy="slow", group="g", max_records=100)
+    send(talk, "t", 101)
+    talk.commit("g", "t", 0)
+    shown = run("topic", "describe", "t")
+    assert "slow producers for group g, which is too far behind: 101 records" in shown
+    assert "1 requests waited" in shown
+    assert json.loads(run("topic", "describe", "t", "--json"))["slow_consumers"]["over"] is True
+    assert "t waits for it (slow): holds producers back, 1 requests" in run(
+        "group", "describe", "g"
+    )
+    make(broker, "u", policy="drop", max_records=1)
+    talk.commit("g", "u", 0)
+    send(talk, "u", 5)
+    until(lambda: status(broker, "u")["lost"])
+    assert "lost 4 records of u" in run("group", "describe", "g")
+    assert "group g lost 4 records" in run("topic", "describe", "u")
