@@ -62,7 +62,7 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             SqlNameError, "SELECT DISTINCT", "",
         ),
         ("SELECT id FROM shop.orders TABLESAMPLE (10 PERCENT)", NotIncrementalError, "sample", ""),
-        ("SELECT to_date(status, 'yyyy') d FROM shop.orders", NotIncrementalError, "format", ""),
+        ("SELECT to_date(status, 'YYYY') d FROM shop.orders", SqlTypeError, "letter 'Y'", "to_date"),
         ("SELECT sum(n) OVER nowhere s FROM shop.orders", SqlNameError, "no window", ""),
         (
             "SELECT id FROM shop.orders UNION ALL BY NAME SELECT 1 id",

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.rows import physical, to_array
@@ -38,6 +39,8 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
         return pa.nulls(len(values), kind)
     if _lossless(source, kind):
         return values.cast(kind)
+    if pa.types.is_nested(kind):
+        return _cast_nested(values, kind, forgiving)
     convert = _converter(source, kind)
     out: list[object] = []
     for value in physical(values):
@@ -54,6 +57,50 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
                 ) from error
             out.append(None)
     return to_array(out, kind)
+
+
+def castable(source: pa.DataType, kind: pa.DataType) -> bool:
+    """Whether `cast_array` knows a way."""
+    if NULL in (source, kind) or source == kind or _lossless(source, kind):
+        return True
+    if pa.types.is_map(kind) and pa.types.is_map(source):
+        return castable(source.key_type, kind.key_type) and castable(
+            source.item_type, kind.item_type
+        )
+    if pa.types.is_list(kind) and pa.types.is_list(source) and not pa.types.is_map(source):
+        return castable(source.value_type, kind.value_type)
+    if pa.types.is_struct(kind) and pa.types.is_struct(source):
+        return len(source) == len(kind) and all(
+            castable(a.type, b.type) for a, b in zip(source, kind, strict=True)
+        )
+    if pa.types.is_nested(source) or pa.types.is_nested(kind):
+        return False
+    try:
+        _converter(source, kind)
+    except EvaluationError:
+        return False
+    return True
+
+
+def _cast_nested(values: pa.Array, kind: pa.DataType, forgiving: bool) -> pa.Array:
+    """Part by part."""
+    if pa.types.is_map(kind):
+        keys = cast_array(values.keys, kind.key_type, forgiving=forgiving)
+        items = cast_array(values.items, kind.item_type, forgiving=forgiving)
+        return pa.MapArray.from_arrays(values.offsets, keys, items)
+    if pa.types.is_list(kind):
+        whole = pa.concat_arrays([values])  # without an offset of its own
+        parts = cast_array(whole.values, kind.value_type, forgiving=forgiving)
+        made = pa.ListArray.from_arrays(whole.offsets, parts)
+        if not whole.null_count:
+            return made
+        return pc.if_else(whole.is_valid(), made, pa.scalar(None, made.type))
+    fields = [
+        cast_array(part, field.type, forgiving=forgiving)
+        for part, field in zip(values.flatten(), kind, strict=True)
+    ]
+    mask = values.is_null() if values.null_count else None
+    return pa.StructArray.from_arrays(fields, fields=list(kind), mask=mask)
 
 
 def _lossless(source: pa.DataType, kind: pa.DataType) -> bool:

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal, walk
-from tailrace.pipelines.incremental.functions import FUNCTIONS, map_values
+from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN, map_values
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
+from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
 from tailrace.pipelines.incremental.rows import consolidate, physical, to_array
 from tailrace.pipelines.incremental.types import is_float, is_integer
 
@@ -29,7 +30,11 @@ Native: TypeAlias = Callable[[list[pa.Array], pa.DataType], pa.Array]
 def in_arrow(expression: Expression) -> bool:
     """Whether `evaluate` knows every function in it; the others are Spark's work."""
     return all(
-        node.function in NATIVE or node.function in FUNCTIONS
+        node.function in NATIVE
+        or node.function in FUNCTIONS
+        or node.function in PLAIN
+        or node.function in LAMBDAS
+        or node.function == "lambda"
         for node in walk(expression)
         if isinstance(node, Call)
     )
@@ -67,11 +72,13 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
                 return _short_circuit(function, arguments, table)
             if function == "coalesce":
                 return _coalesce(arguments, table, kind)
+            if function in LAMBDAS:
+                return apply(function, arguments, table, kind, evaluate)
             values = [evaluate(argument, table) for argument in arguments]
             native = NATIVE.get(function)
             if native is not None:
                 return native(values, kind)
-            if function in FUNCTIONS:
+            if function in FUNCTIONS or function in PLAIN:
                 return map_values(function, values, kind)
     raise EvaluationError(f"{expression.sql} cannot be evaluated here", hint="this is a defect")
 

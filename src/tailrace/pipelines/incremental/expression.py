@@ -16,6 +16,7 @@ import pyarrow as pa
 from tailrace.pipelines.incremental.types import ddl, is_decimal
 
 Value: TypeAlias = object
+PARAMETER = "λ"  # parameters of lambdas are columns whose names begin so
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
           "like", "||", "rlike", "&", "|", "^"}  # fmt: skip
@@ -72,6 +73,8 @@ class Call:
                 pairs = zip(texts[0:-1:2], texts[1:-1:2], strict=True)
                 body = " ".join(f"WHEN {when} THEN {then}" for when, then in pairs)
                 return f"CASE {body} ELSE {texts[-1]} END"
+            case "lambda":
+                return f"({', '.join(texts[1:])}) -> {texts[0]}"
             case "in":
                 return f"({texts[0]} IN ({', '.join(texts[1:])}))"
             case "get_field":
@@ -113,8 +116,12 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 
 def columns_of(expression: Expression) -> set[str]:
-    """The names of the columns it reads."""
-    return {node.name for node in walk(expression) if isinstance(node, Column)}
+    """The names of the columns it reads; parameters of its own lambdas are none."""
+    return {
+        node.name
+        for node in walk(expression)
+        if isinstance(node, Column) and not node.name.startswith(PARAMETER)
+    }
 
 
 def rewrite(

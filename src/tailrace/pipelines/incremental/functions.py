@@ -171,8 +171,6 @@ simple("isnan", lambda value: value != value)
 simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
 
 
-
-
 @made("sha2")
 def _sha2(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     names = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}

@@ -118,14 +118,15 @@ def _difference(unit: str, start: int, end: int) -> int:
     return abs(months) // size * (1 if months >= 0 else -1)
 
 
-def _months_between(end: int, start: int) -> float:
+def _months_between(end: int, start: int, *, exact: bool = False) -> float:
     a, b = _date(start // DAY), _date(end // DAY)
     months = (b.year - a.year) * 12 + b.month - a.month
     last = [calendar.monthrange(d.year, d.month)[1] == d.day for d in (a, b)]
     if a.day == b.day or all(last):
         return float(months)
     seconds = ((b.day - a.day) * DAY + end % DAY - start % DAY) // 1_000_000
-    return round(months + seconds / (31 * 86_400), 8)
+    difference = months + seconds / (31 * 86_400)
+    return difference if exact else round(difference, 8)
 
 
 simple("window_start", lambda moment, size: moment - moment % size)
@@ -139,7 +140,9 @@ simple("date_add", lambda days, count: days + count)
 simple("date_sub", lambda days, count: days - count)
 simple("datediff", lambda end, start: end - start)
 simple("add_months", add_months)
-simple("unix_timestamp", lambda micros: micros // 1_000_000)
+simple(
+    "unix_timestamp", lambda micros: -(-micros // 1_000_000) if micros < 0 else micros // 1_000_000
+)
 simple("last_day", lambda days: add_months(truncated("MONTH", days), 1) - 1)
 
 

@@ -6,14 +6,20 @@ A function not listed here is unknown to views. One listed here but missing from
 
 from __future__ import annotations
 
+import difflib
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 from sqlglot import exp
 
+from tailrace.pipelines.errors import ViewError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
+from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
+from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -27,10 +33,47 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
     )
     name, arguments = name_and_arguments(node)
+    higher = HIGHER.get(name)
+    if higher is not None:
+        return higher(binder, arguments, node)
+    if name in UNITS_FIRST:
+        return UNITS_FIRST[name](binder, arguments, node)
     rule = RULES.get(name)
-    if rule is None:
-        raise binder.context.name_error(f"unknown function {name!r}", node)
-    return rule(binder, [binder.bind(argument) for argument in arguments], node)
+    if rule is not None:
+        return rule(binder, [binder.bind(argument) for argument in arguments], node)
+    signature = SIGNATURES.get(name)
+    if signature is not None:
+        return _declared(binder, name, signature, [binder.bind(a) for a in arguments], node)
+    raise _unknown(binder, name, node)
+
+
+def _declared(
+    binder: ExpressionBinder,
+    name: str,
+    signature: Signature,
+    given: list[Expression],
+    node: exp.Expr,
+) -> Expression:
+    kinds = signature.types(len(given))
+    if kinds is None:
+        raise binder.context.type_error("wrong number of arguments", node)
+    values = (binder.coerce(v, k, node) for v, k in zip(given, kinds, strict=True))
+    return Call(name, tuple(values), signature.result)
+
+
+def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:
+    near = difflib.get_close_matches(name, known_functions(), 1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return binder.context.name_error(
+        f"unknown function {name!r}", node, f"{hint}docs/reference/view-sql.md lists what works"
+    )
+
+
+def known_functions() -> list[str]:
+    """The names of all scalar functions that a view may use."""
+    inner = {"parse_unix", "months_between_exact"}
+    names = {*RULES, *SIGNATURES, *HIGHER, *ALIASES, *UNITS_FIRST} - inner
+    return sorted(name for name in names if name[0].isalpha())
 
 
 # Marks of the parser that change nothing here.
@@ -60,7 +103,7 @@ def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     """Spark's name of a function node, and its arguments in Spark's order."""
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
-        return "window" if name == "tumble" else name, list(node.expressions)
+        return ALIASES.get(name, name), list(node.expressions)
     special = SPECIAL.get(type(node))
     if special is not None:
         return special(node)
@@ -72,7 +115,8 @@ def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
             arguments.extend(part for part in value if isinstance(part, exp.Expr))
         elif isinstance(value, exp.Expr):
             arguments.append(value)
-    return RENAMED.get(name, name), arguments
+    name = RENAMED.get(name, name)
+    return ALIASES.get(name, name), arguments
 
 
 def _unwrapped(node: exp.Expr) -> exp.Expr:
@@ -113,15 +157,11 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.Hour: _part("hour"),
     exp.Minute: _part("minute"),
     exp.Second: _part("second"),
-    exp.TsOrDsToDate: lambda node: ("to_date", [node.this]),
-    exp.Date: lambda node: ("to_date", [node.this]),
-    exp.TimestampTrunc: lambda node: ("date_trunc", [_string(node.args["unit"].name), node.this]),
-    exp.DateTrunc: lambda node: ("trunc", [node.this, _string(node.args["unit"].name)]),
-    exp.Extract: lambda node: (node.this.name.lower(), [node.expression]),
-    exp.TsOrDsAdd: lambda node: ("date_add", [_unwrapped(node.this), node.expression]),
-    exp.DateAdd: lambda node: ("date_add", [_unwrapped(node.this), node.expression]),
-    exp.DateSub: lambda node: ("date_sub", [_unwrapped(node.this), node.expression]),
-    exp.DateDiff: lambda node: ("datediff", [_unwrapped(node.this), _unwrapped(node.expression)]),
+    exp.Extract: lambda node: ("date_part", [node.this, node.expression]),
+    exp.TimestampDiff: lambda node: (
+        "timestampdiff",
+        [exp.var(node.args["unit"].name), node.expression, node.this],
+    ),
     exp.Struct: lambda node: ("named_struct", _named(node)),
     exp.DPipe: lambda node: ("concat", [node.this, node.expression]),
     exp.Concat: lambda node: ("concat", list(node.expressions)),
@@ -137,22 +177,31 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
         [part for part in (node.this, node.expression, node.args.get("fill_pattern")) if part],
     ),
     exp.Initcap: lambda node: ("initcap", [node.this]),
-    exp.StrPosition: lambda node: ("instr", [node.this, node.args["substr"]]),
-    exp.JSONExtractScalar: lambda node: ("get_json_object", [node.this, node.expression]),
-    exp.StrToUnix: lambda node: ("unix_timestamp", [node.this]),
-    exp.TimeStrToTime: lambda node: ("to_timestamp", [node.this]),
-    exp.TimestampDiff: lambda node: (
-        "timestampdiff",
-        [_string(node.args["unit"].name), node.expression, node.this],
+    exp.StrPosition: lambda node: (
+        "locate",
+        [part for part in (node.args["substr"], node.this, node.args.get("position")) if part],
+    ),
+    exp.BitwiseAnd: lambda node: ("&", [node.this, node.expression]),
+    exp.BitwiseOr: lambda node: ("|", [node.this, node.expression]),
+    exp.BitwiseXor: lambda node: ("^", [node.this, node.expression]),
+    exp.BitwiseNot: lambda node: ("~", [node.this]),
+    exp.BitwiseLeftShift: lambda node: ("shiftleft", [node.this, node.expression]),
+    exp.BitwiseRightShift: lambda node: ("shiftright", [node.this, node.expression]),
+    exp.Overlay: lambda node: (
+        "overlay",
+        [node.args[p] for p in ("this", "expression", "from_", "for_") if node.args.get(p)],
     ),
 }
-RENAMED = {
-    "ceiling": "ceil", "char_length": "length", "character_length": "length", "power": "pow",
-    "ifnull": "coalesce", "nvl": "coalesce", "substr": "substring", "ucase": "upper",
-    "lcase": "lower", "len": "length", "str_position": "position", "strposition": "position",
-    "starts_with": "startswith", "ends_with": "endswith", "contains": "contains",
-    "time_str_to_time": "to_timestamp", "str_to_time": "to_timestamp", "safe_divide": "try_divide",
-    "md5_hex": "md5",
+RENAMED = {"str_position": "locate", "contains": "contains", "string": "string"}
+ALIASES = {
+    "tumble": "window", "ceiling": "ceil", "char_length": "length", "character_length": "length",
+    "len": "length", "power": "pow", "ifnull": "coalesce", "nvl": "coalesce",
+    "substr": "substring", "ucase": "upper", "lcase": "lower", "char": "chr", "sha": "sha1",
+    "printf": "format_string", "position": "locate", "signum": "sign",
+    "regexp": "rlike", "getbit": "bit_get", "mod": "%", "dayofmonth": "day",
+    "day_of_month": "day", "day_of_week": "dayofweek", "day_of_year": "dayofyear",
+    "week_of_year": "weekofyear", "week": "weekofyear", "datepart": "date_part",
+    "date_diff": "datediff", "dateadd": "date_add",
 }  # fmt: skip
 
 
@@ -221,22 +270,14 @@ def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
 
 
 def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    if len(given) != 1:
-        raise binder.context.not_incremental("floor and ceil to a number of digits", node)
+    if len(given) == 2:
+        rule = FLOOR_TO if name_and_arguments(node)[0] == "floor" else CEIL_TO
+        return rule(binder, given, node)
     value = binder.number(given[0], node)
     kind = types.BIGINT
     if types.is_decimal(value.type):
         kind = types.bounded_decimal(value.type.precision - value.type.scale + 1, 0)
     return Call(name_and_arguments(node)[0], (value,), kind)
-
-
-def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    return Call("concat", tuple(binder.coerce(g, types.STRING, node) for g in given), types.STRING)
-
-
-def _concat_ws(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    texts = tuple(binder.coerce(g, types.STRING, node) for g in given)
-    return Call("concat_ws", texts, types.STRING)
 
 
 def _null_test(name: str) -> Rule:
@@ -281,14 +322,6 @@ def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
     return Call("trunc", (binder.coerce(given[0], types.DATE, node), unit), types.DATE)
 
 
-def _to_date(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    return binder.coerce(given[0], types.DATE, node)
-
-
-def _to_timestamp(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    return binder.coerce(given[0], types.TIMESTAMP, node)
-
-
 _NUMERIC = ("sqrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "cbrt", "degrees", "radians")
 _TIME_PARTS = (
     "year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "hour", "minute",
@@ -325,6 +358,70 @@ def _named_struct(binder: ExpressionBinder, given: list[Expression], node: exp.E
     return Call("named_struct", tuple(given), kind)
 
 
+Raw: TypeAlias = "Callable[[ExpressionBinder, list[exp.Expr], exp.Expr], Expression]"
+
+
+def _named_unit(binder: ExpressionBinder, raw: exp.Expr, node: exp.Expr) -> str:
+    """The unit of timestampdiff(HOUR, …), a word or a text."""
+    name = raw.name.upper().removesuffix("S") if raw.name else ""
+    name = {"DD": "DAY", "DAYOFYEAR": "DAY", "MM": "MONTH", "YYYY": "YEAR"}.get(name, name)
+    if name not in (*(span.upper() for span in _SPANS), "MONTH", "QUARTER", "YEAR"):
+        raise binder.context.type_error(f"unknown unit {raw.sql('spark')}", node)
+    return name
+
+
+def _timestampdiff(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
+    """timestampdiff(unit, start, end); datediff(end, start) counts days."""
+    if len(raw) == 2:
+        end, start = (binder.coerce(binder.bind(side), types.DATE, node) for side in raw)
+        return Call("datediff", (end, start), types.INT)
+    if len(raw) != 3:
+        raise binder.context.type_error("wrong number of arguments", node)
+    unit = Literal(_named_unit(binder, raw[0], node), types.STRING)
+    sides = (binder.coerce(binder.bind(side), types.TIMESTAMP, node) for side in raw[1:])
+    return Call("timestampdiff", (unit, *sides), types.BIGINT)
+
+
+def _timestampadd(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
+    """timestampadd(unit, count, time); date_add(date, days)."""
+    if len(raw) == 2:
+        day = binder.coerce(binder.bind(raw[0]), types.DATE, node)
+        return Call(
+            "date_add", (day, binder.coerce(binder.bind(raw[1]), types.INT, node)), types.DATE
+        )
+    if len(raw) != 3:
+        raise binder.context.type_error("wrong number of arguments", node)
+    unit = Literal(_named_unit(binder, raw[0], node), types.STRING)
+    count = binder.coerce(binder.bind(raw[1]), types.INT, node)
+    moment = binder.bind(raw[2])
+    if moment.type != types.TIMESTAMP_NTZ:
+        moment = binder.coerce(moment, types.TIMESTAMP, node)
+    return Call("timestampadd", (unit, count, moment), moment.type)
+
+
+def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
+    """date_part('year', t), extract(year FROM t)."""
+    if len(raw) != 2:
+        raise binder.context.type_error("wrong number of arguments", node)
+    name = raw[0].name.lower()
+    words = {"years": "year", "yr": "year", "y": "year", "mon": "month", "months": "month",
+             "days": "day", "d": "day", "dow": "dayofweek", "dayofweek_iso": "dow_iso",
+             "doy": "dayofyear", "qtr": "quarter", "w": "weekofyear", "weeks": "weekofyear",
+             "week": "weekofyear", "hours": "hour", "h": "hour", "minutes": "minute",
+             "min": "minute", "m": "minute"}  # fmt: skip
+    name = words.get(name, name)
+    if name not in _TIME_PARTS or name in ("second", "weekday"):
+        raise binder.context.not_incremental(f"the part {raw[0].name!r} of a time", node)
+    value = binder.bind(raw[1])
+    if value.type == types.STRING:
+        value = binder.coerce(value, types.TIMESTAMP, node)
+    return Call(name, (value,), types.INT)
+
+
+UNITS_FIRST: dict[str, Raw] = {
+    "timestampdiff": _timestampdiff, "datediff": _timestampdiff, "date_add": _timestampadd,
+    "timestampadd": _timestampadd, "date_part": _date_part, "extract": _date_part,
+}  # fmt: skip
 _SPANS = {
     "microsecond": 1, "millisecond": 1_000, "second": 1_000_000, "minute": 60_000_000,
     "hour": 3_600_000_000, "day": 86_400_000_000, "week": 604_800_000_000,
@@ -358,7 +455,6 @@ RULES: dict[str, Rule] = {
     "ceil": _floor,
     "sign": _fixed(types.DOUBLE, types.DOUBLE),
     "pow": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
-    "try_divide": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
     **{name: _fixed(types.DOUBLE, types.DOUBLE) for name in _NUMERIC},
     "upper": _fixed(types.STRING, types.STRING),
     "lower": _fixed(types.STRING, types.STRING),
@@ -366,8 +462,6 @@ RULES: dict[str, Rule] = {
     "trim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
     "ltrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
     "rtrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
-    "reverse": _fixed(types.STRING, types.STRING),
-    "length": _fixed(types.INT, types.STRING),
     "substring": _fixed(types.STRING, types.STRING, types.INT, types.INT, optional=1),
     "left": _fixed(types.STRING, types.STRING, types.INT),
     "right": _fixed(types.STRING, types.STRING, types.INT),
@@ -381,40 +475,30 @@ RULES: dict[str, Rule] = {
     "contains": _fixed(types.BOOLEAN, types.STRING, types.STRING),
     "like": _fixed(types.BOOLEAN, types.STRING, types.STRING),
     "ilike": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "rlike": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "regexp_replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
-    "regexp_extract": _fixed(types.STRING, types.STRING, types.STRING, types.INT, optional=1),
     "md5": _fixed(types.STRING, types.BINARY),
     "sha2": _fixed(types.STRING, types.BINARY, types.INT),
-    "concat": _concat,
     "date_trunc": _date_trunc,
     "trunc": _trunc,
-    "to_date": _to_date,
-    "to_timestamp": _to_timestamp,
-    "date_add": _fixed(types.DATE, types.DATE, types.INT),
     "date_sub": _fixed(types.DATE, types.DATE, types.INT),
-    "datediff": _fixed(types.INT, types.DATE, types.DATE),
     "last_day": _fixed(types.DATE, types.DATE),
     "add_months": _fixed(types.DATE, types.DATE, types.INT),
-    "unix_timestamp": _fixed(types.BIGINT, types.TIMESTAMP),
     "instr": _fixed(types.INT, types.STRING, types.STRING),
     "translate": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
-    "concat_ws": _concat_ws,
     "isnull": _null_test("is null"),
     "isnotnull": _null_test("is not null"),
     "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
-    "timestampdiff": _fixed(types.BIGINT, types.STRING, types.TIMESTAMP, types.TIMESTAMP),
     "window": _window,
     "named_struct": _named_struct,
     "timestamp_seconds": _fixed(types.TIMESTAMP, types.BIGINT),
     "pmod": _same_type,
     "weekday": _part_of_time,
-    "hex": _fixed(types.STRING, types.BINARY),
     "ascii": _fixed(types.INT, types.STRING),
     "make_date": _fixed(types.DATE, types.INT, types.INT, types.INT),
-    "months_between": _fixed(types.DOUBLE, types.TIMESTAMP, types.TIMESTAMP),
-    "get_json_object": _fixed(types.STRING, types.STRING, types.STRING),
     **dict.fromkeys(_TIME_PARTS, _part_of_time),
+    "pi": lambda binder, given, node: Literal(math.pi, types.DOUBLE),
+    "e": lambda binder, given, node: Literal(math.e, types.DOUBLE),
+    **NESTED,
+    **TYPED,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     "kll_sketch_get_quantile_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),

@@ -13,8 +13,10 @@ from sqlglot import exp
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.casts import castable
+from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import bind_call
+from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
 
@@ -63,6 +65,8 @@ class ExpressionBinder:
     subquery: Callable[[exp.Expr, ExpressionBinder], Expression]
     collected: Collected | None = None
     aliases: dict[str, Expression] = field(default_factory=dict)
+    parameters: dict[str, Column] = field(default_factory=dict)  # of the lambdas around
+    depth: int = 0
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
@@ -131,6 +135,11 @@ class ExpressionBinder:
                 return self._cast(node)
             case exp.Interval():
                 return self._interval(node)
+            case exp.Identifier():
+                if node.name.lower() in self.parameters:
+                    return self.parameters[node.name.lower()]
+            case exp.Bracket():
+                return bind_bracket(self, node)
             case exp.Dot():
                 return take_field(self.context, self.bind(node.this), node.expression.name, node)
             case exp.Window():
@@ -210,6 +219,10 @@ class ExpressionBinder:
                     f"{bound.sql} is no {types.ddl(kind)}", node
                 ) from error
             return Literal(value, kind)
+        if not castable(bound.type, kind):
+            raise self.context.type_error(
+                f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
+            )
         return Call("cast", (bound,), kind)
 
     def alike(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TypeVar
 
 import sqlglot
@@ -20,13 +21,34 @@ class AnsiSpark(Spark):
         STRICT_CAST = True
 
 
+def _keep_words() -> None:
+    """Have the parser leave calls of scalar functions as they are written, with Spark's names
+    and arguments in Spark's order: its own forms drop arguments and rewrite patterns."""
+    from tailrace.pipelines.incremental.sql.calls import known_functions
+
+    parser = AnsiSpark.Parser
+    typed = {"array", "struct", "named_struct", "if", "ceil", "floor", "trim", "substring", "position",
+             "extract", "overlay", "initcap", "chr", "char", "cast"}  # fmt: skip
+    plain = {name.upper() for name in known_functions() if name not in typed}
+    for table in ("FUNCTIONS", "FUNCTION_PARSERS", "NO_PAREN_FUNCTION_PARSERS"):
+        kept = {k: v for k, v in getattr(parser, table).items() if str(k) not in plain}
+        setattr(parser, table, kept)
+
+
+@lru_cache(1)
+def dialect() -> type[AnsiSpark]:
+    """The dialect, made once."""
+    _keep_words()
+    return AnsiSpark
+
+
 Problem = TypeVar("Problem", bound=ViewError)
 
 
 def parse(sql: str, view: str) -> exp.Query:
     """The query, in Spark's dialect."""
     try:
-        statements = sqlglot.parse(_without_window_calls(sql), dialect=AnsiSpark)
+        statements = sqlglot.parse(_without_window_calls(sql), dialect=dialect())
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         line, column = int(first.get("line") or 1), int(first.get("col") or 1)

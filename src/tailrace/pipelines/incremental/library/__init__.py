@@ -1,0 +1,18 @@
+"""Spark's scalar functions beyond the few of `functions`, one subject per file.
+
+Each file registers what computes a function and, where argument and result types are fixed,
+its signature; the binder reads both. Importing this package registers all of them.
+"""
+
+from __future__ import annotations
+
+from tailrace.pipelines.incremental.library import (
+    hashes,
+    json,
+    lists,
+    moments,
+    numbers,
+    text,
+)
+
+__all__ = ["hashes", "json", "lists", "moments", "numbers", "text"]
