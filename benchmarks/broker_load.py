@@ -1,17 +1,23 @@
 """A load generator that is not the limit: frames are built once and sent as they are.
 
-Nothing is encoded or decoded per message while the clock runs, so a Python loop moves
-gigabytes a second and both brokers get byte-for-byte the same requests. What comes
-back is checked: offsets and errors of every answer, count and size of what is read.
+What runs while the clock does is `broker_load.c`, compiled when it is first needed.
+Nothing is encoded or decoded per message, and both brokers get byte-for-byte the same
+requests. What comes back is checked: the error of every answer, count and size of what
+is read.
 """
 
 from __future__ import annotations
 
-import selectors
+import atexit
+import functools
+import shutil
 import socket
 import struct
+import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from tailrace.records.batch import Record, encode_batch
 from tailrace.wire.apis import APIS, ApiKey
@@ -29,7 +35,6 @@ from tailrace.wire.messages import (
 PRODUCE_VERSION = 9
 FETCH_VERSION = 11
 IN_FLIGHT = 5
-IOV = 64
 
 
 class Line:
@@ -204,70 +209,70 @@ def produce_load(
 ) -> Moved:
     """Send the same batch to all partitions in turn, `in_flight` requests at a time."""
     records, count = batch(message_bytes, batch_bytes)
-    # Correlation id, tags, topics, name, partitions, index; then error and base offset.
-    result_at = 4 + 1 + 1 + 1 + len(topic) + 1 + 4
-    frames = [produce_frame(topic, index, records) for index in range(partitions)]
     wanted = max(connections * in_flight, total_bytes // len(records))
-    lines = [Line(address) for _ in range(connections)]
-    selector = selectors.DefaultSelector()
-    sent = answered = 0
-    state: dict[socket.socket, tuple[list[memoryview], bytearray, list[int]]] = {}
+    frames = b"".join(produce_frame(topic, index, records) for index in range(partitions))
+    out = _run("produce", address, frames, _result_at(topic), wanted, connections, in_flight)
+    return Moved(wanted * count, wanted * len(records), float(out))
 
-    def next_frame(sock: socket.socket) -> None:
-        nonlocal sent
-        if sent < wanted:
-            state[sock][0].append(memoryview(frames[sent % partitions]))
-            sent += 1
 
-    started = time.perf_counter()
-    for line in lines:
-        line.sock.setblocking(False)
-        state[line.sock] = ([], bytearray(), [])
-        for _ in range(in_flight):
-            next_frame(line.sock)
-        selector.register(line.sock, selectors.EVENT_READ | selectors.EVENT_WRITE)
-    while answered < wanted:
-        for key, mask in selector.select(60):
-            sock = key.fileobj
-            assert isinstance(sock, socket.socket)
-            queue, received, _ = state[sock]
-            if mask & selectors.EVENT_READ:
-                data = sock.recv(65536)
-                if not data:
-                    raise ConnectionError("the broker closed the connection")
-                received += data
-                position = 0
-                while len(received) - position >= 4:
-                    (size,) = struct.unpack_from(">i", received, position)
-                    if len(received) - position < 4 + size:
-                        break
-                    (error,) = struct.unpack_from(">h", received, position + 4 + result_at)
-                    if error:
-                        check_produced(bytes(received[position + 4 : position + 4 + size]))
-                    position += 4 + size
-                    answered += 1
-                    next_frame(sock)
-                del received[:position]
-            while queue:
-                small = queue[:IOV] if len(queue[0]) < 4096 else queue[:1]
-                try:
-                    gone = sock.sendmsg(small)
-                except BlockingIOError:
-                    break
-                while gone:
-                    if gone >= len(queue[0]):
-                        gone -= len(queue.pop(0))
-                    else:
-                        queue[0] = queue[0][gone:]
-                        gone = 0
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if queue else 0)
-            if key.events != events:
-                selector.modify(sock, events)
-    seconds = time.perf_counter() - started
-    for line in lines:
-        line.close()
-    selector.close()
-    return Moved(wanted * count, wanted * len(records), seconds)
+def consume_load(
+    address: str, topic: str, partitions: int, messages: int, partition_max_bytes: int = 8 << 20
+) -> Moved:
+    """Read every partition from the start until `messages` were seen; counts them by headers."""
+    out = _run("consume", address, None, topic, partitions, messages, partition_max_bytes)
+    seen, size, seconds = out.split()
+    return Moved(int(seen), int(size), float(seconds))
+
+
+def acknowledgement_seconds(
+    address: str, topic: str, rounds: int, message_bytes: int = 100
+) -> list[float]:
+    """The time of each of `rounds` requests of one message, one after the other."""
+    frame = produce_frame(topic, 0, batch(message_bytes, 1)[0])
+    out = _run("ack", address, frame, _result_at(topic), rounds)
+    return [float(line) / 1e6 for line in out.split()]
+
+
+def end_to_end_seconds(address: str, topic: str, rounds: int) -> list[float]:
+    """From sending a message to having it in a waiting consumer's hands."""
+    frame = produce_frame(topic, 0, batch(100, 1)[0])
+    out = _run("end", address, frame, _result_at(topic), rounds, topic)
+    return [float(line) / 1e6 for line in out.split()]
+
+
+def _result_at(topic: str) -> int:
+    """Where a Produce answer holds its error: behind correlation id, tags, topics, name,
+    partitions and index."""
+    return 4 + 1 + 1 + 1 + len(topic) + 1 + 4
+
+
+def _run(command: str, address: str, frames: bytes | None, *given: object) -> str:
+    """What the C program prints; ends the benchmark if it failed."""
+    host, _, port = address.rpartition(":")
+    host = "127.0.0.1" if host == "localhost" else host
+    with tempfile.NamedTemporaryFile() as file:
+        if frames is not None:
+            file.write(frames)
+            file.flush()
+        words = [command, host, port, *([file.name] if frames is not None else []), *given]
+        done = subprocess.run([program(), *map(str, words)], capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{command} on {address}: {done.stderr.strip()}")
+    return done.stdout
+
+
+@functools.cache
+def program() -> Path:
+    """The load generator, compiled once a run with the machine's compiler."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        raise SystemExit("the load generator is a C program: install a C compiler (cc)")
+    directory = Path(tempfile.mkdtemp(prefix="tailrace-load-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    made = directory / "broker_load"
+    source = Path(__file__).with_suffix(".c")
+    subprocess.run([compiler, "-O2", "-std=gnu11", "-o", made, source], check=True)
+    return made
 
 
 def fetch_frame(
@@ -295,114 +300,3 @@ def fetch_frame(
         ],
     )
     return encode_request(APIS[ApiKey.FETCH], FETCH_VERSION, 1, message)
-
-
-def consume_load(
-    address: str, topic: str, partitions: int, messages: int, partition_max_bytes: int = 8 << 20
-) -> Moved:
-    """Read every partition from the start until `messages` were seen; counts them by headers."""
-    positions = dict.fromkeys(range(partitions), 0)
-    seen = size = 0
-    buffer = bytearray(64 << 20)
-    view = memoryview(buffer)
-    with Line(address) as line:
-        started = time.perf_counter()
-        while seen < messages:
-            line.sock.sendall(fetch_frame(topic, positions, partition_max_bytes))
-            have = 0
-            total = 4
-            while have < total:
-                count = line.sock.recv_into(view[have:])
-                if not count:
-                    raise ConnectionError("the broker closed the connection")
-                have += count
-                if total == 4 and have >= 4:
-                    total = 4 + int(struct.unpack_from(">i", buffer)[0])
-            got, got_bytes = _count(view[:total], positions)
-            seen += got
-            size += got_bytes
-        seconds = time.perf_counter() - started
-    return Moved(seen, size, seconds)
-
-
-def _count(frame: memoryview, positions: dict[int, int]) -> tuple[int, int]:
-    """Messages and bytes of a Fetch answer (version 11); moves the positions on."""
-    position = 4 + 4 + 4 + 2 + 4
-    (topics,) = struct.unpack_from(">i", frame, position)
-    position += 4
-    seen = size = 0
-    for _ in range(topics):
-        (name,) = struct.unpack_from(">h", frame, position)
-        position += 2 + name
-        (count,) = struct.unpack_from(">i", frame, position)
-        position += 4
-        for _ in range(count):
-            index, error = struct.unpack_from(">ih", frame, position)
-            if error:
-                raise RuntimeError(f"fetch failed with {error}")
-            position += 6 + 24
-            (aborted,) = struct.unpack_from(">i", frame, position)
-            position += 4 + 16 * max(aborted, 0) + 4
-            (length,) = struct.unpack_from(">i", frame, position)
-            position += 4
-            end = position + max(length, 0)
-            place = position
-            while end - place >= 61:
-                base, batch_length = struct.unpack_from(">qi", frame, place)
-                if place + 12 + batch_length > end:
-                    break
-                (delta,) = struct.unpack_from(">i", frame, place + 23)
-                positions[index] = base + delta + 1
-                seen += delta + 1
-                place += 12 + batch_length
-                size += 12 + batch_length
-            position = end
-    return seen, size
-
-
-def acknowledgement_seconds(
-    address: str, topic: str, rounds: int, message_bytes: int = 100
-) -> list[float]:
-    """The time of each of `rounds` requests of one message, one after the other."""
-    records, _ = batch(message_bytes, 1)
-    frame = produce_frame(topic, 0, records)
-    times: list[float] = []
-    with Line(address) as line:
-        for number in range(rounds + 200):
-            before = time.perf_counter()
-            line.sock.sendall(frame)
-            answer = line.read()
-            after = time.perf_counter()
-            if number >= 200:
-                times.append(after - before)
-        check_produced(answer)
-    return times
-
-
-def end_to_end_seconds(address: str, topic: str, rounds: int) -> list[float]:
-    """From sending a message to having it in a waiting consumer's hands."""
-    records, _ = batch(100, 1)
-    frame = produce_frame(topic, 0, records)
-    times: list[float] = []
-    with Line(address) as writer, Line(address) as reader:
-        writer.sock.sendall(frame)
-        offset = check_produced(writer.read()) + 1
-        for number in range(rounds + 200):
-            reader.sock.sendall(fetch_frame(topic, {0: offset}, 1 << 20, 10_000))
-            # Let the fetch be parked before the message is sent.
-            pause = time.perf_counter() + 0.0006
-            while time.perf_counter() < pause:
-                pass
-            before = time.perf_counter()
-            writer.sock.sendall(frame)
-            answer = reader.read()
-            after = time.perf_counter()
-            positions = {0: offset}
-            found, _ = _count(memoryview(b"\0\0\0\0" + answer), positions)
-            if found != 1:
-                raise RuntimeError(f"{found} messages came instead of one")
-            offset = positions[0]
-            writer.read()
-            if number >= 200:
-                times.append(after - before)
-    return times

@@ -52,6 +52,10 @@ class Server:
         self.loop.close()
 
 
+def congestion_control(sock: socket.socket) -> bytes:
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Server]]:
     servers: list[Server] = []
@@ -343,3 +347,16 @@ def test_connections_past_the_limit_are_refused(serve: Callable[..., Server]) ->
         pytest.fail("a place that became free was not given")
     for sock in good:
         sock.close()
+
+
+def test_what_is_sent_to_this_machine_is_not_paced(serve: Callable[..., Server]) -> None:
+    found: list[bytes] = []
+
+    def dispatch(connection: Connection, view: memoryview, start: int, end: int) -> None:
+        found.append(congestion_control(connection.sock))
+        connection.send_now(struct.pack(">i", 0))
+
+    with serve(dispatch).connect() as sock:
+        sock.sendall(struct.pack(">i", 8) + bytes(8))
+        assert sock.recv(4) == bytes(4)
+    assert found == [b"reno"]
