@@ -65,8 +65,9 @@ bench-views: setup ## views: cost follows the change
 bench-sinks: setup ## sinks beside the plain drivers
 	@$(PY) -m benchmarks.sinks
 
-bench-console: setup ## the console: look-ups, status calls, subscribers
+bench-console: setup ## the console: look-ups, status calls, subscribers; the demo as a whole
 	@$(PY) -m benchmarks.console
+	@$(PY) -m benchmarks.demo
 
 docs: setup ## build the documentation into site/
 	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"

@@ -1,13 +1,19 @@
-"""People in the shop: they join, buy, pay, ask for refunds and move house.
+"""People in the shop: they come and go with the hours, look, search, click, buy, pay, ask for
+their money back and move house. Some do it on phones whose clocks are wrong; one is a thief.
 
     python people.py DSN [CHANGES_A_SECOND]
 
-Each line of work is one database transaction, as an application would do it.
+A day takes ten minutes here. Each step is one database transaction, as an application
+would do it; steps of many visits are mixed, as they are in life.
 """
 
+import math
 import random
 import sys
 import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 
 import psycopg
 
@@ -15,6 +21,14 @@ COUNTRIES = {"NL": "Delft", "DE": "Kiel", "FR": "Lille", "ES": "Vigo", "IT": "Ba
 NAMES = ["Ada", "Bob", "Cleo", "Dan", "Eve", "Finn", "Gita", "Hugo", "Ines", "Jan", "Kim", "Lena"]
 THINGS = ["kettle", "lamp", "chair", "rug", "clock", "kite", "drum", "saw", "tent", "globe"]
 KINDS = ["red", "blue", "small", "large", "old", "new", "quiet", "bright"]
+PRODUCTS = len(KINDS) * len(THINGS)
+CUSTOMERS = 200
+DAY_SECONDS = 600
+STOLEN_CARD = 666_000
+
+Cursor = psycopg.Cursor
+Step = Callable[[Cursor], int]
+"""One transaction; how many rows it changed."""
 
 
 def furnish(connection: psycopg.Connection) -> None:
@@ -25,119 +39,217 @@ def furnish(connection: psycopg.Connection) -> None:
             for thing in THINGS:
                 cursor.execute(
                     "INSERT INTO products (name, description, price, stock) VALUES (%s, %s, %s, %s)",
-                    (
-                        f"{kind} {thing}",
-                        f"a {kind} {thing} for every home",
-                        dice.randint(3, 120),
-                        500,
-                    ),
-                )
+                    (f"{kind} {thing}", f"a {kind} {thing} for every home", dice.randint(3, 120), 500),
+                )  # fmt: skip
         for country in COUNTRIES:
             cursor.execute("INSERT INTO tax_rates VALUES (%s, 0.2)", (country,))
-        for _ in range(200):
+        for _ in range(CUSTOMERS):
             join(cursor, dice)
 
 
-def join(cursor: psycopg.Cursor, dice: random.Random) -> None:
+def join(cursor: Cursor, dice: random.Random) -> int:
+    """A new customer; their number."""
     country = dice.choice(list(COUNTRIES))
     cursor.execute(
-        "INSERT INTO customers (name, country, city) VALUES (%s, %s, %s)",
+        "INSERT INTO customers (name, country, city) VALUES (%s, %s, %s) RETURNING id",
         (dice.choice(NAMES), country, COUNTRIES[country]),
     )
+    found = cursor.fetchone()
+    return found[0] if found else 1
 
 
-def order(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    quantity = dice.randint(1, 4)
-    cursor.execute(
-        "WITH product AS (UPDATE products SET stock = stock - %s WHERE id = %s RETURNING id, price)"
-        " INSERT INTO orders (customer_id, product_id, quantity, amount, status)"
-        " SELECT (SELECT id FROM customers ORDER BY random() LIMIT 1), id, %s, price * %s, 'open'"
-        " FROM product",
-        (quantity, dice.randint(1, len(KINDS) * len(THINGS)), quantity, quantity),
-    )
+class Shop:
+    """What the people in it know of each other: who is a customer, what was paid lately."""
 
+    def __init__(self, customers: int, dice: random.Random) -> None:
+        self.customers = customers
+        self.dice = dice
+        self.paid: deque[int] = deque(maxlen=500)
+        # A wrong clock stays wrong: by minutes, or by a whole time zone.
+        self.clocks = {n: dice.choice([-7200, -300, 90, 600]) for n in range(0, 5000, 7)}
 
-def pay(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    """An open order is paid: two rows in one transaction, never seen apart."""
-    cursor.execute(
-        "WITH paid AS (UPDATE orders SET status = 'paid' WHERE id ="
-        " (SELECT id FROM orders WHERE status = 'open' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)"
-        " RETURNING id, amount)"
-        " INSERT INTO payments (order_id, card_id, amount) SELECT id, %s, amount FROM paid",
-        (dice.randint(1, 500),),
-    )
+    def visit(self) -> Iterator[Step]:
+        """One visit, step by step."""
+        dice = self.dice
+        person = dice.randint(1, self.customers)
+        phone = dice.random() < 0.4
+        offline = phone and dice.random() < 0.2
+        seen: list[tuple[str, datetime]] = []
+        for path in ("/", "/offers")[: dice.randint(1, 2)]:
+            seen.append((path, datetime.now(UTC)))
+            if not offline:
+                yield self.view_pages(person, phone, [seen.pop()])
+        while dice.random() < 0.6:
+            term = dice.choice(THINGS)
+            search: list[int] = []
+            yield self.search(person, term, search)
+            clicks = 0
+            while search and dice.random() < 0.35 and clicks < 3:
+                product = dice.randint(1, PRODUCTS)
+                clicks += 1
+                yield self.click(search[0], product)
+                seen.append((f"/products/{product}", datetime.now(UTC)))
+                if not offline:
+                    yield self.view_pages(person, phone, [seen.pop()])
+        bought: list[tuple[int, str]] = []
+        if dice.random() < 0.7:
+            yield self.order(person, bought)
+        if bought and dice.random() < 0.9:
+            yield self.pay(person, *bought[0])
+        if dice.random() < 0.05 and self.paid:
+            yield self.refund(self.paid.popleft())
+        if dice.random() < 0.05:
+            yield self.move_house(person)
+        if dice.random() < 0.04:
+            yield self.join
+        if seen:  # back in reach: what the phone kept to itself arrives now, late
+            yield self.view_pages(person, phone, seen)
 
+    def thief(self) -> Iterator[Step]:
+        """A stolen card is tried with small amounts, then a large one is taken."""
+        card = STOLEN_CARD + self.dice.randint(0, 3)
+        for amount in ("1.00", "1.00", "1.50", "900.00"):
+            bought: list[tuple[int, str]] = []
+            yield self.order(self.dice.randint(1, self.customers), bought)
+            if bought:
+                yield self.charge(card, bought[0][0], amount)
 
-def refund(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    cursor.execute(
-        "WITH gone AS (DELETE FROM payments WHERE id ="
-        " (SELECT id FROM payments ORDER BY random() LIMIT 1) RETURNING order_id)"
-        " UPDATE orders SET status = 'refunded' WHERE id IN (SELECT order_id FROM gone)"
-    )
+    # --- steps ---------------------------------------------------------------------------
 
+    def join(self, cursor: Cursor) -> int:
+        self.customers = max(self.customers, join(cursor, self.dice))
+        return 1
 
-def search(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    """Most searches lead nowhere; that is worth knowing too."""
-    cursor.execute(
-        "INSERT INTO searches (customer_id, term) VALUES (%s, %s)",
-        (dice.randint(1, 200), dice.choice(THINGS)),
-    )
+    def view_pages(self, person: int, phone: bool, pages: list[tuple[str, datetime]]) -> Step:
+        """By the device's clock: when it was seen, and when that is sent."""
+        wrong = timedelta(seconds=self.clocks.get(person, 0) if phone else 0)
 
+        def step(cursor: Cursor) -> int:
+            sent = datetime.now(UTC) + wrong
+            cursor.executemany(
+                "INSERT INTO page_views (customer_id, device, path, happened_at, sent_at)"
+                " VALUES (%s, %s, %s, %s, %s)",
+                [
+                    (person, "phone" if phone else "desk", path, at + wrong, sent)
+                    for path, at in pages
+                ],
+            )
+            return len(pages)
 
-def click(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    cursor.execute(
-        "INSERT INTO clicks (search_id, product_id)"
-        " SELECT id, %s FROM searches ORDER BY id DESC OFFSET %s LIMIT 1",
-        (dice.randint(1, len(KINDS) * len(THINGS)), dice.randint(0, 20)),
-    )
+        return step
 
+    def search(self, person: int, term: str, made: list[int]) -> Step:
+        """Most searches lead nowhere; that is worth knowing too."""
 
-def change_tax(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    """From now on; sales of before keep the rate they were made at."""
-    cursor.execute(
-        "UPDATE tax_rates SET rate = %s WHERE country = %s",
-        (dice.choice(["0.19", "0.20", "0.21"]), dice.choice(list(COUNTRIES))),
-    )
+        def step(cursor: Cursor) -> int:
+            cursor.execute(
+                "INSERT INTO searches (customer_id, term) VALUES (%s, %s) RETURNING id",
+                (person, term),
+            )
+            made.extend(row[0] for row in cursor.fetchall())
+            return 1
 
+        return step
 
-def try_stolen_card(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    """A thief tries a card with small amounts, then takes a large one."""
-    for amount in (1, 1, 1, 900):
+    def click(self, search: int, product: int) -> Step:
+        def step(cursor: Cursor) -> int:
+            cursor.execute(
+                "INSERT INTO clicks (search_id, product_id) VALUES (%s, %s)", (search, product)
+            )
+            return 1
+
+        return step
+
+    def order(self, person: int, made: list[tuple[int, str]]) -> Step:
+        product, quantity = self.dice.randint(1, PRODUCTS), self.dice.randint(1, 4)
+
+        def step(cursor: Cursor) -> int:
+            cursor.execute(
+                "WITH product AS"
+                " (UPDATE products SET stock = stock - %s WHERE id = %s RETURNING id, price)"
+                " INSERT INTO orders (customer_id, product_id, quantity, amount, status)"
+                " SELECT %s, id, %s, price * %s, 'open' FROM product RETURNING id, amount::text",
+                (quantity, product, person, quantity, quantity),
+            )
+            made.extend(cursor.fetchall())
+            return 2
+
+        return step
+
+    def pay(self, person: int, order: int, amount: str) -> Step:
+        """An order is paid: two rows in one transaction, never seen apart."""
+        return self.charge(1000 + person, order, amount)
+
+    def charge(self, card: int, order: int, amount: str) -> Step:
+        def step(cursor: Cursor) -> int:
+            cursor.execute("UPDATE orders SET status = 'paid' WHERE id = %s", (order,))
+            cursor.execute(
+                "INSERT INTO payments (order_id, card_id, amount) VALUES (%s, %s, %s)",
+                (order, card, amount),
+            )
+            self.paid.append(order)
+            return 2
+
+        return step
+
+    def refund(self, order: int) -> Step:
+        def step(cursor: Cursor) -> int:
+            cursor.execute("DELETE FROM payments WHERE order_id = %s", (order,))
+            cursor.execute("UPDATE orders SET status = 'refunded' WHERE id = %s", (order,))
+            return 2
+
+        return step
+
+    def move_house(self, person: int) -> Step:
+        country = self.dice.choice(list(COUNTRIES))
+
+        def step(cursor: Cursor) -> int:
+            cursor.execute(
+                "UPDATE customers SET country = %s, city = %s WHERE id = %s",
+                (country, COUNTRIES[country], person),
+            )
+            return 1
+
+        return step
+
+    def change_tax(self, cursor: Cursor) -> int:
+        """From now on; sales of before keep the rate they were made at."""
         cursor.execute(
-            "INSERT INTO payments (order_id, card_id, amount)"
-            " SELECT id, 666, %s FROM orders ORDER BY id DESC LIMIT 1",
-            (amount,),
+            "UPDATE tax_rates SET rate = %s WHERE country = %s",
+            (self.dice.choice(["0.19", "0.20", "0.21"]), self.dice.choice(list(COUNTRIES))),
         )
+        return 1
 
 
-def move_house(cursor: psycopg.Cursor, dice: random.Random) -> None:
-    country = dice.choice(list(COUNTRIES))
-    cursor.execute(
-        "UPDATE customers SET country = %s, city = %s WHERE id ="
-        " (SELECT id FROM customers ORDER BY random() LIMIT 1)",
-        (country, COUNTRIES[country]),
-    )
-
-
-ACTS = [
-    (order, 40), (pay, 33), (search, 20), (click, 8), (refund, 3), (move_house, 4), (join, 3),
-    (try_stolen_card, 0.3), (change_tax, 0.3),
-]  # fmt: skip
+def rhythm(seconds: float) -> float:
+    """How busy the shop is: 1 on average, little at night, most in the evening."""
+    return 1 + 0.7 * math.sin(2 * math.pi * seconds / DAY_SECONDS)
 
 
 def live(dsn: str, changes_a_second: float) -> None:
     """Go on until the database or the caller ends it."""
     dice = random.Random()
-    acts, weights = zip(*ACTS, strict=True)
     with psycopg.connect(dsn, autocommit=True) as connection:
-        begun, done = time.monotonic(), 0
+        counted = connection.execute("SELECT coalesce(max(id), 1) FROM customers").fetchone()
+        shop = Shop(counted[0] if counted else 1, dice)
+        inside: list[Iterator[Step]] = []
+        due = begun = time.monotonic()
         while True:
+            while len(inside) < 20:
+                inside.append(shop.thief() if dice.random() < 0.002 else shop.visit())
+            place = dice.randrange(len(inside))
+            step = shop.change_tax if dice.random() < 0.001 else next(inside[place], None)
+            if step is None:
+                del inside[place]
+                continue
             with connection.transaction(), connection.cursor() as cursor:
-                dice.choices(acts, weights)[0](cursor, dice)
-            done += 2  # most acts change two rows
-            pause = begun + done / changes_a_second - time.monotonic()
+                changed = step(cursor)
+            due += changed / (changes_a_second * rhythm(due - begun))
+            pause = due - time.monotonic()
             if pause > 0:
                 time.sleep(pause)
+            elif pause < -5:
+                due = time.monotonic()  # the machine slept: nobody makes up for it
 
 
 if __name__ == "__main__":

@@ -45,3 +45,14 @@ CREATE TABLE payments (
     amount   numeric(12,2) NOT NULL,
     paid_at  timestamptz NOT NULL DEFAULT now()
 );
+-- What devices tell of themselves: two times by their own clock, one by ours.
+CREATE TABLE page_views (
+    id          bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY,
+    customer_id bigint NOT NULL,
+    device      text NOT NULL,
+    path        text NOT NULL,
+    happened_at timestamptz NOT NULL,
+    sent_at     timestamptz NOT NULL,
+    received_at timestamptz NOT NULL DEFAULT now()
+);
+CREATE INDEX ON payments (order_id);

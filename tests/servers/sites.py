@@ -47,6 +47,9 @@ class Site:
 
     def down(self) -> None:
         if self.server and self.thread:
+            served, feed = self.console.served, self.console.served.feed
+            if feed is not None and served.closing is not None:
+                feed.loop.call_soon_threadsafe(served.closing.set)
             self.server.should_exit = True
             self.thread.join(10)
             self.server = self.thread = None

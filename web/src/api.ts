@@ -83,8 +83,11 @@ export interface Proof {
   position?: string;
   ms?: number;
   waiting?: string;
+  paid: { order: number; amount: string; name: string; country: string }[];
 }
 export const proof = () => call<Proof>("api/demo");
+export const prove = () => call<{ rows: { what: string; database: string; view: string; equal: boolean }[]; position: string; ms: number }>("api/demo/prove", {});
+export const refund = (order: number) => call<{ did: string }>("api/demo/refund", { order });
 export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});
 
 export function streamUrl(path: string): string {

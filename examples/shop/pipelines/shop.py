@@ -1,14 +1,36 @@
 """The shop: what is captured, what is kept true, where copies go."""
 
-from pyspark.sql import DataFrame
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
 
 import tailrace as tr
 from tailrace import sinks, sources
 
+if TYPE_CHECKING:  # only Spark's own process needs it at run time
+    from pyspark.sql import DataFrame
+
+# Documents by customer: in Redis where there is one (the demo starts it), else in SQLite.
+cache: sinks.Declaration = (
+    sinks.Redis(tr.env("SHOP_REDIS"), prefix="customer", format="json")
+    if "SHOP_REDIS" in os.environ
+    else sinks.SQLite("cache.db", table="customer_360")
+)
+
 shop = sources.Postgres(
     "shop",
     dsn=tr.env("SHOP_DSN"),
-    tables=["customers", "products", "orders", "payments", "searches", "clicks", "tax_rates"],
+    tables=[
+        "customers",
+        "products",
+        "orders",
+        "payments",
+        "searches",
+        "clicks",
+        "page_views",
+        "tax_rates",
+    ],
     # Streams read facts, not rows, and as-of joins need every version: these are kept.
     history={"payments": "90 days", "tax_rates": "forever"},
 )
@@ -39,6 +61,7 @@ revenue_per_minute = tr.view(
     GROUP BY date_trunc('minute', p.paid_at), c.country
     """,
     key=["minute", "country"],
+    to=sinks.DuckDB("warehouse.duckdb", table="revenue_per_minute"),
 )
 
 # Top-k: ten rows, whatever the shop sells.
@@ -51,7 +74,6 @@ best_sellers = tr.view(
     ORDER BY sold DESC, p.id LIMIT 10
     """,
     key="id",
-    to=sinks.DuckDB("warehouse.duckdb", table="best_sellers"),
 )
 
 # Everything about a customer in one row, their orders as a list inside it.
@@ -65,6 +87,7 @@ customer_360 = tr.view(
     GROUP BY c.id, c.name, c.country
     """,
     key="id",
+    to=cache,
 )
 
 # The catalogue as a search index: `tailrace search catalogue.search "quiet lamp"`.
@@ -97,6 +120,24 @@ tax_at_sale = tr.view(
     GROUP BY c.country
     """,
     key="country",
+)
+
+# By the minute in which a page was really seen: phones tell it late and by clocks that are
+# wrong; the time of sending, by both clocks, says by how much.
+visits_per_minute = tr.view(
+    "visits_per_minute",
+    """
+    SELECT date_trunc('minute', timestamp_seconds(unix_timestamp(happened_at)
+               + unix_timestamp(received_at) - unix_timestamp(sent_at))) AS minute,
+           count(*) AS visits,
+           count_if(device = 'phone') AS phones,
+           count_if(abs(unix_timestamp(received_at) - unix_timestamp(sent_at)) > 60)
+               AS wrong_clocks
+    FROM shop.page_views
+    GROUP BY date_trunc('minute', timestamp_seconds(unix_timestamp(happened_at)
+               + unix_timestamp(received_at) - unix_timestamp(sent_at)))
+    """,
+    key="minute",
 )
 
 # Cards that were tried with small amounts: a thief's habit.

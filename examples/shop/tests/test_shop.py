@@ -1,7 +1,12 @@
 """The shop's own tests: `tailrace test`."""
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+PAGE_VIEWS = (
+    "id BIGINT, customer_id BIGINT, device STRING, path STRING, happened_at TIMESTAMP,"
+    " sent_at TIMESTAMP, received_at TIMESTAMP"
+)
 CUSTOMERS = "id BIGINT, name STRING, country STRING, city STRING, joined_at TIMESTAMP"
 ORDERS = (
     "id BIGINT, customer_id BIGINT, product_id BIGINT, quantity INT, amount DECIMAL(12,2),"
@@ -40,3 +45,25 @@ def test_a_customer_carries_their_orders_inside_their_row(tailrace_project) -> N
         {"id": 7, "amount": Decimal("9.50"), "status": "open", "placed_at": None},
         {"id": 8, "amount": Decimal("1.25"), "status": "open", "placed_at": None},
     ]
+
+
+def test_a_page_seen_on_a_phone_with_a_wrong_clock_counts_when_it_was_seen(
+    tailrace_project,
+) -> None:
+    shop = tailrace_project.tables({"shop.page_views": PAGE_VIEWS})
+    ours = datetime(2026, 11, 16, 12, 37, 20, tzinfo=UTC)  # the minute it really was
+    wrong = timedelta(hours=-2)
+    shop.upsert(
+        "shop.page_views",
+        {
+            "id": 1,
+            "device": "phone",
+            "happened_at": ours + wrong,
+            "sent_at": ours + wrong + timedelta(minutes=5),
+            "received_at": ours + timedelta(minutes=5),
+        },
+    )
+    shop.tick()
+    [row] = shop.rows("visits_per_minute")
+    assert (row["minute"].hour, row["minute"].minute) == (12, 37)
+    assert (row["visits"], row["wrong_clocks"]) == (1, 1)

@@ -6,6 +6,8 @@ The demo is an ordinary project (`examples/shop`) run by the same supervisor as
 
 from __future__ import annotations
 
+import http.client
+import importlib.util
 import os
 import shutil
 import signal
@@ -17,8 +19,10 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
+import orjson
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import ComponentMissingError
@@ -60,8 +64,9 @@ def _run(
     console: str,
     verbose: bool,
 ) -> int:
+    from tailrace.node.plan import plan
     from tailrace.node.supervisor import Supervisor
-    from tailrace.project import load, scaffold
+    from tailrace.project import scaffold
     from tailrace.telemetry import logs
     from tailrace.telemetry.part import read_reports
 
@@ -84,7 +89,10 @@ def _run(
     say("starting a Postgres for the shop")
     dsn = stack.enter_context(_database(directory))
     os.environ["SHOP_DSN"] = os.environ["TAILRACE_DEMO_DSN"] = dsn
-    project = load.load(directory, flags={"log.listen": listen, "console.listen": console})
+    cache = stack.enter_context(_cache(directory))
+    if cache:
+        os.environ["SHOP_REDIS"] = cache
+    project = plan(directory, flags={"log.listen": listen, "console.listen": console})
     show = (lambda line: print(line, file=sys.stderr, flush=True)) if verbose else _errors_only
     supervisor = stack.enter_context(Supervisor(project, echo=show))
     say("starting the log, capture, Spark, views, copies and the console")
@@ -107,9 +115,10 @@ def _run(
         if ready_at is None and supervisor.ready():
             ready_at = now
             click.echo("ready")
-        if ready_at is not None and now - shown_at > 10:
-            shown_at = now
-            for line in _figures(directory):
+        if ready_at is not None and address and now - shown_at > 10:
+            shown_at = now - 8  # try again soon while there is nothing to show
+            for line in _figures(address, project.settings.console.token):
+                shown_at = now
                 say(line)
         if seconds is not None and now - began > seconds:
             break
@@ -117,24 +126,29 @@ def _run(
     return 0 if ready_at is not None else 1
 
 
-def _figures(directory: Path) -> Iterator[str]:
-    """The views as they are now, beside what the database itself says."""
-    import psycopg
+def _figures(address: str, token: str | None) -> Iterator[str]:
+    """The views as they are now, beside what the database itself says: from the console,
+    so that this process stays as small as a supervisor should be."""
 
-    from tailrace.errors import TailraceError
-    from tailrace.views.reader import Views
+    def ask(path: str) -> dict[str, Any]:
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        connection.request("GET", path, headers=headers)
+        return dict(orjson.loads(connection.getresponse().read()))
 
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=5)
     try:
-        with Views(directory / ".tailrace" / "views") as views:
-            open_orders = views.rows("open_orders").rows
-            position = views.position
-    except TailraceError:
+        found = ask("/api/views/open_orders")
+        counted = ask("/api/demo?wait=0")["database"]["orders"]
+    except (OSError, http.client.HTTPException, orjson.JSONDecodeError, KeyError):
         return
-    with psycopg.connect(os.environ["SHOP_DSN"]) as connection:
-        counted = connection.execute("SELECT count(*) FROM orders WHERE status = 'open'").fetchone()
-    total = sum(int(row["orders"]) for row in open_orders)
-    text = ", ".join(f"{row['country']} {row['orders']}" for row in open_orders)
-    yield f"open orders in the view {total} ({text}) at {position}; in the database {counted[0] if counted else '?'}"  # fmt: skip
+    finally:
+        connection.close()
+    rows = found.get("rows") or []
+    if not rows:
+        return
+    total = sum(int(row["orders"]) for row in rows)
+    text = ", ".join(f"{row['country']} {row['orders']}" for row in rows)
+    yield f"open orders in the view {total} ({text}) at {found['position']}; in the database {counted}"  # fmt: skip
 
 
 def _errors_only(line: str) -> None:
@@ -155,41 +169,64 @@ def _scratch() -> Iterator[str]:
 
 @contextmanager
 def _database(directory: Path) -> Iterator[str]:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise ComponentMissingError(
-            "the demo needs psycopg", hint="pip install 'tailrace[all]'"
-        ) from error
+    from tailrace.node.apart import apart
     from tailrace.testing.postgres import PostgresServer
 
-    home = directory / ".tailrace" / "postgres"
-    with PostgresServer(home) as server:
-        with psycopg.connect(server.dsn(), autocommit=True) as connection:
-            found = connection.execute("SELECT to_regclass('public.orders')").fetchone()
-            if found is None or found[0] is None:
-                connection.execute((directory / "schema.sql").read_text())
-                _furnish(directory, connection)
+    if importlib.util.find_spec("psycopg") is None:
+        raise ComponentMissingError("the demo needs psycopg", hint="pip install 'tailrace[all]'")
+    with PostgresServer(directory / ".tailrace" / "postgres") as server:
+        apart(lambda: _furnish(directory, server.dsn()))
         yield server.dsn()
 
 
-def _furnish(directory: Path, connection: object) -> None:
-    import importlib.util
+def _furnish(directory: Path, dsn: str) -> None:
+    """Make the shop's tables and fill its shelves, unless it has them."""
+    import psycopg
 
     spec = importlib.util.spec_from_file_location("people", directory / "people.py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    module.furnish(connection)
+    people = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(people)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        found = connection.execute("SELECT to_regclass('public.orders')").fetchone()
+        if found is None or found[0] is None:
+            connection.execute((directory / "schema.sql").read_bytes())
+            people.furnish(connection)
+
+
+@contextmanager
+def _cache(directory: Path) -> Iterator[str | None]:
+    """A Redis for the shop's cache, where one is installed; else the cache is SQLite."""
+    program = shutil.which("redis-server")
+    if program is None or importlib.util.find_spec("redis") is None:
+        yield None
+        return
+    home = directory / ".tailrace" / "redis"
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="tailrace-redis-") as short:
+        # A socket's path is limited to about a hundred bytes; the project's may be longer.
+        path = Path(short) / "redis.sock"
+        command = [program, "--port", "0", "--unixsocket", str(path), "--dir", str(home)]
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            deadline = SYSTEM.monotonic() + 10
+            while not path.exists() and process.poll() is None and SYSTEM.monotonic() < deadline:
+                SYSTEM.sleep(0.02)
+            yield f"unix://{path}" if path.exists() else None
+        finally:
+            process.terminate()
+            process.wait()
 
 
 @contextmanager
 def _people(directory: Path, dsn: str, rate: float) -> Iterator[None]:
     command = [sys.executable, str(directory / "people.py"), dsn, str(rate)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    (directory / ".tailrace" / "people.pid").write_text(str(process.pid))
     try:
         yield
     finally:
+        process.send_signal(signal.SIGCONT)  # a proof may be holding them
         process.terminate()
         process.wait()

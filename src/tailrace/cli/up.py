@@ -6,8 +6,12 @@ import signal
 import sys
 import types
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from tailrace.node.plan import Plan
 
 
 @click.command()
@@ -27,22 +31,18 @@ def up(
 
     Prints `ready` once every part runs. Ctrl-C drains and stops.
     """
-    from tailrace.project import graph, load
+    from tailrace.node.plan import plan
 
     flags = {"log.listen": listen, "console.listen": console_listen}
-    project = load.load(directory, flags=flags)
-    graph.build(project)
-    run_project(project, only=only, quiet=quiet)
+    run_project(plan(directory, flags=flags, only=only), quiet=quiet)
 
 
-def run_project(project: object, *, only: tuple[str, ...] = (), quiet: bool = False) -> None:
+def run_project(project: Plan, *, quiet: bool = False) -> None:
     """Supervise until a signal comes; prints `console …` and `ready` on stdout."""
     from tailrace.node.supervisor import Supervisor
-    from tailrace.project.load import Project
     from tailrace.telemetry import logs
     from tailrace.telemetry.part import read_reports
 
-    assert isinstance(project, Project)
     logs.configure()
     stop: list[int] = []
 
@@ -52,7 +52,7 @@ def run_project(project: object, *, only: tuple[str, ...] = (), quiet: bool = Fa
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, leave)
     echo = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
-    with Supervisor(project, only=only, echo=echo) as supervisor:
+    with Supervisor(project, echo=echo) as supervisor:
         supervisor.start()
         announced = ready = False
         while not stop:

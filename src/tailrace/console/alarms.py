@@ -60,10 +60,15 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
 
 
 def _late(part: Mapping[str, Any], records: Mapping[str, int]) -> Iterator[dict[str, str]]:
+    """A stream's own limit (`late_alarms`: share of the last minutes) where it has one, else
+    the share of all its records."""
+    shares: dict[str, float] = dict(part.get("late_alarms") or {})
     for topic, late in (part.get("late") or {}).items():
         share = late / max(records.get(topic, 0), late, 1)
         if late >= LATE_FEWEST and share > LATE_WARNING:
-            yield _alarm("warning", f"topic {topic}", f"{share:.0%} of its records came late", "allow more lateness, or mend the devices' clocks")  # fmt: skip
+            shares.setdefault(topic, share)
+    for topic, share in shares.items():
+        yield _alarm("warning", f"topic {topic}", f"{share:.0%} of its records came late", "allow more lateness, or mend the devices' clocks")  # fmt: skip
 
 
 def _of_group(group: Mapping[str, Any]) -> Iterator[dict[str, str]]:

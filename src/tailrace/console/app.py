@@ -8,7 +8,7 @@ as JSON.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +105,7 @@ class Served:
     views: Views
     figures: Figures
     feed: Feed | None = None
+    closing: asyncio.Event | None = None  # set when the server is to end: streams then do
 
 
 def create_app(served: Served) -> FastAPI:
@@ -113,6 +114,7 @@ def create_app(served: Served) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        served.closing = asyncio.Event()
         served.feed = Feed(served.views)
         served.feed.start()
         sampling = asyncio.create_task(_sample(live))
@@ -183,12 +185,12 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     async def watch() -> Response:
         """Status and figures once a second, as server-sent events."""
 
-        async def events() -> AsyncIterator[bytes]:
+        async def events() -> AsyncGenerator[bytes]:
             while True:
                 yield b"data: " + await run_in_threadpool(live.encoded) + b"\n\n"
                 await asyncio.sleep(LIVE_EVERY)
 
-        return _event_stream(events())
+        return _event_stream(served, events())
 
     @app.get("/api/alarms")
     def current_alarms() -> Response:
@@ -235,7 +237,7 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         events = await run_in_threadpool(
             record_events, served.bootstrap, name, start, last_event_id, condition
         )
-        return _event_stream(events)
+        return _event_stream(served, events)
 
     @app.get("/api/tables/{name}/changes")
     async def table_changes(
@@ -250,7 +252,7 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         events = await run_in_threadpool(
             change_events, served.bootstrap, topic, start, last_event_id, condition
         )
-        return _event_stream(events)
+        return _event_stream(served, events)
 
     @app.get("/api/groups")
     def groups() -> Response:
@@ -395,6 +397,30 @@ def _add_page(app: FastAPI) -> None:
     app.mount("/assets", StaticFiles(directory=STATIC / "assets"), name="assets")
 
 
-def _event_stream(events: AsyncIterator[bytes]) -> StreamingResponse:
+def _event_stream(served: Served, events: AsyncGenerator[bytes]) -> StreamingResponse:
     headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(
+        _until_closing(served, events), media_type="text/event-stream", headers=headers
+    )
+
+
+async def _until_closing(served: Served, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
+    """The events, until there are no more or the server is to end."""
+    assert served.closing is not None
+    closing = asyncio.ensure_future(served.closing.wait())
+    try:
+        while True:
+            following = asyncio.ensure_future(anext(events))
+            await asyncio.wait({following, closing}, return_when=asyncio.FIRST_COMPLETED)
+            if not following.done():
+                following.cancel()
+                await asyncio.wait({following})
+                return
+            try:
+                event = following.result()
+            except StopAsyncIteration:
+                return
+            yield event
+    finally:
+        closing.cancel()
+        await events.aclose()

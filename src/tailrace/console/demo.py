@@ -9,9 +9,14 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Query, Response
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from tailrace.clock import SYSTEM
@@ -21,8 +26,40 @@ from tailrace.telemetry.part import read_reports
 from tailrace.views.reader import Views
 
 ENVIRONMENT = "TAILRACE_DEMO_DSN"
+PEOPLE_FILE = "people.pid"
 PAUSE_SECONDS = 20.0
+PROOF_SECONDS = 60.0
 _COUNT = "SELECT count(*), coalesce(sum(amount), 0)::text FROM orders WHERE status = 'open'"
+_PAID = (
+    "SELECT o.id, o.amount::text, c.name, c.country FROM payments p JOIN orders o ON o.id = p.order_id"
+    " JOIN customers c ON c.id = o.customer_id ORDER BY p.id DESC LIMIT 5"
+)
+# What must agree to the cent: in the database, and in a view.
+_PROOFS = {
+    "open orders": (
+        "SELECT count(*) FROM orders WHERE status = 'open'",
+        "SELECT coalesce(sum(orders), 0) FROM open_orders",
+    ),
+    "their value": (
+        "SELECT coalesce(sum(amount), 0) FROM orders WHERE status = 'open'",
+        "SELECT coalesce(sum(value), 0) FROM open_orders",
+    ),
+    "money taken": (
+        "SELECT coalesce(sum(amount), 0) FROM payments",
+        "SELECT coalesce(sum(revenue), 0) FROM revenue_per_minute",
+    ),
+    "customers": ("SELECT count(*) FROM customers", "SELECT count(*) FROM customer_360"),
+    "page views": (
+        "SELECT count(*) FROM page_views",
+        "SELECT coalesce(sum(visits), 0) FROM visits_per_minute",
+    ),
+}
+
+
+class Refund(BaseModel):
+    """Which order; the newest paid one if none is named."""
+
+    order: int | None = None
 
 
 def is_demo() -> bool:
@@ -30,55 +67,93 @@ def is_demo() -> bool:
     return ENVIRONMENT in os.environ
 
 
-def truth() -> tuple[dict[str, Any], str]:
-    """What the shop's own database says of its open orders, and its position."""
+def ask_database(*queries: str) -> tuple[list[list[tuple[Any, ...]]], str]:
+    """Answers of the shop's own database, and its position after the last."""
     import psycopg
 
     with psycopg.connect(os.environ[ENVIRONMENT], autocommit=True) as connection:
-        found = connection.execute(_COUNT).fetchone()
+        answers = [connection.execute(query.encode()).fetchall() for query in queries]
         lsn = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
-    assert found is not None
     assert lsn is not None
-    return {"orders": found[0], "value": found[1]}, f"pg:shop:{int(lsn[0]):016X}"
+    return answers, f"pg:shop:{int(lsn[0]):016X}"
 
 
 def compare(views: Views, seconds: float) -> dict[str, Any]:
     """The database and the view side by side, the view at least as new as the database."""
-    database, position = truth()
+    (counted, paid), position = ask_database(_COUNT, _PAID)
+    found = {
+        "database": {"orders": counted[0][0], "value": counted[0][1]},
+        "paid": [
+            {"order": order, "amount": amount, "name": name, "country": country}
+            for order, amount, name, country in paid
+        ],
+    }
     began = SYSTEM.monotonic()
     try:
         views.wait(position, seconds)
     except TailraceError as error:
-        return {"database": database, "view": None, "waiting": error.message}
+        return {**found, "view": None, "waiting": error.message}
     took = SYSTEM.monotonic() - began
     page = views.sql(
         "SELECT coalesce(sum(orders), 0)::BIGINT AS orders, coalesce(sum(value), 0)::VARCHAR AS value"
         " FROM open_orders"
     )
-    return {
-        "database": database,
-        "view": page.rows[0],
-        "position": page.position,
-        "ms": round(took * 1000),
-    }
+    return {**found, "view": page.rows[0], "position": page.position, "ms": round(took * 1000)}
 
 
-def refund() -> dict[str, Any]:
-    """Refund the newest paid order."""
+def prove(views: Views, directory: Path) -> dict[str, Any]:
+    """Hold the people still, wait for the views, and compare to the cent."""
+    began = SYSTEM.monotonic()
+    with _people_held(directory):
+        answers, position = ask_database(*(query for query, _ in _PROOFS.values()))
+        views.wait(position, PROOF_SECONDS)
+        with views.snapshot() as snapshot:
+            at = snapshot.position
+        rows = []
+        for (what, (_, query)), answer in zip(_PROOFS.items(), answers, strict=True):
+            seen = next(iter(views.sql(query).rows[0].values()))
+            true = Decimal(str(answer[0][0]))
+            rows.append({"what": what, "database": str(true), "view": str(seen), "equal": true == Decimal(str(seen))})  # fmt: skip
+    return {"rows": rows, "position": at, "ms": round((SYSTEM.monotonic() - began) * 1000)}
+
+
+@contextmanager
+def _people_held(directory: Path) -> Iterator[None]:
+    """Nobody in the shop moves meanwhile; without people there is nobody to hold."""
+    try:
+        pid = int((directory / PEOPLE_FILE).read_text())
+        os.kill(pid, signal.SIGSTOP)
+    except (OSError, ValueError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def refund(order: int | None) -> dict[str, Any]:
+    """Refund one paid order, or the newest."""
     import psycopg
 
     with psycopg.connect(os.environ[ENVIRONMENT]) as connection:
         found = connection.execute(
-            "WITH gone AS (DELETE FROM payments WHERE id = (SELECT max(id) FROM payments)"
+            "WITH gone AS (DELETE FROM payments WHERE order_id = coalesce(%s,"
+            " (SELECT order_id FROM payments ORDER BY id DESC LIMIT 1))"
             " RETURNING order_id, amount), changed AS (UPDATE orders SET status = 'refunded'"
-            " WHERE id IN (SELECT order_id FROM gone)) SELECT order_id, amount::text FROM gone"
+            " WHERE id IN (SELECT order_id FROM gone)) SELECT order_id, amount::text FROM gone",
+            (order,),
         ).fetchone()
     if found is None:
-        raise UnknownNameError("no order is paid yet", hint="wait a moment")
+        raise UnknownNameError(
+            "no order is paid yet" if order is None else f"order {order} is not paid",
+            hint="wait a moment, or choose another",
+        )
     return {"did": f"refunded order {found[0]} of {found[1]}"}
 
 
-def add_demo(app: FastAPI, views: Views, directory: Any, answer: type[Response]) -> None:
+def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]) -> None:
     """The demo's routes."""
 
     def pid_of(kind: str) -> int:
@@ -88,14 +163,19 @@ def add_demo(app: FastAPI, views: Views, directory: Any, answer: type[Response])
         raise UnknownNameError(f"no part {kind!r} runs")
 
     @app.get("/api/demo")
-    async def proof(wait: float = 2.0) -> Response:
-        """Database and view side by side."""
-        return answer(await run_in_threadpool(compare, views, min(wait, 60.0)))
+    async def side_by_side(wait: Annotated[float, Query(ge=0, le=60)] = 2.0) -> Response:
+        """Database and view side by side, and the orders paid last."""
+        return answer(await run_in_threadpool(compare, views, wait))
+
+    @app.post("/api/demo/prove")
+    async def proof() -> Response:
+        """Hold the shop for a moment and compare database and views to the cent."""
+        return answer(await run_in_threadpool(prove, views, directory))
 
     @app.post("/api/demo/refund")
-    async def refund_order() -> Response:
-        """Refund the newest paid order."""
-        return answer(await run_in_threadpool(refund))
+    async def refund_order(question: Refund) -> Response:
+        """Refund a paid order."""
+        return answer(await run_in_threadpool(refund, question.order))
 
     @app.post("/api/demo/kill/{kind}")
     def kill(kind: str) -> Response:
@@ -103,7 +183,10 @@ def add_demo(app: FastAPI, views: Views, directory: Any, answer: type[Response])
         if kind not in ("broker", "source", "pipelines", "views", "sink"):
             raise UnknownNameError(f"the demo does not kill {kind!r}")
         pid = pid_of(kind)
-        os.kill(pid, signal.SIGKILL)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return answer({"did": f"the {kind} is down already; it is being started again"})
         return answer({"did": f"killed the {kind} (process {pid}) with signal 9"})
 
     @app.post("/api/demo/pause")
@@ -116,7 +199,5 @@ def add_demo(app: FastAPI, views: Views, directory: Any, answer: type[Response])
 
 
 def _resume(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it may have been killed meanwhile, and a new one runs
         os.kill(pid, signal.SIGCONT)
-    except ProcessLookupError:
-        return  # it was killed meanwhile, and a new one runs

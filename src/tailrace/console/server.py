@@ -79,6 +79,8 @@ async def _serve(
                 gc.collect()
                 gc.freeze()
             await asyncio.sleep(0.2 if not server.started else 1.0)
+        if served.closing is not None:
+            served.closing.set()
         if served.feed is not None:
             await served.feed.stop()  # subscribers would keep the server waiting
         server.should_exit = True

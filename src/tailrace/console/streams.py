@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import Any
 
@@ -39,7 +39,7 @@ def parse_place(text: str) -> dict[int, int]:
 
 def record_events(
     bootstrap: str, topic: str, start: str, last_id: str | None, where: Condition | None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """Every record from `start` (earliest, latest, or a place) on, as it comes."""
 
     def encode(chunk: Chunk) -> list[bytes]:
@@ -54,7 +54,7 @@ def record_events(
 
 def change_events(
     bootstrap: str, topic: str, start: str, last_id: str | None, where: Condition | None
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """A table's changes: `start` "snapshot" gives its rows first, "now" only what comes."""
 
     def encode(chunk: Chunk) -> list[bytes]:
@@ -111,7 +111,7 @@ class _Subscription:
             {p: end for p, (_, end) in bounds.items()} if snapshot and last_id is None else None
         )
 
-    async def events(self, kind: str) -> AsyncIterator[bytes]:
+    async def events(self, kind: str) -> AsyncGenerator[bytes]:
         loop = asyncio.get_running_loop()
         queue: asyncio.Queue[bytes | BaseException] = asyncio.Queue(QUEUE)
         thread = threading.Thread(target=self._run, args=(kind, loop, queue), daemon=True)

@@ -77,7 +77,7 @@ def run_views(project: project_load.Project, part: Part) -> None:
 
 
 def run_sink(project: project_load.Project, part: Part) -> None:
-    from tailrace.sinks.delivery import run
+    from tailrace.sinks.process import run
 
     run(project.sinks[part.name], part)
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tailrace.node.errors import UnknownPartError
-from tailrace.project.load import Project
+
+if TYPE_CHECKING:
+    from tailrace.project.load import Project
 
 # Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
 KINDS = ("broker", "source", "pipelines", "views", "sink", "console")

@@ -21,15 +21,18 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
 from tailrace.node.parts import DRAIN, PartSpec, parts_of
-from tailrace.project.load import Project
+from tailrace.node.plan import Plan
 from tailrace.telemetry.part import read_reports, report_path
+
+if TYPE_CHECKING:
+    from tailrace.project.load import Project
 
 log = logging.getLogger(__name__)
 
@@ -61,18 +64,21 @@ class Supervisor:
 
     def __init__(
         self,
-        project: Project,
+        project: Project | Plan,
         *,
         only: Collection[str] = (),
         echo: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
         clock: Clock = SYSTEM,
     ) -> None:
-        self.project = project
+        self.project = (
+            project
+            if isinstance(project, Plan)
+            else Plan(project.settings, tuple(parts_of(project, only)))
+        )
         self.directory = project.settings.state_directory
         self.address = project.settings.bootstrap
         self.clock = clock
         self._echo = echo
-        self._only = only
         self._children: dict[str, Child] = {}
         self._selector = selectors.DefaultSelector()
         self._stopping = False
@@ -118,7 +124,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Start every part; returns when the log answers and the rest are on their way."""
-        parts = parts_of(self.project, self._only)
+        parts = self.project.parts
         for spec in parts:
             if spec.kind == "broker":
                 self._start_broker(spec)
