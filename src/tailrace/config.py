@@ -34,7 +34,7 @@ ENVIRONMENT_PREFIX = "TAILRACE_"
 class Key:
     """One setting a user may write: its type, its default, and a line for the reference."""
 
-    kind: str  # text, address, whole, duration, flag, table
+    kind: str  # text, address, whole, size, duration, flag, table
     default: Any
     text: str
 
@@ -47,6 +47,8 @@ KEYS: dict[str, Key] = {
     "log.broker": Key("table", {}, "Broker settings by Kafka's names."),
     "spark.master": Key("text", "local[*]", "local[*], spark://…, yarn or k8s://…"),
     "spark.shards": Key("whole", 4, "Shards of keyed state; fixed at the first start."),
+    "spark.state": Key("text", None, "Where state files rest; on a cluster a directory or URL that all hosts share."),
+    "spark.cache_limit": Key("size", None, "Most disk that the caches of state take on a host; those longest unused go first."),
     "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
@@ -88,6 +90,8 @@ class SparkSettings:
     master: str
     shards: int
     conf: Mapping[str, str]
+    state: str | None = None
+    cache_limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +254,13 @@ def load(
             directory=home / values["log.directory"],
             broker=values["log.broker"],
         ),
-        spark=SparkSettings(values["spark.master"], values["spark.shards"], values["spark.conf"]),
+        spark=SparkSettings(
+            values["spark.master"],
+            values["spark.shards"],
+            values["spark.conf"],
+            values["spark.state"],
+            values["spark.cache_limit"],
+        ),
         tick=TickSettings(values["tick.freshness"], values["tick.limit"]),
         console=ConsoleSettings(values["console.listen"], values["console.token"]),
         topics=topics,
@@ -369,6 +379,8 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                 if number is None or isinstance(value, bool) or number < 1:
                     raise ConfigValueError(f"{name} must be a whole number, at least 1")
                 return number
+            case "size":
+                return parse_size(value)
             case "duration":
                 return parse_duration(value)
             case "table":

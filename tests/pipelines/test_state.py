@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import random
 import shutil
@@ -9,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,12 +20,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from tailrace.pipelines.errors import (
+    StateError,
     StateFileDamagedError,
     StateFileMissingError,
+    StateOwnedError,
     StateVersionError,
 )
-from tailrace.pipelines.state import cache, delta
-from tailrace.pipelines.state.files import LocalFiles, RemoteFiles
+from tailrace.pipelines.state import cache
+from tailrace.pipelines.state.files import LocalFiles, RemoteFiles, Sink
+from tailrace.pipelines.state.route import TIERS, route
 from tailrace.pipelines.state.shard import Attempt, ShardAttempt
 from tailrace.pipelines.state.sweep import live_files, sweep
 from tailrace.testing.state import MemoryStates
@@ -48,21 +54,43 @@ CHANGES = st.lists(
 )
 
 
+class FailingFiles(LocalFiles):
+    """A disk with room for some more files."""
+
+    def __init__(self, root: Path, room: int) -> None:
+        super().__init__(root)
+        object.__setattr__(self, "left", [None] * room)
+
+    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+        left: list[None] = self.left  # type: ignore[attr-defined]
+
+        def until_full(sink: Sink) -> None:
+            fill(sink)
+            if not left:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            left.pop()
+
+        return super().put(shard, stem, suffix, until_full)
+
+
 class StateMachine(RuleBasedStateMachine):
-    """Random ticks, attempts thrown away, caches lost, other hosts, old versions."""
+    """Random ticks, attempts thrown away or cut short, merges, caches lost, evicted or on other
+    hosts, old versions."""
 
     @initialize()
     def start(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="tailrace-state-"))
         self.files = LocalFiles(self.root / "state")
         self.host = 0
+        self.limit: int | None = None
         self.tick = 0
         self.versions: dict[int, tuple[str, ...]] = {}
         self.model = MemoryStates()
         self.history: list[tuple[dict[int, tuple[str, ...]], MemoryStates]] = [({}, self.model)]
 
     def attempt(self) -> Attempt:
-        return Attempt.begin(self.files, self.root / f"host-{self.host}", self.versions)
+        host = self.root / f"host-{self.host}"
+        return Attempt.begin(self.files, host, self.versions, cache_limit=self.limit)
 
     def work(self, attempt: Attempt, model: MemoryStates, changes: list) -> None:  # type: ignore[type-arg]
         for shard, operator, items in changes:
@@ -77,14 +105,18 @@ class StateMachine(RuleBasedStateMachine):
                 for prefix in (key, key[:1], key[:478], key[:475]):
                     assert list(live.scan(prefix)) == list(naive.scan(prefix))
 
-    @rule(changes=CHANGES, snapshot_every=st.sampled_from([1, 2, 5, 1000]))
-    def commit_a_tick(self, changes: list, snapshot_every: int) -> None:  # type: ignore[type-arg]
+    @rule(
+        changes=CHANGES,
+        snapshot_every=st.sampled_from([1, 5, 1000, 1000]),
+        merged=st.sampled_from([(), (2, 4), (2, 4), (3, 9)]),
+    )
+    def commit_a_tick(self, changes: list, snapshot_every: int, merged: tuple[int, ...]) -> None:  # type: ignore[type-arg]
         model = self.model.copy()
         with self.attempt() as attempt:
             self.work(attempt, model, changes)
             self.tick += 1
             written = {
-                number: shard.finish(self.tick, snapshot_every=snapshot_every)
+                number: shard.finish(self.tick, snapshot_every=snapshot_every, merged=merged)
                 for number, shard in attempt._shards.items()
             }
         self.versions = {**self.versions, **{n: names for n, names in written.items() if names}}
@@ -112,6 +144,22 @@ class StateMachine(RuleBasedStateMachine):
             self.work(attempt, self.model.copy(), changes)
             if finished:
                 attempt.finish(self.tick + 1)
+
+    @rule(changes=CHANGES, survives=st.integers(0, 2))
+    def fail_half_way_and_run_again(self, changes: list, survives: int) -> None:  # type: ignore[type-arg]
+        """The disk is full after some shards have written; the tick is run again."""
+        failing = FailingFiles(self.files.root, survives)
+        with (
+            Attempt.begin(failing, self.root / f"host-{self.host}", self.versions) as attempt,
+            contextlib.suppress(StateError),
+        ):
+            self.work(attempt, self.model.copy(), changes)
+            attempt.finish(self.tick + 1, merged=(2, 4))
+        self.commit_a_tick(changes, 1000, (2, 4))
+
+    @rule(limit=st.sampled_from([None, 1, 10**9]))
+    def limit_the_caches(self, limit: int | None) -> None:
+        self.limit = limit
 
     @rule(data=st.data())
     def drop_an_operator(self, data: st.DataObject) -> None:
@@ -251,7 +299,7 @@ def test_the_chain_ends_at_a_snapshot(tmp_path: Path) -> None:
         with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
             shard.of("count").put_many([(str(tick % 7).encode(), str(tick).encode())])
             version = shard.finish(tick, snapshot_every=10)
-    way = delta.route(files, 0, version, None)
+    way = route(files, 0, version, None)
     assert way.files[0].endswith(".snapshot")
     assert len(way.files) <= 11
     removed = sweep(files, {0: version}, older_than=float("inf"))
@@ -259,6 +307,82 @@ def test_the_chain_ends_at_a_snapshot(tmp_path: Path) -> None:
     assert set(live_files(files, {0: version})[0]) == set(way.files)
     with ShardAttempt(files, tmp_path / "b", 0, version) as shard:
         assert shard.of("count").get(b"3") == b"24"
+
+
+def test_a_host_far_behind_catches_up_through_few_files(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version: tuple[str, ...] = ()
+    history = [version]
+    for tick in range(1, 321):
+        with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+            shard.of("count").put_many([(b"%d" % (tick % 50), b"%d" % tick)])
+            version = shard.finish(tick, merged=TIERS)
+        history.append(version)
+    expected = {b"%d" % (tick % 50): b"%d" % tick for tick in range(1, 321)}
+    for behind in (0, 1, 9, 10, 11, 35, 119, 250, 319, 320):
+        known = history[320 - behind]
+        way = route(files, 0, version, known)
+        assert way.start == known
+        # ten deltas, ten merges of ten, three of a hundred, and the like at the other end
+        assert len(way.files) <= 45, (behind, len(way.files))
+        host = tmp_path / f"host-{behind}"
+        for at in (known, version):
+            with ShardAttempt(files, host, 0, at) as shard:
+                found = dict(shard.of("count").scan())
+        assert found == expected
+    # What is leapt over is not needed for a restore, nor by a cache from before the sweep.
+    removed = sweep(files, {0: version}, older_than=float("inf"))
+    assert removed > 250
+    for host in ("host-35", "new"):
+        with ShardAttempt(files, tmp_path / host, 0, version) as shard:
+            assert dict(shard.of("count").scan()) == expected
+    assert len(route(files, 0, version, None).files) < 25
+
+
+def test_caches_stay_under_their_limit_and_the_one_longest_unused_goes(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    root = tmp_path / "a" / cache.boot_id()
+    versions: dict[int, tuple[str, ...]] = {}
+    for shard in range(4):
+        with ShardAttempt(files, tmp_path / "a", shard, ()) as attempt:
+            attempt.of("count").put_many([(b"%d" % n, b"x" * 200) for n in range(500)])
+            versions[shard] = attempt.finish(1)
+    for shard in range(4):
+        with ShardAttempt(files, tmp_path / "a", shard, versions[shard]):
+            os.utime(root / f"{shard}.lock", (shard, shard))
+    size = cache.ShardCache(files, tmp_path / "a", 0).used_bytes()
+    with ShardAttempt(files, tmp_path / "a", 1, versions[1], cache_limit=10 * size):
+        pass  # now shard 1 has been used last
+    assert cache.evict(root, int(2.5 * size), keep=3) == [0, 2]
+    assert sorted(path.parent.name for path in root.glob("*/data.mdb")) == ["1", "3"]
+    with ShardAttempt(files, tmp_path / "a", 0, versions[0]) as attempt:
+        assert len(list(attempt.of("count").scan())) == 500
+
+
+def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version = commit(files, tmp_path / "a", (), 1, {b"k": b"1"})
+    full = FailingFiles(tmp_path / "state", 0)
+    with ShardAttempt(full, tmp_path / "a", 0, version) as shard:
+        shard.of("count").put_many([(b"k", b"2")])
+        with pytest.raises(StateError, match="cannot be written") as told:
+            shard.finish(2)
+    assert "No space left" in (told.value.detail or "")
+    assert "free space" in (told.value.hint or "")
+    assert not list((tmp_path / "state").glob("*/*.tmp"))
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        assert shard.of("count").get(b"k") == b"1"
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_the_state_of_another_project_is_refused(tmp_path: Path, remote: bool) -> None:
+    files: LocalFiles | RemoteFiles = LocalFiles(tmp_path / "state")
+    if remote:
+        files = RemoteFiles(f"memory://{tmp_path.name}/claimed")
+    files.claim("shop")
+    files.claim("shop")
+    with pytest.raises(StateOwnedError, match='of project "shop", not of "bank"'):
+        files.claim("bank")
 
 
 WRITER = """

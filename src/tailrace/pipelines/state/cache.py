@@ -31,6 +31,7 @@ import orjson
 from tailrace.pipelines.errors import StateError
 from tailrace.pipelines.state import delta
 from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.route import Route, route
 from tailrace.pipelines.state.store import Version
 
 MAP_BYTES = 1 << 38  # virtual; the file grows with what it holds
@@ -46,6 +47,7 @@ class Stamp:
 
     version: Version
     depth: int
+    merges: tuple[delta.Merge, ...] = ()
 
 
 @dataclass(slots=True)
@@ -98,8 +100,11 @@ def loaded_pair(key: bytes, value: bytes) -> tuple[bytes, bytes]:
 class ShardCache:
     """One shard's cache; `reading` gives a transaction that sees exactly one version."""
 
-    def __init__(self, files: StateFiles, directory: Path, shard: int) -> None:
+    def __init__(
+        self, files: StateFiles, directory: Path, shard: int, limit: int | None = None
+    ) -> None:
         self._files = files
+        self._limit = limit
         self._root = directory / boot_id()
         self._path = self._root / str(shard)
         self._shard = shard
@@ -112,6 +117,7 @@ class ShardCache:
             with environment.begin() as transaction:
                 stamp = _read_stamp(environment, transaction)
                 if stamp is not None and stamp.version == version:
+                    self._used()
                     yield environment, transaction, stamp
                     return
             self.bring_to(version)
@@ -132,7 +138,7 @@ class ShardCache:
             known = None if stamp is None else stamp.version
             if known == version:
                 return
-            way = delta.route(self._files, self._shard, version, known)
+            way = route(self._files, self._shard, version, known)
             try:
                 if way.start is None and known is not None:
                     self.delete()
@@ -144,6 +150,14 @@ class ShardCache:
                     detail=f"{self._path}: {problem}",
                     hint="free space on that disk; the cache is restored by itself",
                 ) from problem
+            if self._limit is not None:
+                evict(self._root, self._limit, self._shard)
+
+    def _used(self) -> None:
+        """Note that the cache is in use, for `evict`."""
+        if self._limit is not None:
+            with contextlib.suppress(OSError):
+                os.utime(self._root / f"{self._shard}.lock")
 
     def delete(self) -> None:
         """Forget the cache; the next reader restores it."""
@@ -158,7 +172,7 @@ class ShardCache:
         return data.stat().st_blocks * 512 if data.exists() else 0
 
     def _apply(
-        self, environment: Any, way: delta.Route, version: Version, expected: Version | None
+        self, environment: Any, way: Route, version: Version, expected: Version | None
     ) -> None:
         with environment.begin(write=True) as transaction:
             stamp = _read_stamp(environment, transaction)
@@ -172,7 +186,7 @@ class ShardCache:
                 for operator, keys, values in chunks:
                     database = environment.open_db(operator.encode(), txn=transaction)
                     _put(transaction, database, keys, values)
-            _write_stamp(environment, transaction, Stamp(version, way.depth))
+            _write_stamp(environment, transaction, Stamp(version, way.depth, way.merges))
 
     def _environment(self) -> Any:
         data = self._path / "data.mdb"
@@ -224,13 +238,42 @@ def _read_stamp(environment: Any, transaction: Any) -> Stamp | None:
     if text is None:
         return None
     fields = orjson.loads(text)
-    return Stamp(tuple(fields["version"]), fields["depth"])
+    merges = delta.read_merges(fields.get("merges"))
+    return Stamp(tuple(fields["version"]), fields["depth"], merges)
 
 
 def _write_stamp(environment: Any, transaction: Any, stamp: Stamp) -> None:
     database = environment.open_db(_STAMP_DATABASE, txn=transaction)
-    text = orjson.dumps({"version": stamp.version, "depth": stamp.depth})
+    text = orjson.dumps({"version": stamp.version, "depth": stamp.depth, "merges": stamp.merges})
     transaction.put(b"stamp", text, db=database)
+
+
+def evict(root: Path, limit: int, keep: int) -> list[int]:
+    """Delete caches until all of them take at most `limit` bytes, the one longest unused
+    first; never that of shard `keep`, nor one being brought up to date. Their shards."""
+    found: list[tuple[float, int, int]] = []
+    for data in root.glob("*/data.mdb"):
+        with contextlib.suppress(OSError, ValueError):
+            shard = int(data.parent.name)
+            used_at = (root / f"{shard}.lock").stat().st_mtime
+            found.append((used_at, shard, data.stat().st_blocks * 512))
+    total = sum(size for _, _, size in found)
+    gone: list[int] = []
+    for _, shard, size in sorted(found):
+        if total <= limit:
+            break
+        if shard == keep:
+            continue
+        with open(root / f"{shard}.lock") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            # Whoever has it open keeps the file, and notices by its inode.
+            shutil.rmtree(root / str(shard), ignore_errors=True)
+        total -= size
+        gone.append(shard)
+    return gone
 
 
 def sweep_other_boots(directory: Path) -> None:

@@ -2,23 +2,25 @@
 
     magic      8 bytes  b"TRSTATE1"
     length     u32, big-endian, of the header
-    header     JSON: shard, tick, level, previous, snapshot, output, depth, dropped
+    header     JSON: shard, tick, level, previous, snapshot, output, depth, dropped, base, merges
     body       Arrow IPC stream (LZ4) of (key binary, value binary); a null value deletes;
                each batch names its operator in its metadata, its keys are sorted
 
 `previous` is the version of the shard this tick began from, the same in all files the
 tick wrote for it; several levels of one tick touch different operators, so their files
-apply in any order. A snapshot holds the whole shard as it was at `previous`. `output`
-is a digest of the rows the task emitted: it makes the hash in the name one of delta and
+apply in any order. A snapshot holds the whole shard as it was at `previous`; a merged
+file holds all changes from the version `base` to `previous`, so that a host that is many
+ticks behind reads few files. `depth` counts versions since the last snapshot, and `merges`
+lists the merged files of the chain: the depths they lead to and from. `output` is a digest of the rows the task emitted: it makes the hash in the name one of delta and
 output together, so that two runs of a task with different answers have two names.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import orjson
 import pyarrow as pa
@@ -32,6 +34,7 @@ BATCH_ROWS = 50_000
 _HEAD_BYTES = 8_192
 _SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 
+Merge: TypeAlias = "tuple[int, int, str]"  # the depth it leads to, the one it leads from, its name
 Chunk: TypeAlias = "tuple[str, list[bytes], list[bytes | None]]"
 
 
@@ -47,6 +50,12 @@ class Header:
     output: str = ""
     depth: int = 1
     dropped: tuple[str, ...] = ()
+    base: Version | None = None
+    merges: tuple[Merge, ...] = ()
+
+    @property
+    def merged(self) -> bool:
+        return self.base is not None
 
     @property
     def stem(self) -> str:
@@ -54,7 +63,7 @@ class Header:
 
     @property
     def suffix(self) -> str:
-        return ".snapshot" if self.snapshot else ".delta"
+        return ".snapshot" if self.snapshot else ".merged" if self.merged else ".delta"
 
 
 def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
@@ -71,6 +80,8 @@ def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
                 "output": header.output,
                 "depth": header.depth,
                 "dropped": header.dropped,
+                "base": header.base,
+                "merges": header.merges,
             }
         )
         sink.write(MAGIC + struct.pack(">I", len(text)) + text)
@@ -125,56 +136,15 @@ def _check_magic(data: bytes, shard: int, name: str) -> None:
         )
 
 
+def read_merges(listed: Iterable[Sequence[Any]] | None) -> tuple[Merge, ...]:
+    """Merges as JSON gives them."""
+    return tuple((int(end), int(base), str(name)) for end, base, name in listed or ())
+
+
 def _header(text: bytes) -> Header:
     fields = orjson.loads(text)
     fields["previous"] = tuple(fields["previous"])
     fields["dropped"] = tuple(fields["dropped"])
+    fields["base"] = None if fields.get("base") is None else tuple(fields["base"])
+    fields["merges"] = read_merges(fields.get("merges"))
     return Header(**fields)
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How to reach a version: the state to start from, then files in order.
-
-    `start` is the version a cache already holds, or None to begin from nothing.
-    """
-
-    start: Version | None
-    files: tuple[str, ...]
-    depth: int
-
-
-def route(files: StateFiles, shard: int, version: Version, known: Version | None) -> Route:
-    """The files that lead to `version`, from `known` if it lies on the way.
-
-    Goes back through the headers; ends at what the cache holds, at a snapshot, or at
-    the empty state.
-    """
-    steps: list[tuple[str, ...]] = []
-    at = version
-    depth = 0
-    start: Version | None = None
-    while True:
-        if at == known:
-            start = known
-            break
-        if not at:
-            break
-        headers = {name: read_header(files, shard, name) for name in at}
-        deltas = tuple(name for name, header in headers.items() if not header.snapshot)
-        snapshot = next((name for name, header in headers.items() if header.snapshot), None)
-        previous = next(iter(headers.values())).previous
-        if at == version:
-            depth = max(header.depth for header in headers.values())
-            if snapshot is not None:
-                depth = 1
-        steps.append(deltas)
-        if previous == known:
-            start = known
-            break
-        if snapshot is not None:
-            steps.append((snapshot,))
-            break
-        at = previous
-    names = tuple(name for step in reversed(steps) for name in step)
-    return Route(start, names, depth)

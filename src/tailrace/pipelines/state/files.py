@@ -1,4 +1,4 @@
-"""Where state files rest: `<root>/<shard>/<tick>-<level>-<hash>.delta` or `.snapshot`.
+"""Where state files rest: `<root>/<shard>/<tick>-<level>-<hash>.delta`, `.merged` or `.snapshot`.
 
 A file is written once, under a name that ends in the hash of its bytes, and is never
 changed. It is on disk, file and directory flushed, before its name is told to anyone,
@@ -8,6 +8,7 @@ leaves behind is a file that no row names, or a `.tmp`; both are swept after an 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -17,9 +18,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from tailrace.pipelines.errors import StateError, StateFileDamagedError, StateFileMissingError
+from tailrace.pipelines.errors import (
+    StateError,
+    StateFileDamagedError,
+    StateFileMissingError,
+    StateOwnedError,
+)
 
 HASH_BYTES = 10
+OWNER = "PROJECT"
 
 
 class Sink(Protocol):
@@ -39,6 +46,12 @@ class StateFiles(Protocol):
 
     def head(self, shard: int, name: str, length: int) -> bytes:
         """A file's first bytes, not checked."""
+
+    def size(self, shard: int, name: str) -> int:
+        """A file's bytes."""
+
+    def claim(self, project: str) -> None:
+        """Make the place this project's; StateOwnedError if it is another's."""
 
     def list(self) -> Iterator[tuple[int, str, float]]:
         """Every file there is: shard, name, seconds since 1970 when it was written."""
@@ -108,6 +121,26 @@ class LocalFiles:
         except FileNotFoundError as missing:
             raise _missing(shard, name, str(self.root)) from missing
 
+    def size(self, shard: int, name: str) -> int:
+        try:
+            return (self.root / str(shard) / name).stat().st_size
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, str(self.root)) from missing
+
+    def claim(self, project: str) -> None:
+        path = self.root / OWNER
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError), open(path, "x") as file:
+                file.write(project)
+            _check_owner(path.read_text(), project, str(self.root))
+        except OSError as problem:
+            raise StateError(
+                "the state directory cannot be written",
+                detail=f"{self.root}: {problem.strerror}",
+                hint="free space or fix permissions",
+            ) from problem
+
     def list(self) -> Iterator[tuple[int, str, float]]:
         if not self.root.is_dir():
             return
@@ -164,6 +197,21 @@ class RemoteFiles:
         except FileNotFoundError as missing:
             raise _missing(shard, name, self.url) from missing
 
+    def size(self, shard: int, name: str) -> int:
+        filesystem, root = self._open()
+        try:
+            return int(filesystem.size(f"{root}/{shard}/{name}"))
+        except FileNotFoundError as missing:
+            raise _missing(shard, name, self.url) from missing
+
+    def claim(self, project: str) -> None:
+        filesystem, root = self._open()
+        path = f"{root}/{OWNER}"
+        if not filesystem.exists(path):
+            filesystem.makedirs(root, exist_ok=True)
+            filesystem.pipe_file(path, project.encode())
+        _check_owner(filesystem.cat_file(path).decode(), project, self.url)
+
     def list(self) -> Iterator[tuple[int, str, float]]:
         filesystem, root = self._open()
         filesystem.invalidate_cache()
@@ -187,6 +235,27 @@ def open_files(location: str | Path) -> StateFiles:
     return RemoteFiles(text) if "://" in text else LocalFiles(Path(text))
 
 
+def remove_below(location: str, beginning: str) -> None:
+    """Remove the directories `<location>/<name>` where the name is `beginning`, or that and a
+    mark without a dash behind it."""
+
+    def fits(name: str) -> bool:
+        return name == beginning or (name.rpartition("-")[0] + "-" == beginning)
+
+    if "://" not in location:
+        for path in Path(location).glob("*"):
+            if fits(path.name):
+                shutil.rmtree(path, ignore_errors=True)
+        return
+    import fsspec
+
+    filesystem, root = fsspec.core.url_to_fs(location)
+    if filesystem.exists(root):
+        for path in filesystem.ls(root, detail=False):
+            if fits(str(path).rstrip("/").rpartition("/")[2]):
+                filesystem.rm(path, recursive=True)
+
+
 def checked(data: bytes, shard: int, name: str) -> bytes:
     """`data`, if it has the hash that `name` promises."""
     promised = name.rpartition(".")[0].rpartition("-")[2]
@@ -195,7 +264,7 @@ def checked(data: bytes, shard: int, name: str) -> bytes:
         raise StateFileDamagedError(
             f'state file "{name}" of shard {shard} is damaged',
             detail=f"its {len(data)} bytes hash to {found}",
-            hint="put a good copy back, or rebuild the views (`tailrace view rebuild NAME`)",
+            hint="put a good copy back, or rebuild: `tailrace view rebuild NAME` for every view, and restart",
         )
     return data
 
@@ -205,11 +274,20 @@ def free_bytes(location: Path) -> int:
     return shutil.disk_usage(location).free
 
 
+def _check_owner(found: str, project: str, root: str) -> None:
+    if found.strip() != project:
+        raise StateOwnedError(
+            f'the state in {root} is of project "{found.strip()}", not of "{project}"',
+            detail="two projects would sweep each other's files",
+            hint=f"give each project a directory of its own, or remove {root}/{OWNER} and all beside it",
+        )
+
+
 def _missing(shard: int, name: str, root: str) -> StateFileMissingError:
     return StateFileMissingError(
         f'state file "{name}" of shard {shard} is missing',
         detail=f"a committed tick names it, and {root} does not hold it",
-        hint="put it back, or rebuild the views (`tailrace view rebuild NAME`)",
+        hint="put it back, or rebuild: `tailrace view rebuild NAME` for every view, and restart",
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import lmdb
 
+from tailrace.clock import SYSTEM
 from tailrace.pipelines.state import delta
 from tailrace.pipelines.state.cache import (
     LONGEST_PLAIN_KEY,
@@ -26,6 +27,7 @@ from tailrace.pipelines.state.cache import (
     stored_key,
 )
 from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.route import due, kept, merge
 from tailrace.pipelines.state.store import Version
 
 SNAPSHOT_EVERY = 1_000
@@ -121,16 +123,31 @@ class LiveState:
             yield from sorted(run)
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """One shard in one tick: bytes of its cache, versions since a snapshot, bytes written."""
+
+    cache_bytes: int
+    depth: int
+    written_bytes: int
+
+
 class ShardAttempt:
     """One shard during one attempt. A context manager."""
 
     def __init__(
-        self, files: StateFiles, cache_directory: Path, shard: int, version: Version
+        self,
+        files: StateFiles,
+        cache_directory: Path,
+        shard: int,
+        version: Version,
+        cache_limit: int | None = None,
     ) -> None:
         self._files = files
         self._shard = shard
         self._version = version
-        self._cache = ShardCache(files, cache_directory, shard)
+        self._cache = ShardCache(files, cache_directory, shard, cache_limit)
+        self.written_bytes = 0
         self._stack = contextlib.ExitStack()
         self._environment: Any = None
         self._transaction: Any = None
@@ -180,25 +197,58 @@ class ShardAttempt:
         output: str = "",
         dropped: Sequence[str] = (),
         snapshot_every: int | None = SNAPSHOT_EVERY,
+        merged: Sequence[int] = (),
     ) -> Version:
         """Write this attempt's changes; returns the files it wrote, none if nothing changed.
 
         When the chain behind it has grown to `snapshot_every` files, a snapshot of the
-        state it began from is written beside the delta.
+        state it began from is written beside the delta. `merged`: how many versions
+        before it are merged into one file each time so many have come (see `route.TIERS`).
         """
         chunks = list(self._changes())
         gone = tuple(name for name in dropped if self._database(name) is not None)
         if not chunks and not gone:
             return ()
         names: list[str] = []
-        depth = self._stamp.depth + 1
+        depth, merges = self._stamp.depth + 1, self._stamp.merges
         if snapshot_every is not None and depth > snapshot_every:
             header = delta.Header(self._shard, tick, level, self._version, snapshot=True, depth=1)
             names.append(delta.write(self._files, header, self._everything()))
-            depth = 1
-        header = delta.Header(self._shard, tick, level, self._version, False, output, depth, gone)
+            depth, merges = 1, ()
+        elif merged:
+            merges = self._merge(tick, level, merged, names)
+        header = delta.Header(
+            self._shard, tick, level, self._version, False, output, depth, gone, None, merges
+        )
         names.append(delta.write(self._files, header, chunks))
+        self.written_bytes = sum(self._files.size(self._shard, name) for name in names)
         return tuple(names)
+
+    def _merge(
+        self, tick: int, level: int, tiers: Sequence[int], names: list[str]
+    ) -> tuple[delta.Merge, ...]:
+        """Merge the stretches whose time has come; the merges this version knows of."""
+        depth, merges = self._stamp.depth, list(self._stamp.merges)
+        for tier in tiers:
+            begins = due(merges, tier, depth)
+            if begins is None:
+                continue
+            found = merge(self._files, self._shard, self._version, merges, begins)
+            name = ""  # not merged, and not tried again
+            if found is not None:
+                base, chunks, gone = found
+                header = delta.Header(
+                    self._shard, tick, level, self._version, depth=depth, dropped=gone, base=base
+                )
+                name = delta.write(self._files, header, chunks)
+                names.append(name)
+            merges.append((depth, begins, name))
+        return kept(merges, tiers)
+
+    @property
+    def figures(self) -> Figures:
+        """How large the shard is on this host, how long its chain, what was written."""
+        return Figures(self._cache.used_bytes(), self._stamp.depth, self.written_bytes)
 
     def _changes(self) -> Iterator[delta.Chunk]:
         for operator, state in sorted(self._states.items()):
@@ -235,14 +285,21 @@ class Attempt:
     files: StateFiles
     cache_directory: Path
     versions: Mapping[int, Version]
+    cache_limit: int | None
     _shards: dict[int, ShardAttempt]
     _stack: contextlib.ExitStack
+    opened_ms: int = 0  # what it took to bring the caches up to date
 
     @classmethod
     def begin(
-        cls, files: StateFiles, cache_directory: Path, versions: Mapping[int, Version]
+        cls,
+        files: StateFiles,
+        cache_directory: Path,
+        versions: Mapping[int, Version],
+        *,
+        cache_limit: int | None = None,
     ) -> Attempt:
-        return cls(files, cache_directory, versions, {}, contextlib.ExitStack())
+        return cls(files, cache_directory, versions, cache_limit, {}, contextlib.ExitStack())
 
     def __enter__(self) -> Attempt:
         return self
@@ -259,21 +316,35 @@ class Attempt:
     def shard(self, shard: int) -> ShardAttempt:
         """One shard, at the version the last tick row names."""
         if shard not in self._shards:
+            began = SYSTEM.monotonic()
+            version = tuple(self.versions.get(shard, ()))
             attempt = ShardAttempt(
-                self.files, self.cache_directory, shard, tuple(self.versions.get(shard, ()))
+                self.files, self.cache_directory, shard, version, self.cache_limit
             )
             self._shards[shard] = self._stack.enter_context(attempt)
+            self.opened_ms += round((SYSTEM.monotonic() - began) * 1000)
         return self._shards[shard]
 
     def of(self, shard: int, operator: str) -> LiveState:
         return self.shard(shard).of(operator)
 
+    @property
+    def figures(self) -> dict[int, Figures]:
+        """The figures of every shard that was opened."""
+        return {number: shard.figures for number, shard in self._shards.items()}
+
     def finish(
-        self, tick: int, level: int = 0, *, output: str = "", dropped: Sequence[str] = ()
+        self,
+        tick: int,
+        level: int = 0,
+        *,
+        output: str = "",
+        dropped: Sequence[str] = (),
+        merged: Sequence[int] = (),
     ) -> dict[int, Version]:
         """Write what changed; the new files of each shard that changed."""
         written = {
-            number: shard.finish(tick, level, output=output, dropped=dropped)
+            number: shard.finish(tick, level, output=output, dropped=dropped, merged=merged)
             for number, shard in sorted(self._shards.items())
         }
         return {number: names for number, names in written.items() if names}

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tailrace.pipelines.errors import StateFileMissingError
-from tailrace.pipelines.state import delta
 from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.store import Version
 
 
 def live_files(files: StateFiles, versions: Mapping[int, Version]) -> dict[int, set[str]]:
     """The files each shard can be restored from: back to the last snapshot."""
     return {
-        shard: set(delta.route(files, shard, version, None).files)
-        | set(version)  # a snapshot that came with the version
+        shard: set(route(files, shard, version, None).files)
+        | set(version)  # a snapshot or merged file that came with the version
         for shard, version in versions.items()
     }
 

@@ -24,11 +24,13 @@ from tailrace.pipelines.errors import ShardsChangedError, TickFencedError, TickU
 from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.shard import Figures
 from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Tick, parse
+from tailrace.pipelines.ticks.stale import formats, identities, lost
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
 
@@ -36,6 +38,7 @@ log = logging.getLogger(__name__)
 
 STEADY_ATTEMPTS = 3
 SWEEP_EVERY_SECONDS = 600.0
+LOOK_EVERY_SECONDS = 5.0
 UNNAMED_FILES_LIVE_SECONDS = 3600.0
 TICKS_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
 CHANGELOG_CONFIG = {
@@ -60,6 +63,7 @@ class TickSettings:
     changelog_partitions: int = 2
     freshness_ms: int = 1_000
     topics: Mapping[str, Mapping[str, str]] | None = None
+    cache_limit: int | None = None  # bytes that the caches of a host may take
     declared: frozenset[str] = frozenset()  # all views of the project, running or being filled
 
 
@@ -88,6 +92,8 @@ class TickDriver:
         self._cuts: CutFollower | None = None
         self._planner = planner_for(graph, plain)
         self._swept_at = clock.monotonic()
+        self._looked_at = clock.monotonic()
+        self._identities: dict[str, str] = {}
         self._dropped: tuple[str, ...] = ()
         self._infos: dict[str, ViewInfo] = {}
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
@@ -105,14 +111,33 @@ class TickDriver:
         self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
         self._share = gauge("tailrace_late_share", "Late rows among the last minutes'", ["topic"])
         self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
+        self._state_bytes = gauge(
+            "tailrace_state_bytes", "State of the views, as cached", ["project"]
+        )
+        self._state_chain = gauge(
+            "tailrace_state_chain_versions", "Versions since the oldest snapshot", ["project"]
+        )
+        self._state_written = counter(
+            "tailrace_state_written_bytes_total", "State files", ["project"]
+        )
+        self._state_changed = gauge(
+            "tailrace_state_changed_timestamp_seconds", "When state last changed", ["project"]
+        )
+        self._catch_up = gauge(
+            "tailrace_state_catch_up_seconds", "Bringing caches up to date, last tick", ["project"]
+        )
+        self._figures: dict[int, Figures] = {}
+        self.catch_up_ms = 0
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
-    def start(self, known: Tick | None = None) -> Tick:
+    def start(self, known: Tick | None = None, *, forget: bool = False) -> Tick:
         """Fence older drivers, then read the last row; the tick to go on from.
 
-        `known` knows earlier generations of views that begin now.
+        `known` knows earlier generations of views that begin now. `forget`: the state of
+        the last row is given up, because every view is filled anew.
         """
         settings = self.settings
+        open_files(settings.state).claim(settings.project)
         with Admin(settings.bootstrap) as admin:
             admin.ensure_topic(TICKS_TOPIC, 1, TICKS_CONFIG)
             self._writer.init()
@@ -124,6 +149,9 @@ class TickDriver:
                     f"the project keeps its state in {row.shards} shards, not {settings.shards}",
                     hint=f"set spark.shards = {row.shards}, or rebuild the views",
                 )
+            if forget:
+                row = replace(row, state={}, operators=(), inputs={}, newest={}, watermarks={})
+            self._identities = {t: i for t, i in row.topics.items() if t in self.graph.tables}
             ends = {topic: dict(by) for topic, by in row.ends.items()}
             for view in self.graph.views.values():
                 info = row.written(view.name)
@@ -133,7 +161,10 @@ class TickDriver:
                     bounds = self._reader.bounds(info.topic)
                     ends[info.topic] = {partition: end for partition, (_, end) in bounds.items()}
                 self._infos[view.name] = info
-        self.last = replace(row, ends=ends)
+        # Where a topic without cuts was read to means nothing to views that do not read it.
+        idle = self._plain - self.graph.tables.keys()
+        inputs = {topic: by for topic, by in row.inputs.items() if topic not in idle}
+        self.last = replace(row, ends=ends, inputs=inputs)
         self._pinned = {n: row.views[n] for n in row.live if n in self._infos and n in row.views}
         self._dropped = tuple(sorted(set(row.operators) - {node.id for node in self.graph.nodes}))
         self._follow()
@@ -251,6 +282,7 @@ class TickDriver:
         self._dropped = ()
         self.dead += len(outcome.dead)
         self._tell_time(outcome)
+        self._tell_state(outcome)
         self.lag = self._planner.lag(tick)
         self.worked_seconds = self._clock.monotonic() - began
         if plan.committed_ms is not None:
@@ -272,6 +304,26 @@ class TickDriver:
             self._share.labels(topic).set(self.late_share[topic])
         for topic, mark in self.last.watermarks.items():
             self._mark.labels(topic).set(mark)
+
+    def _tell_state(self, outcome: Outcome) -> None:
+        """Size and age of the state."""
+        if not outcome.figures:
+            return
+        project = self.settings.project
+        self._figures.update(outcome.figures)
+        self.catch_up_ms = outcome.opened_ms
+        self._catch_up.labels(project).set(outcome.opened_ms / 1000)
+        self._state_bytes.labels(project).set(self.state_bytes)
+        self._state_chain.labels(project).set(max(f.depth for f in self._figures.values()))
+        written = sum(figures.written_bytes for figures in outcome.figures.values())
+        if written:
+            self._state_written.labels(project).inc(written)
+            self._state_changed.labels(project).set(self._clock.wall_ms() / 1000)
+
+    @property
+    def state_bytes(self) -> int:
+        """What the state takes on disk, as cached; 0 before the first tick."""
+        return sum(figures.cache_bytes for figures in self._figures.values())
 
     @property
     def late_alarms(self) -> dict[str, float]:
@@ -301,6 +353,7 @@ class TickDriver:
 
     def _plan(self, timeout: float, ceiling: Tick | None) -> Plan | None:
         assert self._cuts is not None
+        self._look_at_topics()
         self._planner.add(self._cuts.poll(timeout))
         self.begun = True
         return self._planner.plan(self.last, self._reader, self.settings.limit, ceiling)
@@ -331,6 +384,7 @@ class TickDriver:
                 self._dropped,
                 adoption,
                 self._times,
+                settings.cache_limit,
             )
         )
 
@@ -391,6 +445,8 @@ class TickDriver:
                 others=self._others(ends),
                 live={n: self._infos[n].topic for n in self._pinned if n in self.graph.views},
                 fingerprint=self.graph.fingerprint,
+                formats=formats(self.graph),
+                topics=self._topic_ids(),
                 shards=self.settings.shards,
                 ts_ms=now,
             )
@@ -406,6 +462,25 @@ class TickDriver:
                 hint="run one `tailrace up` per project",
             ) from fenced
         return tick
+
+    def _topic_ids(self) -> dict[str, str]:
+        """The identity of every topic read; one that has appeared is looked up once."""
+        new = {t: None for t in self.graph.tables if t not in self._identities}
+        if new:
+            self._identities |= identities(self.settings.bootstrap, new)
+        return {t: self._identities[t] for t in self.graph.tables if t in self._identities}
+
+    def _look_at_topics(self) -> None:
+        """Raise if an input was deleted or created again while it is read."""
+        now = self._clock.monotonic()
+        if now - self._looked_at < LOOK_EVERY_SECONDS:
+            return
+        self._looked_at = now
+        ids = identities(self.settings.bootstrap, self.graph.tables)
+        for topic in self.graph.tables:
+            problem = lost(self.last, topic, self._reader, ids)
+            if problem is not None:
+                raise problem
 
     def _shown(self) -> dict[str, ViewInfo]:
         """The views a row names: ours, and those whose next generation is being filled."""
@@ -475,8 +550,10 @@ def last_row(reader: LogReader, key: str) -> Tick | None:
 
 
 def planner_for(graph: Graph, plain: frozenset[str]) -> Planner:
+    """A planner for what the views of `graph` read; `plain` are topics without cuts."""
     by_source: dict[str, set[str]] = {}
     for topic in graph.tables:
         if topic not in plain:
             by_source.setdefault(topic.split(".", 1)[0], set()).add(topic)
-    return Planner({source: frozenset(topics) for source, topics in by_source.items()}, plain)
+    used = plain & graph.tables.keys()
+    return Planner({source: frozenset(topics) for source, topics in by_source.items()}, used)

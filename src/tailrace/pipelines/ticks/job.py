@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,7 @@ from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.reader import Range, kept_reader
 from tailrace.pipelines.state.files import open_files
-from tailrace.pipelines.state.shard import Attempt
+from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.event_time import Timing, on_time
 
@@ -66,6 +66,8 @@ class Work:
     dropped: tuple[str, ...] = ()
     adoption: Adoption | None = None
     times: Mapping[str, EventTime] = field(default_factory=dict)  # by topic
+    cache_limit: int | None = None  # bytes of all caches of a host
+    merged: tuple[int, ...] = ()  # stretches of versions to merge, see `state.route`
 
 
 @dataclass(slots=True)
@@ -86,10 +88,15 @@ class TaskOutcome:
     records: int
     dead: tuple[DeadRecord, ...]
     timing: Timing = field(default_factory=Timing)
+    figures: Mapping[int, Figures] = field(default_factory=dict)  # by shard
+    opened_ms: int = 0  # what it took to bring the caches up to date
 
     @classmethod
-    def of(cls, files: Mapping[int, Version], inputs: Inputs) -> TaskOutcome:
-        return cls(files, inputs.records, tuple(inputs.dead), inputs.timing)
+    def of(cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt) -> TaskOutcome:
+        return cls(
+            files, inputs.records, tuple(inputs.dead), inputs.timing,
+            attempt.figures, attempt.opened_ms,
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -101,6 +108,8 @@ class Outcome:
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
     timing: Timing = field(default_factory=Timing)
+    figures: dict[int, Figures] = field(default_factory=dict)
+    opened_ms: int = 0  # the longest any task took to bring its caches up to date
     tasks: int = 0
 
     def add(self, task: TaskOutcome) -> None:
@@ -110,6 +119,11 @@ class Outcome:
         self.records += task.records
         self.dead += task.dead
         self.timing.add(task.timing)
+        for shard, figures in task.figures.items():
+            before = self.figures.get(shard)
+            written = figures.written_bytes + (before.written_bytes if before else 0)
+            self.figures[shard] = replace(figures, written_bytes=written)
+        self.opened_ms = max(self.opened_ms, task.opened_ms)
         self.tasks += 1
 
 
@@ -135,7 +149,7 @@ def read_inputs(work: Work) -> Inputs:
 def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
     """The whole tick in this process; yields the answer."""
     inputs = read_inputs(work)
-    with Attempt.begin(open_files(work.state), Path(work.cache), work.versions) as attempt:
+    with begin(work) as attempt:
         if work.dropped:
             for shard in range(work.shards):
                 attempt.shard(shard)
@@ -150,9 +164,22 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
                 digest.update(key)
                 digest.update(value or b"\0")
             answers += _answer(name, keys, values)
-        files = attempt.finish(work.context.number, output=digest.hexdigest(), dropped=work.dropped)
+        files = attempt.finish(
+            work.context.number,
+            output=digest.hexdigest(),
+            dropped=work.dropped,
+            merged=work.merged,
+        )
+        outcome = TaskOutcome.of(files, inputs, attempt)
     yield from answers
-    yield _control(TaskOutcome.of(files, inputs))
+    yield _control(outcome)
+
+
+def begin(work: Work) -> Attempt:
+    """An attempt at this tick's state."""
+    return Attempt.begin(
+        open_files(work.state), Path(work.cache), work.versions, cache_limit=work.cache_limit
+    )
 
 
 def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:

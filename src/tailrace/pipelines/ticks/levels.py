@@ -22,7 +22,6 @@ import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,7 +33,7 @@ from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
 from tailrace.pipelines.incremental.graph import SHARD, Node
 from tailrace.pipelines.incremental.shards import shards_of, split
-from tailrace.pipelines.state.files import open_files
+from tailrace.pipelines.state.route import TIERS
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt
 from tailrace.pipelines.ticks.job import (
     ANSWER,
@@ -43,6 +42,7 @@ from tailrace.pipelines.ticks.job import (
     TaskOutcome,
     Work,
     adopt,
+    begin,
     read_inputs,
     run_on_spark,
 )
@@ -116,8 +116,7 @@ class LevelTask:
         if self.level == 0:
             ranges = tuple(r for r in work.ranges if r.partition % work.shards == self.shard)
             read = read_inputs(replace(work, ranges=ranges))
-        files = open_files(work.state)
-        with Attempt.begin(files, Path(work.cache), work.versions) as attempt:
+        with begin(work) as attempt:
             first = self.level == 0
             if first and work.dropped:
                 attempt.shard(self.shard)
@@ -142,8 +141,9 @@ class LevelTask:
                 output=digest.hexdigest(),
                 dropped=work.dropped if first else (),
                 snapshot_every=SNAPSHOT_EVERY if first else None,
+                merged=work.merged if first else (),
             )
-        return TaskOutcome.of({self.shard: names} if names else {}, read)
+            return TaskOutcome.of({self.shard: names} if names else {}, read, attempt)
 
     def _run_nodes(
         self,
@@ -222,7 +222,8 @@ def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
     local = (spark.sparkContext.master or "").startswith("local")
     if local and records <= ONE_TASK_RECORDS:
         return run_on_spark(spark, work)
-    return run_levels(spark, work)
+    # On one host the cache is one tick behind; on a cluster it may be any number.
+    return run_levels(spark, work if local else replace(work, merged=TIERS))
 
 
 def run_levels(spark: SparkSession, work: Work) -> Outcome:
@@ -285,13 +286,15 @@ def conclude(values: Iterable[Value], shards: int, depth: int) -> Outcome:
                 keys += table["key"].to_pylist()
                 records += table["value"].to_pylist()
     for (level, shard), told in sorted(stories.items()):
-        if len(set(told)) != 1 or len(told) != shards:
+        outcomes = [pickle.loads(story) for story in told]
+        answers = {pickle.dumps(replace(one, figures={}, opened_ms=0)) for one in outcomes}
+        if len(answers) != 1 or len(told) != shards:
             raise TickUnsteadyError(
                 f"level {level} of shard {shard} gave more than one answer",
-                detail=f"{len(set(told))} answers reached {len(told)} of {shards} tasks behind it",
+                detail=f"{len(answers)} answers reached {len(told)} of {shards} tasks behind it",
                 hint="the tick is tried again",
             )
-        outcome.add(pickle.loads(told[0]))
+        outcome.add(outcomes[0])
     if len(stories) != shards * (depth + 1):
         raise TickUnsteadyError(
             "a tick's job came back incomplete",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,9 +23,11 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.state.files import remove_below
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.stale import hindrances
 
 log = logging.getLogger(__name__)
 
@@ -72,20 +74,31 @@ class ProjectTicks:
         self.asked: set[Path] = set()  # wishes that have been begun
         self.main = self._driver(graph, self._settings)
 
-    def start(self) -> Tick:
-        """Find out what is ready; the tick to go on from."""
-        with LogReader(self._settings.bootstrap, clock=self._clock) as reader:
-            row = last_row(reader, self._settings.project)
+    def start(self, rebuilding: Collection[str] = ()) -> Tick:
+        """Find out what is ready; the tick to go on from.
+
+        A view that cannot go on (see `stale`) is an error, unless it is among `rebuilding`:
+        then it is filled anew. When all are, whatever state there is is given up.
+        """
+        settings = self._settings
+        with LogReader(settings.bootstrap, clock=self._clock) as reader:
+            row = last_row(reader, settings.project)
+            stale = {} if row is None else hindrances(row, self._graph, reader, settings.bootstrap)
+        for name, problem in stale.items():
+            if name not in rebuilding:
+                raise problem
+        forget = bool(self._graph.views) and self._graph.views.keys() <= set(rebuilding)
         ready = [
             name
             for name, view in self._graph.views.items()
-            if row is None or row.nodes.get(name) == view.node
+            if row is None
+            or (row.nodes.get(name) == view.node and name not in stale and not forget)
         ]
         self.waiting = [name for name in self._graph.views if name not in ready]
         if self.waiting:
             self.main.close()
             self.main = self._driver(subgraph(self._graph, ready), self._settings)
-        self.main.start()
+        self.main.start(forget=forget)
         if not self.main.last.number:
             self.main.first_tick()  # so that readers find the views, empty as they are
         if self.waiting:
@@ -157,9 +170,7 @@ class ProjectTicks:
             self.held.discard(name)
             self._end_fill(name)
         if name not in self._graph.views:
-            for left in self._filling_directory.glob(f"{name}-*"):
-                if left.name.rpartition("-")[0] == name:
-                    shutil.rmtree(left, ignore_errors=True)
+            remove_below(self._filling_directory, f"{name}-")
         return self.main.drop(name, beside)
 
     @property
@@ -187,22 +198,22 @@ class ProjectTicks:
         )
 
     @property
-    def _filling_directory(self) -> Path:
-        return Path(f"{self._settings.state}-filling")
+    def _filling_directory(self) -> str:
+        return f"{self._settings.state}-filling"
 
-    def _directory(self, name: str) -> Path:
+    def _directory(self, name: str) -> str:
         # The operators are in the path: a fill of other SQL never meets this one's state.
         node = self._graph.views[name].node
         mark = hashlib.blake2b(node.encode(), digest_size=6).hexdigest()
-        return self._filling_directory / f"{name}-{mark}"
+        return f"{self._filling_directory}/{name}-{mark}"
 
     def _begin_fill(self, name: str) -> TickDriver:
         graph = subgraph(self._graph, [name])
         settings = replace(
             self._settings,
             project=f"{self._settings.project}/{name}",
-            state=str(self._directory(name) / "state"),
-            cache=str(self._directory(name) / "cache"),
+            state=f"{self._directory(name)}/state",
+            cache=f"{self._settings.cache}-filling/{Path(self._directory(name)).name}",
         )
         fill = self._fills[name] = self._driver(graph, settings)
         fill.start(self.main.last)
@@ -230,5 +241,7 @@ class ProjectTicks:
 
     def _end_fill(self, name: str) -> None:
         self._fills.pop(name).close()
-        shutil.rmtree(self._directory(name), ignore_errors=True)
+        directory = self._directory(name)
+        remove_below(self._filling_directory, directory.rpartition("/")[2])
+        shutil.rmtree(f"{self._settings.cache}-filling/{Path(directory).name}", ignore_errors=True)
         self.waiting.remove(name)

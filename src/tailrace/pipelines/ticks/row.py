@@ -45,6 +45,8 @@ class Tick:
     others: Mapping[str, tuple[Generation, ...]] = field(default_factory=dict)  # oldest first
     live: Mapping[str, str] = field(default_factory=dict)  # topics written, not shown, by view
     fingerprint: str = ""
+    formats: Mapping[str, int] = field(default_factory=dict)  # of state, by kind of operator
+    topics: Mapping[str, str] = field(default_factory=dict)  # identity of every input
     shards: int = 1
     ts_ms: int = 0
 
@@ -106,6 +108,8 @@ class Tick:
                 },
                 "live": dict(self.live),
                 "fingerprint": self.fingerprint,
+                "formats": dict(self.formats),
+                "topics": dict(self.topics),
                 "shards": self.shards,
                 "ts_ms": self.ts_ms,
             }
@@ -138,6 +142,8 @@ def parse(value: bytes) -> Tick:
         },
         live=document.get("live") or {},
         fingerprint=document.get("fingerprint") or "",
+        formats=document.get("formats") or {},
+        topics=document.get("topics") or {},
         shards=document.get("shards") or 1,
         ts_ms=document.get("ts_ms") or 0,
     )

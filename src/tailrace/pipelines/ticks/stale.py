@@ -1,0 +1,119 @@
+"""What keeps views from going on where the last tick stopped, found before anything runs.
+
+- the state was written in a form this version does not read;
+- an input topic was deleted and created again, or has lost records that were not read yet;
+- a topic is gone.
+
+Going on would give wrong numbers in silence. The way out is a rebuild: a view whose rebuild
+has been asked for is filled anew instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tailrace.client.admin import Admin
+from tailrace.errors import TailraceError
+from tailrace.pipelines.errors import DataLostError, StateVersionError
+from tailrace.pipelines.incremental.graph import Graph
+from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.ticks.row import Tick
+
+
+def formats(graph: Graph) -> dict[str, int]:
+    """The form in which each kind of operator keeps its state; 1 where it never changed."""
+    return {node.operator.kind: getattr(node.operator, "format", 1) for node in graph.nodes}
+
+
+def identities(bootstrap: str, topics: Mapping[str, object]) -> dict[str, str]:
+    """The identity of every topic there is; one created again has another."""
+    found: dict[str, str] = {}
+    with Admin(bootstrap) as admin:
+        for topic in topics:
+            known = admin.describe_topic(topic)
+            if known is not None:
+                found[topic] = known.id.hex()
+    return found
+
+
+def hindrances(
+    row: Tick, graph: Graph, reader: LogReader, bootstrap: str
+) -> dict[str, TailraceError]:
+    """By view, why it cannot go on from `row`; views without hindrance are not named."""
+    kept = {node.id for node in graph.nodes} & set(row.operators)
+    bad_kinds = _other_forms(row, graph)
+    bad_topics = {
+        topic: problem
+        for topic in graph.tables
+        if (problem := lost(row, topic, reader, identities(bootstrap, {topic: None}))) is not None
+    }
+    edges = {node.id: node for node in graph.nodes}
+    found: dict[str, TailraceError] = {}
+    for name, view in graph.views.items():
+        if row.nodes.get(name) != view.node:
+            continue  # it is filled anyway
+        waiting, seen = [view.node], set[str]()
+        while waiting and name not in found:
+            here = waiting.pop()
+            if here in seen:
+                continue
+            seen.add(here)
+            topic = here.removeprefix("table:")
+            if here.startswith("table:"):
+                if topic in bad_topics:
+                    found[name] = bad_topics[topic]
+                continue
+            node = edges[here]
+            if node.operator.kind in bad_kinds and here in kept:
+                before, now = bad_kinds[node.operator.kind]
+                found[name] = StateVersionError(
+                    f'view "{name}" keeps its {node.operator.kind} state in form {before}',
+                    detail=f"this version reads and writes form {now}",
+                    hint=f"`tailrace view rebuild {name}`, then start again; or run the version before",
+                )
+            waiting += [edge.source for edge in node.edges]
+    return found
+
+
+def _other_forms(row: Tick, graph: Graph) -> dict[str, tuple[int, int]]:
+    now = formats(graph)
+    return {
+        kind: (row.formats.get(kind, 1), form)
+        for kind, form in now.items()
+        if row.formats.get(kind, 1) != form
+    }
+
+
+def lost(row: Tick, topic: str, reader: LogReader, ids: Mapping[str, str]) -> DataLostError | None:
+    """Why `topic` cannot be read on from where `row` stopped; None if it can."""
+    read = {partition: at for partition, at in row.inputs.get(topic, {}).items() if at}
+    if not read:
+        return None
+    hint = "`tailrace view rebuild NAME` for the views that read it, then start again"
+    if topic not in ids:
+        return DataLostError(
+            f'topic "{topic}" is gone',
+            detail=f"it was read up to {_places(topic, read)}",
+            hint=f"create it again and {hint}",
+        )
+    known = row.topics.get(topic)
+    bounds = reader.bounds(topic)
+    behind = {p: at for p, at in read.items() if at > bounds.get(p, (0, 0))[1]}
+    if behind or (known is not None and known != ids[topic]):
+        return DataLostError(
+            f'topic "{topic}" was deleted and created again',
+            detail=f"it was read up to {_places(topic, read)}; other records stand there now",
+            hint=hint,
+        )
+    gone = {p: at for p, at in read.items() if at < bounds.get(p, (0, 0))[0]}
+    if gone:
+        return DataLostError(
+            f"records of {_places(topic, gone)} are gone before they were read",
+            detail=", ".join(f"{topic}/{p} begins at {bounds[p][0]} now" for p in gone),
+            hint=f"lengthen retention.ms, and {hint}",
+        )
+    return None
+
+
+def _places(topic: str, offsets: Mapping[int, int]) -> str:
+    return ", ".join(f"{topic}/{partition}:{at}" for partition, at in sorted(offsets.items()))

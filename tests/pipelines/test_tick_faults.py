@@ -1,0 +1,227 @@
+"""What ticks do when state, caches or topics are lost: an error with a way out, never fewer rows."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import orjson
+import pytest
+
+import tailrace as tr
+from pipelines.test_ticks import in_process
+from tailrace.client.admin import Admin
+from tailrace.client.writer import TransactionalWriter
+from tailrace.errors import TailraceError
+from tailrace.pipelines.errors import (
+    DataLostError,
+    StateFileDamagedError,
+    StateFileMissingError,
+    StateOwnedError,
+    StateVersionError,
+)
+from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.incremental.operators.group import Group
+from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.ticks import driver
+from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.ticks.driver import TickSettings, last_row
+from tailrace.pipelines.ticks.project import ProjectTicks
+
+
+class Words:
+    """A topic of words, and a view that counts them."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.bootstrap, self.directory = bootstrap, directory
+        self.name = f"words{uuid.uuid4().hex[:6]}"
+        self.topic = tr.topic(self.name, schema="word STRING")
+        self.views = [
+            tr.view(
+                f"{self.name}_{n}", f"SELECT word, count(*) AS n FROM {self.name} GROUP BY word"
+            )
+            for n in ("a", "b")
+        ]
+        self.create()
+
+    def create(self) -> None:
+        with Admin(self.bootstrap) as admin:
+            admin.ensure_topic(self.name, 1, {})
+
+    def delete(self) -> None:
+        with Admin(self.bootstrap) as admin:
+            admin.delete_topic(self.name)
+
+    def write(self, *words: str) -> None:
+        with TransactionalWriter(self.bootstrap, f"w{self.name}") as writer:
+            writer.init()
+            for word in words:
+                writer.send(self.name, 0, None, orjson.dumps({"word": word}))
+            writer.commit()
+
+    def project(self, name: str | None = None) -> ProjectTicks:
+        graph = compile_views(self.views, [topic_table(self.topic)])
+        settings = TickSettings(
+            name or f"p{self.name}", self.bootstrap, str(self.directory / "state"), str(self.directory / "cache")
+        )  # fmt: skip
+        return ProjectTicks(graph, settings, in_process, plain=frozenset([self.name]))
+
+    def run(self, *rebuilding: int) -> None:
+        project = self.project()
+        try:
+            project.start([self.views[n].name for n in rebuilding])
+            for _ in range(50):
+                if project.step(0.0) is None and not project.waiting:
+                    return
+        finally:
+            project.close()
+
+    def shown(self, number: int) -> dict[str, int]:
+        """A view as its last generation tells it."""
+        rows: dict[str, int] = {}
+        with LogReader(self.bootstrap) as reader:
+            tick = last_row(reader, f"p{self.name}")
+            assert tick is not None
+            for records in read_all(reader, tick.views[self.views[number].name].topic):
+                for value in records.values:
+                    row = orjson.loads(value or b"null")["row"]
+                    rows[row["word"]] = row["n"]
+        return rows
+
+
+@pytest.fixture
+def words(tailrace_broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
+    monkeypatch.setattr(driver, "LOOK_EVERY_SECONDS", 0.0)
+    made = Words(tailrace_broker, tmp_path)
+    made.write("x", "y", "x")
+    made.run()
+    assert made.shown(0) == made.shown(1) == {"x": 2, "y": 1}
+    return made
+
+
+def told(problem: TailraceError) -> None:
+    assert problem.code
+    assert problem.detail
+    assert "rebuild" in (problem.hint or "")
+
+
+def test_a_topic_that_is_gone_is_told(words: Words) -> None:
+    words.delete()
+    with pytest.raises(DataLostError, match="is gone") as problem:
+        words.run()
+    told(problem.value)
+
+
+@pytest.mark.parametrize("again", [["z"], ["z"] * 20], ids=["fewer", "more"])
+def test_a_topic_created_again_is_told_and_a_rebuild_reads_the_new_one(
+    words: Words, again: list[str]
+) -> None:
+    words.delete()
+    words.create()
+    words.write(*again)
+    with pytest.raises(DataLostError, match="deleted and created again") as problem:
+        words.run()
+    told(problem.value)
+    assert words.shown(0) == {"x": 2, "y": 1}
+    with pytest.raises(DataLostError, match="deleted and created again"):
+        words.run(0)  # the other view has not been asked for
+    words.run(0, 1)
+    assert words.shown(0) == words.shown(1) == {"z": len(again)}
+    words.write("q")
+    words.run()
+    assert words.shown(1) == {"z": len(again), "q": 1}
+
+
+def test_a_topic_created_again_while_it_is_read_is_noticed(words: Words) -> None:
+    project = words.project()
+    try:
+        project.start()
+        words.delete()
+        words.create()
+        words.write(*["z"] * 20)
+        with pytest.raises(DataLostError, match="deleted and created again"):
+            project.step(0.0)
+    finally:
+        project.close()
+
+
+def test_records_past_retention_are_told_and_a_rebuild_goes_on(words: Words) -> None:
+    words.write("p", "q")
+    with Admin(words.bootstrap) as admin:
+        admin.delete_records({(words.name, 0): 6})
+    with pytest.raises(DataLostError, match="gone before they were read") as problem:
+        words.run()
+    told(problem.value)
+    words.run(0, 1)
+    words.write("r")
+    words.run()
+    assert words.shown(0) == {"r": 1}
+
+
+def test_lost_caches_are_restored(words: Words) -> None:
+    shutil.rmtree(words.directory / "cache")
+    words.write("x")
+    words.run()
+    assert words.shown(0) == {"x": 3, "y": 1}
+
+
+def test_a_cache_lost_while_it_runs_is_restored(words: Words) -> None:
+    project = words.project()
+    try:
+        project.start()
+        for count in (3, 4):
+            for data in (words.directory / "cache").glob("*/*/data.mdb"):
+                data.unlink()
+            words.write("x")
+            project.step(0.0)
+            assert words.shown(0) == {"x": count, "y": 1}
+    finally:
+        project.close()
+
+
+@pytest.mark.parametrize("damage", ["missing", "flipped"])
+def test_lost_state_files_are_told_and_a_rebuild_of_all_views_goes_on(
+    words: Words, damage: str
+) -> None:
+    shutil.rmtree(words.directory / "cache")  # it alone would be enough to go on
+    for path in (words.directory / "state").glob("*/*.delta"):
+        if damage == "missing":
+            path.unlink()
+        else:
+            data = bytearray(path.read_bytes())
+            data[-9] ^= 255
+            path.write_bytes(data)
+    words.write("x")
+    expected = StateFileMissingError if damage == "missing" else StateFileDamagedError
+    with pytest.raises(expected) as problem:
+        words.run()
+    told(problem.value)
+    assert words.shown(0) == {"x": 2, "y": 1}
+    words.run(0, 1)
+    assert words.shown(0) == words.shown(1) == {"x": 3, "y": 1}
+
+
+def test_state_in_another_form_is_refused_before_it_runs(
+    words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Group, "format", 2, raising=False)
+    words.write("x")
+    with pytest.raises(StateVersionError, match="in form 1") as problem:
+        words.run()
+    told(problem.value)
+    assert words.shown(0) == {"x": 2, "y": 1}
+    words.run(0, 1)
+    assert words.shown(0) == {"x": 3, "y": 1}
+    words.write("y")
+    words.run()  # the new form is its own now
+    assert words.shown(1) == {"x": 3, "y": 2}
+
+
+def test_the_state_directory_of_another_project_is_refused(words: Words) -> None:
+    other = words.project("another")
+    try:
+        with pytest.raises(StateOwnedError, match='not of "another"'):
+            other.start()
+    finally:
+        other.close()
