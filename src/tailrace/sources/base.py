@@ -58,6 +58,11 @@ class SourceLog(Protocol):
     ) -> None:  # fmt: skip
         """Add records to the open log transaction, in order; `keys` None: all without."""
 
+    def hand_over(self) -> None:
+        """Have what was added written while the caller goes on. At most one such piece is
+        on its way: the next call waits for it, so memory stays bounded. An error comes
+        out of a later call."""
+
     def flush(self) -> Mapping[tuple[str, int], int]:
         """Wait until all sends are acknowledged; next offset of each partition sent to in
         this log transaction."""

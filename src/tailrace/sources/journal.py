@@ -238,9 +238,9 @@ class Journal:
         self._waiting = 0
 
     def spill(self) -> None:
-        """Send, and wait for the acknowledgement: bounds what is held in memory."""
+        """Send now what was added: bounds what is held in memory."""
         self.push()
-        self._log.flush()
+        self._log.hand_over()
 
     def cut(self, position: int) -> None:
         """End the log transaction: everything up to `position` is in the log."""

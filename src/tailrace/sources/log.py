@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 
 from tailrace.client.admin import Admin
@@ -27,6 +28,8 @@ class BrokerSourceLog:
         )
         self._admin = Admin(bootstrap)
         self._fetcher = Fetcher(bootstrap)
+        self._behind = ThreadPoolExecutor(1, thread_name_prefix=f"write {source}")
+        self._on_its_way: Future[object] | None = None
 
     def init(self) -> None:
         self._writer.init()
@@ -49,15 +52,30 @@ class BrokerSourceLog:
         self, topic: str, partition: int, keys: Keys, values: Values, timestamp_ms: int,
         headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
+        self._settle()
         self._writer.send_columns(topic, partition, keys, values, timestamp_ms, headers)
 
+    def hand_over(self) -> None:
+        # While the broker writes a piece of a large transaction, the next one is decoded.
+        self._settle()
+        self._on_its_way = self._behind.submit(self._writer.flush)
+
+    def _settle(self) -> None:
+        """The writer belongs to one thread at a time: wait for the other, raise its error."""
+        if self._on_its_way is not None:
+            waiting, self._on_its_way = self._on_its_way, None
+            waiting.result()
+
     def flush(self) -> Mapping[tuple[str, int], int]:
+        self._settle()
         return self._writer.flush()
 
     def commit(self) -> None:
+        self._settle()
         self._writer.commit()
 
     def abort(self) -> None:
+        self._settle()
         self._writer.abort()
 
     def read(
@@ -84,6 +102,8 @@ class BrokerSourceLog:
         return self._admin.end_offsets([place], "read_committed")[place]
 
     def close(self) -> None:
+        # An error of what was on its way is told by whoever closes, or by the next start.
+        self._behind.shutdown(wait=True)
         self._writer.close()
         self._admin.close()
         self._fetcher.close()

@@ -74,6 +74,9 @@ class MemorySourceLog:
             self.shared.headers[topic, key] = given
         self._open.setdefault((topic, partition), []).extend(zip(keys, values, strict=True))
 
+    def hand_over(self) -> None:
+        self._check()
+
     def flush(self) -> Mapping[tuple[str, int], int]:
         self._check()
         return {
