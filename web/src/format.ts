@@ -46,6 +46,15 @@ export function columnsOf(rows: readonly Record<string, unknown>[]): string[] {
   return [...names];
 }
 
+/** The columns that hold numbers alone; decimals come as text. */
+export function numbersOf(rows: readonly Record<string, unknown>[], columns: readonly string[]): Set<string> {
+  const number = (value: unknown) => typeof value === "number" || (typeof value === "string" && /^-?\d+\.\d+$/.test(value));
+  return new Set(columns.filter((column) => {
+    const told = rows.map((row) => row[column]).filter((value) => value !== null && value !== undefined);
+    return told.length > 0 && told.every(number);
+  }));
+}
+
 /** JSON text indented, anything else as it is. */
 export function pretty(text: string | null): string {
   if (text === null) return "∅ (null)";

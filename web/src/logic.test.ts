@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { age, bytes, cell, columnsOf, count, pretty, rate } from "./format";
+import { age, bytes, cell, columnsOf, count, numbersOf, pretty, rate } from "./format";
 import { around, layout, MOST_FOR_DAGRE } from "./layout";
 import { applyEvent, changedCells, differing } from "./rows";
 import type { Row } from "./types";
@@ -21,6 +21,7 @@ describe("figures", () => {
     expect(cell(null)).toBe("∅");
     expect(pretty("not json")).toBe("not json");
     expect(columnsOf([{ a: 1 }, { b: 2 }])).toEqual(["a", "b"]);
+    expect([...numbersOf([{ a: 1, b: "2.50", c: "2", d: null }], ["a", "b", "c", "d"])]).toEqual(["a", "b"]);
   });
 });
 

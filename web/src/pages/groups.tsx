@@ -21,6 +21,7 @@ export function Groups() {
       <LongTable
         name="Groups"
         columns={["group", "state", "members", "lag"]}
+        numbers={new Set(["members", "lag"])}
         items={shown}
         identify={(group) => group.name}
         cells={(group) => (

@@ -36,6 +36,7 @@ export function Pipelines() {
           <LongTable
             name="Views"
             columns={["view", "changes so far", "", "declared"]}
+            numbers={new Set(["changes so far"])}
             items={value.views}
             identify={(view) => view.name}
             cells={(view) => (
@@ -55,6 +56,7 @@ export function Pipelines() {
           <LongTable
             name="Streams"
             columns={["stream", "batch", "rows", "rate", "took", "late", "dead"]}
+            numbers={new Set(["batch", "rows", "rate", "took", "late", "dead"])}
             items={value.streams}
             identify={(stream) => stream.name}
             cells={(stream) => (

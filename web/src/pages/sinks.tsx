@@ -18,6 +18,7 @@ export function Sinks() {
     <LongTable
       name="Sinks"
       columns={["copy", "of", "in", "state", "fresh", "refused"]}
+      numbers={new Set(["fresh", "refused"])}
       items={value.sinks}
       identify={(sink) => sink.name}
       cells={(sink) => (

@@ -16,6 +16,7 @@ export function Sources() {
     <LongTable
       name="Sources"
       columns={["source", "state", "fresh", "behind", "retained WAL", "position"]}
+      numbers={new Set(["fresh", "behind", "retained WAL"])}
       items={sources}
       identify={(part) => part.name}
       cells={(part) => (

@@ -23,6 +23,7 @@ export function Topics() {
         <LongTable
           name="Topics"
           columns={["topic", "partitions", "records", "size", "rate"]}
+          numbers={new Set(["partitions", "records", "size", "rate"])}
           items={shown}
           identify={(topic) => topic.name}
           cells={(topic) => (

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
 import { streamUrl } from "../api";
-import { cell, columnsOf, count } from "../format";
+import { cell, columnsOf, count, numbersOf } from "../format";
 import { live } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
 import { PastOf } from "../parts/past";
@@ -34,6 +34,7 @@ export function Views() {
         <LongTable
           name="Views"
           columns={["view", "rows", "key", "columns"]}
+          numbers={new Set(["rows"])}
           items={shown}
           identify={(view) => view.name}
           cells={(view) => (
@@ -129,16 +130,18 @@ const FRESH_MS = 1500;
 
 function LiveTable({ name, rows, changed }: { name: string; rows: [string, Row][]; changed: Map<string, number> }) {
   const columns = columnsOf(rows.map(([, row]) => row));
+  const numbers = numbersOf(rows.map(([, row]) => row), columns);
   const since = Date.now() - FRESH_MS;
   return (
     <LongTable
       name={`Rows of ${name}`}
       columns={columns}
+      numbers={numbers}
       items={rows}
       identify={([key]) => key}
       cells={([key, row]) => columns.map((column) => {
         const fresh = (changed.get(`${key}\n${column}`) ?? 0) > since;
-        return <td key={column} class={`${typeof row[column] === "number" ? "number" : ""} ${fresh ? "fresh" : ""}`} title={cell(row[column])}>{cell(row[column])}</td>;
+        return <td key={column} class={`${numbers.has(column) ? "number" : ""} ${fresh ? "fresh" : ""}`} title={cell(row[column])}>{cell(row[column])}</td>;
       })}
     />
   );

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
 import { ApiError, history as pastOf } from "../api";
-import { cell, columnsOf } from "../format";
+import { cell, columnsOf, numbersOf } from "../format";
 import { history, live, seed } from "../live";
 import type { Alarm, Fault, Row } from "../types";
 
@@ -36,14 +36,16 @@ export function Empty({ children }: { children: ComponentChildren }) {
 
 export function Table({ rows, name, keys }: { rows: readonly Row[]; name: string; keys?: readonly string[] }) {
   const columns = columnsOf(rows);
+  const numbers = numbersOf(rows, columns);
   return (
     <LongTable
       name={name}
       columns={columns}
+      numbers={numbers}
       items={rows}
       identify={(_, index) => keys?.[index] ?? String(index)}
       cells={(row) => columns.map((column) => (
-        <td key={column} class={typeof row[column] === "number" ? "number" : ""} title={cell(row[column])}>{cell(row[column])}</td>
+        <td key={column} class={numbers.has(column) ? "number" : ""} title={cell(row[column])}>{cell(row[column])}</td>
       ))}
     />
   );
@@ -54,9 +56,10 @@ const PLAIN = 100;
 const BEYOND = 15;
 
 /** A table of any length: beyond a hundred rows only those in sight are in the page. */
-export function LongTable<T>({ name, columns, items, identify, cells }: {
+export function LongTable<T>({ name, columns, numbers, items, identify, cells }: {
   name: string;
   columns: readonly string[];
+  numbers?: ReadonlySet<string>;
   items: readonly T[];
   identify: (item: T, index: number) => string;
   cells: (item: T) => ComponentChildren;
@@ -73,7 +76,7 @@ export function LongTable<T>({ name, columns, items, identify, cells }: {
       onScroll={long ? (event) => setTop(event.currentTarget.scrollTop) : undefined}>
       <table aria-label={name} aria-rowcount={items.length + 1}>
         <thead>
-          <tr>{columns.map((column) => <th key={column} scope="col">{column}</th>)}</tr>
+          <tr>{columns.map((column) => <th key={column} scope="col" class={numbers?.has(column) ? "number" : ""}>{column}</th>)}</tr>
         </thead>
         <tbody>
           {first > 0 ? <tr aria-hidden="true" key="above" style={{ height: `${first * LINE}px` }} /> : null}

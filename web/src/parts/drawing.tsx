@@ -44,5 +44,5 @@ export function Box({ placed, name, figure, state, hover }: { placed: Placed; na
 }
 
 export function shorten(text: string): string {
-  return text.length > 22 ? `${text.slice(0, 9)}…${text.slice(-12)}` : text;
+  return text.length > 21 ? `${text.slice(0, 8)}…${text.slice(-11)}` : text;
 }
