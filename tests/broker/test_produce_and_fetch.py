@@ -10,8 +10,10 @@ import pytest
 from tailrace.broker.embedded import BrokerThread
 from tailrace.clock import SYSTEM
 from tailrace.records.batch import check_batch, iterate_batches
+from tailrace.records.encode import Record, encode_batch
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
 from tailrace.wire.apis import ApiKey
+from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import fetch as fetching
 from tailrace.wire.messages import produce as producing
 from tailrace.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -339,3 +341,21 @@ def test_many_writers_share_syncs(broker: BrokerThread, talk: WireClient, connec
     for one in writers:
         one.join()
     assert sorted(seen) == list(range(200))
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_a_refused_batch_names_the_records_to_blame(talk: WireClient, version: int) -> None:
+    now = SYSTEM.wall_ms()
+    talk.create("compacted", cleanup_policy="compact")
+    talk.create("timely", message_timestamp_after_max_ms="1000")
+    keys = [b"a", None, b"b", None]
+    keyed = encode_batch([Record(0, now, key, b"v", ()) for key in keys])
+    answer = talk.produce("compacted", keyed, version=version)
+    assert answer.error_code == ErrorCode.INVALID_RECORD
+    assert [each.batch_index for each in answer.record_errors] == [1, 3]
+    assert "without a key" in answer.error_message
+    times = encode_batch([Record(0, now + late, None, b"v", ()) for late in (0, 10**7, 0)])
+    answer = talk.produce("timely", times, version=version)
+    assert answer.error_code == ErrorCode.INVALID_TIMESTAMP
+    assert [each.batch_index for each in answer.record_errors] == [1]
+    assert talk.produce("timely", batch_of(b"v", timestamp=now), version=version).error_code == 0

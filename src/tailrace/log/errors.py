@@ -76,6 +76,9 @@ class InvalidTimestampError(LogError):
     code = "timestamp-invalid"
     kafka_code = 32
 
+    refused: tuple[int, ...] = ()
+    """Which records of the batch are meant, counted from 0."""
+
 
 class TopicExistsError(LogError):
     """A topic of this name is already there, or one whose name differs only in "." and

@@ -13,6 +13,7 @@ from tailrace.records.header import (
     CODEC_MASK,
     CONTROL,
     LOG_APPEND_TIME,
+    NO_TIMESTAMP,
     BatchHeader,
     check_batch,
 )
@@ -80,21 +81,28 @@ def _first_in_batch(
 
 def check_keys(batch: bytes | bytearray | memoryview) -> None:
     """Raises `InvalidRecordError` (87) if a record has no key."""
-    for record in decode_raw(batch):
-        if record.key is None:
-            raise InvalidRecordError("a compacted topic takes no record without a key")
+    keyless = [at for at, record in enumerate(decode_raw(batch)) if record.key is None]
+    if keyless:
+        error = InvalidRecordError("a compacted topic takes no record without a key")
+        error.refused = tuple(keyless)
+        raise error
 
 
-def check_oldest(
-    batch: bytes | bytearray | memoryview, header: BatchHeader, oldest_ms: int
-) -> None:
-    """Raises `InvalidTimestampError` (32) if a record is older than `oldest_ms`."""
-    for record in decode_raw(batch):
-        if record.timestamp < oldest_ms:
-            raise InvalidTimestampError(
-                f"a record's timestamp {record.timestamp} lies too far in the past",
-                detail=f"the oldest allowed is {oldest_ms}",
-            )
+def check_times(batch: bytes | bytearray | memoryview, oldest_ms: int, newest_ms: int) -> None:
+    """Raises `InvalidTimestampError` (32) if a record lies outside of the two times."""
+    times = [record.timestamp for record in decode_raw(batch)]
+    refused = [
+        at
+        for at, time in enumerate(times)
+        if time != NO_TIMESTAMP and not oldest_ms <= time <= newest_ms
+    ]
+    if refused:
+        error = InvalidTimestampError(
+            f"a record's timestamp {times[refused[0]]} lies too far from the broker's time",
+            detail=f"allowed is from {oldest_ms} to {newest_ms}",
+        )
+        error.refused = tuple(refused)
+        raise error
 
 
 def recompress(

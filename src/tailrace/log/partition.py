@@ -20,7 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tailrace.log.errors import (
-    InvalidTimestampError,
     MessageTooLargeError,
     OffsetOutOfRangeError,
     PolicyViolationError,
@@ -29,7 +28,7 @@ from tailrace.log.errors import (
 from tailrace.log.lookup import (
     TimeOffset,
     check_keys,
-    check_oldest,
+    check_times,
     find_largest_time,
     find_time,
     recompress,
@@ -160,13 +159,9 @@ class Partition(PartitionState):
             if config.compression != "producer":
                 batch, header = recompress(batch, header, config.compression)
             if not config.log_append_time:
-                if header[8] - now > config.timestamp_after_max_ms:
-                    raise InvalidTimestampError(
-                        f"a record's timestamp {header[8]} lies in the future",
-                        detail=f"the broker's time is {now}",
-                    )
-                if config.timestamp_before_max_ms != LONG_MAX:
-                    check_oldest(batch, header, now - config.timestamp_before_max_ms)
+                newest = now + config.timestamp_after_max_ms
+                if header[8] > newest or config.timestamp_before_max_ms != LONG_MAX:
+                    check_times(batch, now - config.timestamp_before_max_ms, newest)
         timestamp, append_time = header[8], -1
         if config.log_append_time:
             set_append_time(batch, now)

@@ -38,6 +38,9 @@ class InvalidRecordError(RecordsError):
     code = "record-invalid"
     kafka_code = 87
 
+    refused: tuple[int, ...] = ()
+    """Which records of the batch are meant, counted from 0; none: the batch itself."""
+
 
 class UnsupportedCodecError(RecordsError):
     """A batch names a compression codec that does not exist. Known are none, gzip,

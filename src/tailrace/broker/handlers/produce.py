@@ -9,9 +9,9 @@ the acknowledgement may wait, for `fdatasync` under `flush.messages=1`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tailrace.broker.connection import Hold
 from tailrace.broker.router import Route
@@ -50,8 +50,15 @@ _PRODUCER_AT = 43
 
 SLOW_GROUP = "a group that this topic waits for is too far behind"
 
-# index, error, base offset, append time, log start offset, message
-Result = tuple[int, int, int, int, int, str | None]
+# index, error, base offset, append time, log start offset, why
+Result = tuple[int, int, int, int, int, "Refusal | None"]
+
+
+class Refusal(NamedTuple):
+    """Why a batch was not taken; `records` are those of it that are to blame."""
+
+    message: str
+    records: Sequence[int] = ()
 
 
 class TransactionGate(Protocol):
@@ -197,7 +204,8 @@ class Produce:
             broker.metrics.traffic(partition.topic).failed += 1
             if code == ErrorCode.KAFKA_STORAGE_ERROR:
                 broker.storage_failed(partition, error)
-            return (index, code, -1, -1, partition.log_start_offset, error.message), None
+            refusal = Refusal(error.message, getattr(error, "refused", ()))
+            return (index, code, -1, -1, partition.log_start_offset, refusal), None
         broker.grew(partition, len(records), appended.last_offset - appended.base_offset + 1)
         return (
             index,
@@ -263,7 +271,8 @@ class _SyncedAnswer:
                 code = int(ErrorCode.KAFKA_STORAGE_ERROR)
                 for _, results in self._topics:
                     results[:] = [
-                        row if row[1] else (row[0], code, -1, -1, -1, str(error)) for row in results
+                        row if row[1] else (row[0], code, -1, -1, -1, Refusal(str(error)))
+                        for row in results
                     ]
             self._left -= 1
             if self._left == 0:
@@ -331,7 +340,7 @@ def _timed_out(
     """The answer to a request that waited too long for a slow group; nothing was appended."""
     code = int(ErrorCode.REQUEST_TIMED_OUT)
     return [
-        (key, [(index, code, -1, -1, -1, SLOW_GROUP) for index, _, _ in partitions])
+        (key, [(index, code, -1, -1, -1, Refusal(SLOW_GROUP)) for index, _, _ in partitions])
         for key, partitions in batches
     ]
 
@@ -377,16 +386,18 @@ def encode_response(
                 write_varint(out, len(key) + 1)
             out += key
             write_varint(out, len(results) + 1)
-            for index, error, base, time, start, message in results:
+            for index, error, base, time, start, refusal in results:
                 out += _RESULT.pack(index, error, base, time, start)
-                out.append(1)
-                if message is None:
-                    out += b"\0\0"
-                else:
-                    data = message.encode()
-                    write_varint(out, len(data) + 1)
-                    out += data
-                    out.append(0)
+                if refusal is None:
+                    out += b"\x01\0\0"
+                    continue
+                write_varint(out, len(refusal.records) + 1)
+                for at in refusal.records:
+                    out += _COUNT.pack(at) + b"\0\0"
+                data = refusal.message.encode()
+                write_varint(out, len(data) + 1)
+                out += data
+                out.append(0)
             out.append(0)
         out += _COUNT.pack(round(pause * 1000))
         out.append(0)
@@ -396,19 +407,20 @@ def encode_response(
             out += _SHORT.pack(len(key))
             out += key
             out += _COUNT.pack(len(results))
-            for index, error, base, time, start, message in results:
+            for index, error, base, time, start, refusal in results:
                 if version >= 5:
                     out += _RESULT.pack(index, error, base, time, start)
                 else:
                     out += _RESULT_V3.pack(index, error, base, time)
-                if version >= 8:
-                    out += b"\0\0\0\0"
-                    if message is None:
-                        out += b"\xff\xff"
-                    else:
-                        data = message.encode()[:32000]
-                        out += _SHORT.pack(len(data))
-                        out += data
+                if version >= 8 and refusal is None:
+                    out += b"\0\0\0\0\xff\xff"
+                elif version >= 8 and refusal is not None:
+                    out += _COUNT.pack(len(refusal.records))
+                    for at in refusal.records:
+                        out += _COUNT.pack(at) + b"\xff\xff"
+                    data = refusal.message.encode()[:32000]
+                    out += _SHORT.pack(len(data))
+                    out += data
         out += _COUNT.pack(round(pause * 1000))
     _COUNT.pack_into(out, 0, len(out) - 4)
     return out
