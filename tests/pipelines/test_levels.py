@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from tailrace.pipelines.errors import TickUnsteadyError
 from tailrace.pipelines.state.files import LocalFiles
 from tailrace.pipelines.state.inspect import entries
 from tailrace.pipelines.ticks.driver import TickDriver
-from tailrace.pipelines.ticks.job import Outcome, Work
+from tailrace.pipelines.ticks.job import Outcome, TaskOutcome, Work
 from tailrace.pipelines.ticks.levels import (
     LevelTask,
     Value,
@@ -102,8 +104,15 @@ def test_a_task_with_two_answers_throws_the_tick_away(log_address: str, tmp_path
         told += LevelTask(work[0], 0, shard).run([])
     done = [value for value in told if value.kind == "done"]
     assert conclude(done, 3, 0).files
-    other = done[0].value[:-1] + b"."
-    changed = [Value(v.level, v.shard, v.kind, v.name, v.number, other + b"x") if v is done[0] else v for v in done]  # fmt: skip
+    first = pickle.loads(done[0].value)
+
+    def instead(outcome: TaskOutcome) -> list[Value]:
+        value = pickle.dumps(outcome)
+        return [Value(v.level, v.shard, v.kind, v.name, v.number, value) if v is done[0] else v for v in done]  # fmt: skip
+
+    # How long it took is no answer; which file it wrote is.
+    assert conclude(instead(replace(first, opened_ms=first.opened_ms + 7)), 3, 0).files
+    changed = instead(replace(first, files={0: ("another",)}))
     with pytest.raises(TickUnsteadyError, match="more than one answer"):
         conclude(changed, 3, 0)
     with pytest.raises(TickUnsteadyError, match="incomplete"):
