@@ -216,10 +216,17 @@ def produce_load(
 
 
 def consume_load(
-    address: str, topic: str, partitions: int, messages: int, partition_max_bytes: int = 8 << 20
+    address: str,
+    topic: str,
+    partitions: int,
+    messages: int,
+    partition_max_bytes: int = 8 << 20,
+    *,
+    first: int = 0,
 ) -> Moved:
-    """Read every partition from the start until `messages` were seen; counts them by headers."""
-    out = _run("consume", address, None, topic, partitions, messages, partition_max_bytes)
+    """Read every partition from the offset `first` until `messages` were seen; counts them
+    by the headers of their batches."""
+    out = _run("consume", address, None, topic, partitions, messages, partition_max_bytes, first)
     seen, size, seconds = out.split()
     return Moved(int(seen), int(size), float(seconds))
 

@@ -1,11 +1,16 @@
 """What grows and what must not: history, partitions, idle connections, cold readers.
 
-Each figure has a limit from the specification; the numbers used are printed, because
-the free disk decides how long the history can be.
+    python -m benchmarks.broker_scale [--segments 20000]
+
+One table; each figure beside its limit from the specification. The numbers used are
+printed, because the free disk decides how long the history can be. Counts are checked.
 """
 
 from __future__ import annotations
 
+import argparse
+import os
+import platform
 import shutil
 import socket
 import statistics
@@ -25,9 +30,10 @@ PARTITIONS = 2_000
 CONNECTIONS = 5_000
 
 
-def run() -> list[dict[str, object]]:
+def run(segments: int = SEGMENTS) -> list[dict[str, object]]:
     """All measurements, printed as they come."""
     rows: list[dict[str, object]] = []
+    print(f"{'figure':<62}{'value':>10} {'unit':<8}wanted")
 
     def tell(what: str, value: float, unit: str, limit: str, met: bool) -> None:
         rows.append({"what": what, "value": value, "unit": unit, "limit": limit, "met": met})
@@ -37,9 +43,10 @@ def run() -> list[dict[str, object]]:
 
     scratch = Path(tempfile.mkdtemp(prefix="tailrace-scale-"))
     try:
-        for part in (fixture, many_partitions, idle_connections, cold_fetch, long_history):
+        for part in (fixture, many_partitions, idle_connections, cold_fetch):
             part(scratch / part.__name__, tell)
             shutil.rmtree(scratch / part.__name__, ignore_errors=True)
+        long_history(scratch / "history", tell, segments)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return rows
@@ -123,6 +130,7 @@ def cold_fetch(directory: Path, tell: object) -> None:
         tell("acknowledgement p99 alone", p99[0], "ms", "", True)
         tell("acknowledgement p99 beside a reader of warm data", p99[1], "ms", "", True)
         tell("acknowledgement p99 beside a reader of cold data", p99[2], "ms", "", True)
+        tell("cold reader beside it ÷ alone", p99[2] / p99[0], "×", "", True)
         tell(
             f"cold ÷ warm reader beside it ({'' if chilled else 'cache could not be '}dropped)",
             p99[2] / p99[1], "×", "≤ 2", p99[2] <= 2 * p99[1],
@@ -141,8 +149,6 @@ def _beside(address: str, messages: int) -> list[float]:
 
 def _chill(directory: Path) -> bool:
     """Have the kernel forget the cached pages of these files."""
-    import os
-
     for path in directory.glob("*.log"):
         descriptor = os.open(path, os.O_RDONLY)
         os.fsync(descriptor)
@@ -151,38 +157,71 @@ def _chill(directory: Path) -> bool:
     return True
 
 
-def long_history(directory: Path, tell: object) -> None:
-    """Throughput on a log of many real segments, opened by a normal start, beside an empty one."""
+def long_history(directory: Path, tell: object, wanted: int) -> None:
+    """Throughput on a log of many real segments, opened by a normal start, beside an empty
+    one; produce, and consume of what was produced, in alternating rounds."""
     assert callable(tell)
     directory.mkdir(parents=True)
     free = shutil.disk_usage(directory).free
-    segments = min(SEGMENTS, free // 2 // SEGMENT_BYTES)
+    segments = min(wanted, free // 2 // SEGMENT_BYTES)
     settings = {"log.segment.bytes": str(SEGMENT_BYTES), "log.retention.ms": "-1"}
     with BrokerProcess(directory / "long", settings=settings) as broker:
         load.create_topic(broker.address, "history", 1, {})
-        load.produce_load(broker.address, "history", 1, 1024, 1_000_000, segments * 1_000_000)
-        made = len(list((directory / "long" / "history-0").glob("*.log")))
+        size = segments * 1_000_000
+        sent = load.produce_load(broker.address, "history", 1, 1024, 1_000_000, size)
+        end = _counted(broker.address, "history", sent.messages)
         broker.stop()
-    figures: dict[str, list[float]] = {"empty": [], "long": []}
-    for number in range(3):
+    made = len(list((directory / "long" / "history-0").glob("*.log")))
+    tell(f"history: {made:,} segments, {_size(directory / 'long') / 1e9:.1f} GB", made, "", f"{wanted:,}", made >= wanted)  # fmt: skip
+    ends = {"long": end, "empty": 0}
+    produced: dict[str, list[float]] = {"empty": [], "long": []}
+    consumed: dict[str, list[float]] = {"empty": [], "long": []}
+    for number in range(4):
         for kind in ("empty", "long"):
             before = time.perf_counter()
             with BrokerProcess(directory / kind, settings=settings) as broker:
                 took = time.perf_counter() - before
-                if number == 0 and kind == "long":
-                    tell(f"start over {made:,} segments of 1 MB", took, "s", "", True)
-                topic = "history"
-                if kind == "empty":
-                    topic = f"empty{number}"
-                    load.create_topic(broker.address, topic, 1, {})
-                moved = load.produce_load(broker.address, topic, 1, 1024, 900_000, 300_000_000)
-                figures[kind].append(moved.bytes / moved.seconds / 1e6)
+                if number == 0:
+                    what = "an empty log" if kind == "empty" else f"{made:,} segments"
+                    tell(f"start over {what}", took, "s", "", True)
+                    load.create_topic(broker.address, "history", 1, {})
+                first = ends[kind]
+                moved = load.produce_load(broker.address, "history", 1, 1024, 900_000, 300_000_000)
+                ends[kind] = _counted(broker.address, "history", first + moved.messages)
+                got = load.consume_load(broker.address, "history", 1, moved.messages, first=first)
+                if (got.messages, got.bytes) != (moved.messages, moved.bytes):
+                    raise SystemExit(f"sent {moved}, read {got}")
+                if number:  # the first is a warm-up
+                    produced[kind].append(moved.bytes / moved.seconds / 1e6)
+                    consumed[kind].append(got.bytes / got.seconds / 1e6)
                 broker.stop()
-    ratio = max(figures["long"]) / max(figures["empty"])
-    tell("produce on an empty log", max(figures["empty"]), "MB/s", "", True)
-    tell(f"produce behind {made:,} segments", max(figures["long"]), "MB/s", "", True)
-    tell("long ÷ empty", ratio, "×", "≥ 0.9", ratio >= 0.9)
+    for name, figures in (("produce", produced), ("consume", consumed)):
+        ratio = max(figures["long"]) / max(figures["empty"])
+        tell(f"{name} on an empty log", max(figures["empty"]), "MB/s", "", True)
+        tell(f"{name} behind {made:,} segments", max(figures["long"]), "MB/s", "", True)
+        tell(f"{name}, long ÷ empty", ratio, "×", "≥ 0.9", ratio >= 0.9)
+
+
+def _counted(address: str, topic: str, wanted: int) -> int:
+    end = load.end_offsets(address, topic, 1)
+    if end != wanted:
+        raise SystemExit(f"{wanted} messages were sent, the log holds {end}")
+    return end
+
+
+def _size(directory: Path) -> int:
+    return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--segments", type=int, default=SEGMENTS)
+    given = parser.parse_args()
+    print(f"python -m benchmarks.broker_scale --segments {given.segments}")
+    print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}, "
+          f"load before: {os.getloadavg()[0]:.1f}\n")  # fmt: skip
+    run(given.segments)
 
 
 if __name__ == "__main__":
-    run()
+    main()
