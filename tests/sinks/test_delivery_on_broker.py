@@ -18,7 +18,7 @@ from tailrace.client.ranges import KafkaRanges
 from tailrace.client.writer import TransactionalWriter
 from tailrace.sinks import SQLite
 from tailrace.sinks.dead_letters import read_letters
-from tailrace.sinks.delivery import run
+from tailrace.sinks.process import run
 from tailrace.sinks.registry import Copy
 from tailrace.telemetry.part import Part, read_reports
 
@@ -220,16 +220,100 @@ def test_list_and_status_tell_what_is_declared(project, capsys):
     assert "totals.sqlite" in err
 
 
+def test_a_second_copy_is_built_switched_and_rolled_back_by_commands(
+    project, tailrace_broker, tmp_path, capsys
+):
+    path = tmp_path / "copy.db"
+    driver = Driver(tailrace_broker)
+    driver.write({f"C{n}": n for n in range(30)})
+    status, _, err = command(capsys, "sink", "rebuild", "totals.sqlite")
+    assert status == 1
+    assert "no copy yet" in err
+    assert command(capsys, "sink", "replay", "totals.sqlite")[0] == 0
+    assert command(capsys, "sink", "rollback", "totals.sqlite")[0] == 1
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE totals SET n = 77 WHERE country = 'C7'")
+    connection.commit()
+    connection.close()
+    spoilt = held(path)
+    status, out, _ = command(capsys, "sink", "rebuild", "totals.sqlite")
+    assert status == 0
+    assert "30 rows, in step" in out
+    assert held(path) == spoilt  # what is in use was not touched
+    driver.write({"C1": None, "C2": 5})
+    assert command(capsys, "sink", "switch", "totals.sqlite")[0] == 0
+    assert held(path) == driver.rows
+    assert command(capsys, "sink", "rollback", "totals.sqlite")[0] == 0
+    assert held(path) == spoilt
+    assert command(capsys, "sink", "switch", "totals.sqlite")[0] == 0
+    assert held(path) == driver.rows
+    status, out, _ = command(capsys, "sink", "rebuild", "totals.sqlite", "--switch", "--json")
+    assert status == 0
+    assert orjson.loads(out)["in_step"]
+    driver.close()
+
+
+def test_a_sink_that_runs_does_what_it_is_asked(project, tailrace_broker, tmp_path, capsys):
+    path = tmp_path / "copy.db"
+    driver = Driver(tailrace_broker)
+    driver.write({f"C{n}": n for n in range(5)})
+    state = project / ".tailrace"
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path), tailrace_broker, str(state)]
+    )
+    try:
+        wait_until(lambda: held(path) == driver.rows)
+        wait_until(lambda: read_reports(state) and read_reports(state)[0].get("position"))
+        assert command(capsys, "sink", "replay", "totals.sqlite")[0] == 0
+        driver.write({"C1": 100})
+        wait_until(lambda: held(path) == driver.rows)
+        assert command(capsys, "sink", "rollback", "totals.sqlite")[0] == 0
+        wait_until(lambda: held(path) == driver.rows)  # of the same generation: it catches up
+        status, _, err = command(capsys, "sink", "rollback", "totals.sqlite")
+        assert status == 1
+        assert "no copy to go back to" in err
+        assert process.poll() is None
+        status, out, _ = command(capsys, "sink", "status", "totals.sqlite", "--json")
+        assert orjson.loads(out)["state"] == "running"
+        assert orjson.loads(out)["behind_ms"] == 0
+    finally:
+        process.terminate()
+        process.wait()
+    driver.close()
+
+
+def test_a_watch_compares_again_and_again_and_reads_only_what_is_new(
+    project, tailrace_broker, tmp_path, capsys
+):
+    driver = Driver(tailrace_broker)
+    driver.write({f"C{n}": n for n in range(30)})
+    assert command(capsys, "sink", "replay", "totals.sqlite")[0] == 0
+    connection = sqlite3.connect(tmp_path / "copy.db")
+    connection.execute("DELETE FROM totals WHERE country = 'C8'")
+    connection.commit()
+    connection.close()
+    watch = ("sink", "verify", "totals.sqlite", "--watch", "--rounds", "2", "--share", "1")
+    status, out, _ = command(capsys, *watch, "--repair")
+    assert status == 0
+    assert "1 of 30 rows differ" in out
+    assert "repaired 1 rows" in out
+    assert out.rstrip().splitlines()[-1].startswith("totals.sqlite: 30 rows, in step")
+    assert held(tmp_path / "copy.db") == driver.rows
+    assert not list((project / ".tailrace" / "sinks").glob("verify-*"))
+    driver.close()
+
+
 CHILD = """
 import sys, pathlib
 from tailrace.sinks import SQLite
-from tailrace.sinks.delivery import run
+from tailrace.sinks.process import run
 from tailrace.sinks.registry import Copy
 from tailrace.telemetry.part import Part
 path, address = pathlib.Path(sys.argv[1]), sys.argv[2]
+home = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else path.parent
 copy = Copy("totals.sqlite", "totals", "totals", "view", (),
             SQLite(path, table="totals", batch_rows=3))
-run(copy, Part("totals.sqlite", "sink", "shop", address, path.parent))
+run(copy, Part("totals.sqlite", "sink", "shop", address, home))
 """
 
 

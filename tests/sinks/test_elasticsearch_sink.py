@@ -87,10 +87,11 @@ class TestElasticsearchSink(SinkContract):
         path = f"/{place.prefix}-v-1/_doc/3"
         sink._http.ask("PUT", path, {"id": 3, "name": "somebody"})
         view = writer.views["v"]
-        verifier = Verifier(copy.name, sink, writer.log, Shape(view.columns, view.key))
-        found = verifier.compare()
-        assert [difference.key for difference in found.differences] == [{"id": 3}]
-        assert verifier.repair(found) == 1
+        shape = Shape(view.columns, view.key)
+        with Verifier(copy.name, sink, writer.log, shape) as verifier:
+            found = verifier.compare()
+            assert [difference.key for difference in found.differences] == [{"id": 3}]
+            assert verifier.repair(found) == 1
         sink.close()
         self.assert_in_step(place, copy, writer)
         writer.tick({"v": [({"id": 3}, {"id": 3, "name": "newest"})]})

@@ -112,34 +112,100 @@ def status(name: str, address: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
 @log_option
-@click.pass_context
-def replay(context: click.Context, name: str, timeout: float, address: str | None) -> None:
+def replay(name: str, timeout: float, address: str | None) -> None:
     """Fill the copy NAME again from the log, beside the one in use where the target can
     have two, and switch when it is complete."""
+    if not _ask_running(address, name, "replay", timeout):
+        with _opened(address, name) as opened:
+            opened.delivery.replay()
+    click.echo(f"{name} is filled again")
+
+
+@sink.command()
+@click.argument("name")
+@click.option("--resume", is_flag=True, help="Go on with a copy that was begun.")
+@click.option("--switch", "and_switch", is_flag=True, help="Switch to it if it is in step.")
+@click.option("--list", "most", default=20, show_default=True, help="Differences to print.")
+@log_option
+@json_option
+@click.pass_context
+def rebuild(
+    context: click.Context,
+    name: str,
+    resume: bool,
+    and_switch: bool,
+    most: int,
+    address: str | None,
+    as_json: bool,
+) -> None:
+    """Fill a second copy of NAME beside the one in use and compare it with the log. The
+    one in use is kept in step meanwhile; `tailrace sink switch` puts the new one in its
+    place, `tailrace sink rollback` brings the old one back."""
+    with _opened(address, name) as opened:
+        beside, goal = opened.delivery.rebuild(resume=resume)
+        try:
+            found = opened.verifier_of(beside, goal.shape).compare()
+        finally:
+            beside.close()
+    _print_verification(found, most, as_json)
+    if not found.in_step:
+        context.exit(1)
+    if and_switch:
+        context.invoke(switch, name=name, timeout=600.0, address=address)
+
+
+@sink.command()
+@click.argument("name")
+@click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
+@log_option
+def switch(name: str, timeout: float, address: str | None) -> None:
+    """Bring the second copy of NAME up to date and put it in place of the one in use, at
+    once; the old one is kept for `tailrace sink rollback`."""
+    if not _ask_running(address, name, "switch", timeout):
+        with _opened(address, name) as opened:
+            opened.delivery.switch()
+    click.echo(f"{name} is switched to its new copy; the old one is kept", err=True)
+
+
+@sink.command()
+@click.argument("name")
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait for it.")
+@log_option
+def rollback(name: str, timeout: float, address: str | None) -> None:
+    """Go back to the copy of NAME that the last switch replaced. If it is of another
+    generation than the view has now, the sink stays there until `switch` or `replay`."""
+    if not _ask_running(address, name, "rollback", timeout):
+        with _opened(address, name) as opened:
+            opened.delivery.rollback()
+    click.echo(f"{name} is back at the copy before", err=True)
+
+
+def _ask_running(address: str | None, name: str, work: Any, timeout: float) -> bool:
+    """Have a sink that runs do something, and wait; False if it does not run."""
     import os
 
     from tailrace.project.copies import find_copy
-    from tailrace.sinks.delivery import request_path
+    from tailrace.sinks import requests
+    from tailrace.sinks.errors import SinkError
 
     project = _load(address)
     find_copy(project, name)
-    report = _reports(project).get(name, {})
-    if _runs(report, os.getpid()):
-        path = request_path(project.settings.state_directory, name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
-        until = SYSTEM.monotonic() + timeout
-        while SYSTEM.monotonic() < until:
-            now = _reports(project).get(name, {})
-            if now.get("replayed_at") and now["replayed_at"] != report.get("replayed_at"):
-                click.echo(f"{name} is filled again")
-                return
-            SYSTEM.sleep(0.1)
-        click.echo(f"{name} was asked but has not finished; see `tailrace sink status {name}`")
-        context.exit(1)
-    with _opened(address, name) as opened:
-        opened.delivery.replay()
-    click.echo(f"{name} is filled again")
+    if not _runs(_reports(project).get(name, {}), os.getpid()):
+        return False
+    request = requests.ask(project.settings.state_directory, name, work)
+    until = SYSTEM.monotonic() + timeout
+    while (answer := requests.answer(_reports(project).get(name, {}), request)) is None:
+        if SYSTEM.monotonic() > until:
+            raise SinkError(
+                f"sink {name!r} was asked to {work} but has not finished in {timeout:g} s",
+                hint=f"see `tailrace sink status {name}`; it goes on",
+            )
+        SYSTEM.sleep(0.05)
+    if told := answer["error"]:
+        error = SinkError(told["error"], detail=told["detail"], hint=told["hint"])
+        error.__dict__["code"] = told["code"]  # the code it had in the sink's process
+        raise error
+    return True
 
 
 def _runs(report: dict[str, Any], own: int) -> bool:
@@ -159,7 +225,15 @@ def _runs(report: dict[str, Any], own: int) -> bool:
 @sink.command()
 @click.argument("name")
 @click.option("--repair", is_flag=True, help="Write the rows that differ as the log has them.")
-@click.option("--watch", is_flag=True, help="Go on for ever, at a tenth of the time at most.")
+@click.option("--watch", is_flag=True, help="Go on for ever, at most --share of the time.")
+@click.option(
+    "--share",
+    default=0.1,
+    show_default=True,
+    type=click.FloatRange(0.001, 1),
+    help="How much of the time --watch may work.",
+)
+@click.option("--rounds", default=0, help="With --watch: stop after so many; 0 never.")
 @click.option("--list", "most", default=20, show_default=True, help="Differences to print.")
 @log_option
 @json_option
@@ -169,24 +243,33 @@ def verify(
     name: str,
     repair: bool,
     watch: bool,
+    share: float,
+    rounds: int,
     most: int,
     address: str | None,
     as_json: bool,
 ) -> None:
-    """Compare the copy NAME with its source at one position, by checksums."""
+    """Compare the copy NAME with its source at one position, by checksums. With --watch
+    the first round reads the whole topic, the others what has come since."""
+    good, done = True, 0
     with _opened(address, name) as opened:
+        verifier = opened.verifier()
         while True:
             started = SYSTEM.monotonic()
-            verifier = opened.verifier()
             found = verifier.compare()
             _print_verification(found, most, as_json)
             repaired = verifier.repair(found) if repair else 0
             if repaired:
                 click.echo(f"repaired {repaired} rows", err=as_json)
-            if not watch:
+            good = found.in_step or bool(repaired)
+            done += 1
+            if not watch or done == rounds:
                 break
-            SYSTEM.sleep(max(1.0, 9 * (SYSTEM.monotonic() - started)))
-    if not found.in_step and not repaired:
+            spent = SYSTEM.monotonic() - started
+            SYSTEM.sleep(max(0.2, spent * (1 - share) / share))
+            if opened.delivery.goal(1.0).shape != verifier.shape:
+                verifier = opened.verifier()  # the view has other columns by now
+    if not good:
         context.exit(1)
 
 
@@ -199,14 +282,14 @@ def _print_verification(found: Any, most: int, as_json: bool) -> None:
     if found.in_step:
         click.echo(f"{found.sink}: {found.rows} rows, in step at {found.position}")
         return
-    count = len(found.differences)
-    click.echo(f"{found.sink}: {count} of {found.rows} rows differ, in {len(found.ranges)} ranges")
+    ranges = ", ".join(map(str, found.ranges[:10])) + (" …" if len(found.ranges) > 10 else "")
+    click.echo(f"{found.sink}: {found.count} of {found.rows} rows differ, in ranges {ranges}")
     for difference in found.differences[:most]:
         click.echo(f"  {difference.key}")
         click.echo(f"    log   {difference.expected}")
         click.echo(f"    copy  {difference.found}")
-    if count > most:
-        click.echo(f"  … and {count - most} more")
+    if found.count > most:
+        click.echo(f"  … and {found.count - most} more")
 
 
 @sink.command("dead-letters")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from tailrace.client.ranges import KafkaRanges
 from tailrace.project.load import Project
-from tailrace.sinks.base import Sink
+from tailrace.sinks.base import Shape, Sink
 from tailrace.sinks.dead_letters import TopicDeadLetters
 from tailrace.sinks.delivery import Delivery
 from tailrace.sinks.errors import UnknownSinkError
@@ -25,12 +25,23 @@ class OpenedCopy:
     sink: Sink
     reader: KafkaRanges
     delivery: Delivery
+    closing: ExitStack
 
     def verifier(self) -> Verifier:
         """Compares it with the log; waits up to five seconds for the first tick."""
-        goal = self.delivery.goal(5.0)
-        wrapped = self.copy.source == "view"
-        return Verifier(self.copy.name, self.sink, self.reader, goal.shape, wrapped=wrapped)
+        return self.verifier_of(self.sink, self.delivery.goal(5.0).shape)
+
+    def verifier_of(self, sink: Sink, shape: Shape) -> Verifier:
+        """The same for another copy of the rows, the one beside."""
+        made = Verifier(
+            self.copy.name,
+            sink,
+            self.reader,
+            shape,
+            wrapped=self.copy.source == "view",
+            scratch=self.project.settings.state_directory / "sinks",
+        )
+        return self.closing.enter_context(made)
 
 
 def find_copy(project: Project, name: str) -> Copy:
@@ -60,7 +71,8 @@ def opened_copy(project: Project, bootstrap: str, name: str) -> Iterator[OpenedC
         memory=project.settings.state_directory / "sinks" / f"{name}.columns",
     )
     try:
-        yield OpenedCopy(project, copy, sink, reader, delivery)
+        with ExitStack() as closing:
+            yield OpenedCopy(project, copy, sink, reader, delivery, closing)
     finally:
         delivery.close()
         reader.close()
@@ -72,6 +84,7 @@ def verification_document(found: Verification, most: int) -> dict[str, object]:
         "sink": found.sink,
         "in_step": found.in_step,
         "rows": found.rows,
+        "differing": found.count,
         "position": found.position,
         "ranges": list(found.ranges),
         "skipped": found.skipped,

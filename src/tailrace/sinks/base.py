@@ -187,10 +187,20 @@ class Resting(Protocol):
 
 @runtime_checkable
 class Readable(Protocol):
-    """A sink whose copy can be compared with the log."""
+    """A sink whose copy can be compared with the log. With an attribute `repeats = True`
+    a scan may give the same row more than once."""
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         """All rows of the copy, in any order, with the shape's columns and types."""
+
+
+@runtime_checkable
+class Partial(Protocol):
+    """A readable sink whose copy does not have all columns."""
+
+    def seen(self, shape: Shape) -> Shape:
+        """The part of the shape that `scan` gives; the other columns are NULL there.
+        `SinkError` if it keeps no rows at all."""
 
 
 @runtime_checkable
@@ -217,5 +227,8 @@ class Replaceable(Protocol):
         """Put the copy beside in place of this one, position included, at once; the one
         in use is kept for `rollback`."""
 
+    def previous(self) -> SinkPosition | None:
+        """The position of the copy that the last switch replaced; None: there is none."""
+
     def rollback(self) -> None:
-        """Undo the last switch."""
+        """Undo the last switch; what is in use becomes the copy beside."""

@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import pyarrow as pa
 
-from tailrace.client.errors import ClientError
-from tailrace.client.ranges import Chunk, KafkaRanges, Range, RangeReader
+from tailrace.client.ranges import Chunk, Range, RangeReader
 from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
-from tailrace.errors import TailraceError
 from tailrace.records.rows import normal_key, python_rows
 from tailrace.sinks.base import (
     OFFSET,
@@ -35,23 +32,20 @@ from tailrace.sinks.base import (
     Shape,
     Sink,
     SinkPosition,
+    decode_position,
 )
 from tailrace.sinks.changes import BadRecord, Collector, KnownColumns, pieces, removal
-from tailrace.sinks.dead_letters import DeadLetter, DeadLetters, TopicDeadLetters
+from tailrace.sinks.dead_letters import DeadLetter, DeadLetters
 from tailrace.sinks.errors import (
     RowsRefusedError,
     SinkAheadError,
     SinkBehindError,
     SinkError,
-    SinkFencedError,
-    TargetUnavailableError,
+    SinkHeldError,
     TooManyRefusedError,
 )
-from tailrace.sinks.registry import Copy, Surroundings, make_sink
+from tailrace.sinks.registry import Copy
 from tailrace.telemetry.metrics import counter
-
-if TYPE_CHECKING:
-    from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +91,7 @@ class Delivery:
         clock: Clock = SYSTEM,
         memory: Path | None = None,
     ) -> None:
+        """`memory`: a file for what is known of a stream's columns; facts beside it."""
         self.copy = copy
         self.sink = sink
         self.settings = settings or DeliverySettings()
@@ -108,8 +103,10 @@ class Delivery:
         self._clock = clock
         self._ticks = TickTail(reader, project) if copy.source == "view" else None
         self._shape: Shape | None = None
+        self._goal_seen: Goal | None = None
         self._goal_reached: Goal | None = None
         self._known = KnownColumns(memory)
+        self._held_path = None if memory is None else memory.with_suffix(".held")
         self._refused_in_a_row = 0
         self._applied_at = float("-inf")
         self._stale = False
@@ -118,6 +115,28 @@ class Delivery:
         """Let go of the target; the next `step` opens it again."""
         self._shape = None
         self.sink.close()
+
+    @property
+    def lag(self) -> int | None:
+        """How many offsets the copy is behind what the log was last seen to have; None if
+        the copy has not been looked at yet."""
+        if self._goal_seen is None or self.position is None:
+            return None
+        held = (
+            self.position.offsets if self.position.topic == self._goal_seen.position.topic else {}
+        )
+        ends = self._goal_seen.position.offsets
+        return sum(max(0, end - held.get(partition, 0)) for partition, end in ends.items())
+
+    @property
+    def behind_ms(self) -> int | None:
+        """How old the copy is while the log has more for it; 0 when it is in step. Past
+        `delete_retention` the log may have forgotten deletes it has not seen."""
+        if self.position is None or self.lag is None:
+            return None
+        if self.lag == 0 or not self.position.at_ms:
+            return 0
+        return max(0, self._clock.wall_ms() - self.position.at_ms)
 
     def step(self, timeout: float) -> int:
         """Bring the copy as far as the log is; how many records were read for it."""
@@ -128,6 +147,7 @@ class Delivery:
         goal = self._goal(timeout)
         if goal is None:
             return 0
+        self._goal_seen = goal
         if self._shape is None or self._shape != goal.shape:
             self.sink.open(goal.shape)
             self.position = self.sink.position()
@@ -207,6 +227,82 @@ class Delivery:
         if isinstance(self.sink, Replaceable):
             self.sink.discard()
         self._replace(goal)
+        self._hold(None)
+
+    # ------------------------------------------------------------------ a second copy
+
+    def rebuild(self, timeout: float = 5.0, *, resume: bool = False) -> tuple[Sink, Goal]:
+        """Fill a copy beside the one in use and leave it there, open to be compared; what
+        is in use is not touched. `resume`: go on with one that was begun."""
+        sink = self._replaceable()
+        goal = self.goal(timeout)
+        if sink.position() is None:
+            raise SinkError(
+                f"sink {self.copy.name!r} has no copy yet",
+                hint="start it with `tailrace up`; a second copy is made beside the first",
+            )
+        if not resume:
+            sink.discard()
+        self.position = None
+        self._fill_beside(goal)
+        return sink.beside(), goal
+
+    def switch(self, timeout: float = 5.0) -> None:
+        """Bring the copy beside up to date and put it in place of the one in use."""
+        sink = self._replaceable()
+        goal = self.goal(timeout)
+        beside = sink.beside()
+        try:
+            held = beside.position()
+        finally:
+            beside.close()
+        if held is None:
+            raise SinkError(
+                f"there is no copy beside the one of sink {self.copy.name!r}",
+                hint=f"`tailrace sink rebuild {self.copy.name}` makes one",
+            )
+        self._fill_beside(goal)
+        self.sink.open(goal.shape)
+        self._take_beside(goal)
+        self._hold(None)
+
+    def rollback(self) -> SinkPosition:
+        """Undo the last switch; where the copy is then.
+
+        A copy of another generation than the view has now is held there: going on would
+        build the newer one again. `switch` and `replay` let it go on.
+        """
+        sink = self._replaceable()
+        previous = sink.previous()
+        if previous is None:
+            raise SinkError(
+                f"sink {self.copy.name!r} has no copy to go back to",
+                detail="The copy before is kept from a switch until the next one.",
+            )
+        sink.rollback()
+        self.close()
+        self.position = previous
+        self._hold(previous)
+        return previous
+
+    def _replaceable(self) -> Replaceable:
+        if not isinstance(self.sink, Replaceable):
+            raise SinkError(
+                f"sink {self.copy.name!r} has one copy only",
+                detail=f"A {self.copy.declaration.kind} target cannot hold two side by side.",
+                hint=f"`tailrace sink replay {self.copy.name}` fills it again in place",
+            )
+        return self.sink
+
+    def _hold(self, position: SinkPosition | None) -> None:
+        """Remember that the copy is to stay at a generation, or that it is not."""
+        if self._held_path is None:
+            return
+        if position is None:
+            self._held_path.unlink(missing_ok=True)
+        else:
+            self._held_path.parent.mkdir(parents=True, exist_ok=True)
+            self._held_path.write_text(position.encode())
 
     # ------------------------------------------------------------------ where to
 
@@ -258,6 +354,9 @@ class Delivery:
         if held is None:
             return
         if (held.topic, held.generation) != (goal.position.topic, goal.position.generation):
+            self._check_hold(held)
+            if self._go_back(goal):
+                return
             if held.generation > goal.position.generation:
                 raise self._ahead(held, goal.position)
             self._replace(goal)
@@ -278,6 +377,36 @@ class Delivery:
                     hint=f"`tailrace sink replay {self.copy.name}` fills it from what there is",
                 )
 
+    def _check_hold(self, held: SinkPosition) -> None:
+        if self._held_path is None or not self._held_path.exists():
+            return
+        kept = decode_position(self._held_path.read_text())
+        if kept is not None and (kept.topic, kept.generation) == (held.topic, held.generation):
+            raise SinkHeldError(
+                f"sink {self.copy.name!r} was rolled back and is held there",
+                detail=f"It has generation {held.generation} of {self.copy.subject!r}.",
+                hint=f"`tailrace sink switch {self.copy.name}` goes forward again, `replay` fills "
+                "it anew",
+            )
+
+    def _go_back(self, goal: Goal) -> bool:
+        """A view that was rolled back finds the copy of its generation, if it is kept."""
+        if not isinstance(self.sink, Replaceable):
+            return False
+        previous = self.sink.previous()
+        if previous is None or (previous.topic, previous.generation) != (
+            goal.position.topic,
+            goal.position.generation,
+        ):
+            return False
+        if any(n > goal.position.offsets.get(p, 0) for p, n in previous.offsets.items()):
+            return False
+        log.info("going back to the copy before", extra={"sink": self.copy.name})
+        self.sink.rollback()
+        self.sink.open(goal.shape)
+        self.position = self.sink.position()
+        return True
+
     def _replace(self, goal: Goal) -> None:
         """Fill a copy of the new generation beside the one in use, then switch.
 
@@ -289,7 +418,20 @@ class Delivery:
             if isinstance(self.sink, Readable):
                 self._replace_in_place(goal)
             return
-        log.info("building the copy anew", extra={"sink": self.copy.name})
+        self._fill_beside(goal)
+        self._take_beside(goal)
+
+    def _take_beside(self, goal: Goal) -> None:
+        assert isinstance(self.sink, Replaceable)
+        self.sink.switch()
+        self.sink.open(goal.shape)
+        self._shape = goal.shape
+        self.position = self.sink.position()
+
+    def _fill_beside(self, goal: Goal) -> None:
+        """Bring the copy beside to the goal, from where it is."""
+        assert isinstance(self.sink, Replaceable)
+        log.info("filling a copy beside the one in use", extra={"sink": self.copy.name})
         kept = self.sink
         self.sink = kept.beside()
         try:
@@ -308,12 +450,11 @@ class Delivery:
                 self._apply(batch)
             if self.position is None:  # an empty topic has no batch
                 self.sink.apply(Collector(goal.shape, True, True).make(goal.position)[0])
+            if isinstance(self.sink, Resting):
+                self.sink.rest()
         finally:
             self.sink.close()
             self.sink = kept
-        kept.switch()
-        self.sink.open(goal.shape)
-        self.position = self.sink.position()
 
     def _replace_in_place(self, goal: Goal) -> None:
         """Write the new generation over the old one, then remove what it does not have."""
@@ -457,78 +598,3 @@ class Delivery:
 
 def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
-
-
-def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> None:
-    """Keep one copy in step until `part` must stop.
-
-    A target that does not answer is waited for; a copy that cannot go on (another shape,
-    ahead of the log) is parked, reported as failed, and looked at again now and then.
-    """
-    settings = settings or DeliverySettings()
-    reader = KafkaRanges(part.bootstrap)
-    sink = make_sink(copy, Surroundings(part.directory, part.bootstrap))
-    letters = TopicDeadLetters(part.bootstrap, copy.name)
-    delivery = Delivery(
-        copy,
-        sink,
-        reader,
-        part.project,
-        letters,
-        settings=settings,
-        clock=part.clock,
-        memory=part.directory / "sinks" / f"{copy.name}.columns",
-    )
-    request = request_path(part.directory, copy.name)
-    pause = settings.first_pause
-    reported = 0.0
-    part.report("running", error=None, place=copy.declaration.place)
-    try:
-        while not part.stopping.is_set():
-            try:
-                if request.exists():
-                    request.unlink()
-                    delivery.replay()
-                    part.report(replayed_at=part.clock.wall_ms())
-                delivery.step(timeout=0.2)
-                pause = settings.first_pause
-                if part.clock.monotonic() - reported >= 1:
-                    reported = part.clock.monotonic()
-                    _report(part, delivery, "running", None)
-            except SinkFencedError:
-                raise
-            except (TargetUnavailableError, ClientError) as error:
-                delivery.close()
-                _report(part, delivery, "lagging", error)
-                log.warning(
-                    "target does not answer", extra={"sink": copy.name, "error": str(error)}
-                )
-                # Spread out, so that sinks of one target do not come back all at once.
-                part.stopping.wait(pause.total_seconds() * random.uniform(0.5, 1))
-                pause = min(pause * 2, settings.longest_pause)
-            except TailraceError as error:
-                delivery.close()
-                _report(part, delivery, "failed", error)
-                log.error("sink is parked", extra={"sink": copy.name, "error": str(error)})
-                part.stopping.wait(settings.parked_pause.total_seconds())
-        _report(part, delivery, "stopped", None)
-    finally:
-        delivery.close()
-        reader.close()
-
-
-def request_path(directory: Path, name: str) -> Path:
-    """A file that asks the running sink `name` to fill its copy again."""
-    return directory / "sinks" / f"{name}.replay"
-
-
-def _report(part: Part, delivery: Delivery, state: str, error: TailraceError | None) -> None:
-    position = delivery.position
-    part.report(
-        state,
-        error=None if error is None else error.as_dict(),
-        freshness_ms=delivery.freshness_ms,
-        position=None if position is None else position.encode(),
-        dead_letters=delivery.refused,
-        lag=0 if state == "running" else None,
-    )

@@ -121,12 +121,13 @@ class DeltaSink:
             table = self._load()
             if table is None:
                 return
-            dataset = table.to_pyarrow_dataset()
             names = list(shape.names)
-            rows = dataset.to_table(columns=[*names, *(["current"] if self._history else [])])
-        if self._history:
-            rows = rows.filter(rows["current"])
-        yield rows.select(names).cast(shape.schema)
+            columns = [*names, *(["current"] if self._history else [])]
+            for batch in table.to_pyarrow_dataset().to_batches(columns=columns):
+                rows = pa.Table.from_batches([batch])
+                if self._history:
+                    rows = rows.filter(rows["current"])
+                yield rows.select(names).cast(shape.schema)
 
     # ------------------------------------------------------------------ commits
 

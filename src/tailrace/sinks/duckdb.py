@@ -73,9 +73,19 @@ class DuckDBSink:
             self._store(connection, self._copy.name, self._epoch, None if row is None else row[1])
 
     def position(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name)
+
+    def _position_of(self, name: str) -> SinkPosition | None:
         with self._transaction(keep=self._connection is not None) as connection:
-            row = self._stored(connection)
-        return decode_position(row[1] if row else None)
+            known = connection.execute(
+                "SELECT 1 FROM duckdb_tables() WHERE table_name = ?", [POSITIONS]
+            ).fetchall()
+            if not known:
+                return None
+            rows = connection.execute(
+                f"SELECT position FROM {POSITIONS} WHERE sink = ?", [name]
+            ).fetchall()
+        return decode_position(rows[0][0] if rows else None)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -113,8 +123,9 @@ class DuckDBSink:
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         names = ", ".join(quoted(name) for name in shape.names)
         with self._transaction() as connection:
-            table = connection.sql(f"SELECT {names} FROM {self._table}").to_arrow_table()
-        yield _typed(table, shape)
+            relation = connection.sql(f"SELECT {names} FROM {self._table}")
+            for batch in relation.to_arrow_reader(20_000):
+                yield _typed(pa.Table.from_batches([batch]), shape)
 
     # ------------------------------------------------------------------ side by side
 
@@ -130,6 +141,9 @@ class DuckDBSink:
 
     def switch(self) -> None:
         self._rotate([("", PREVIOUS), (NEXT, "")])
+
+    def previous(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name + PREVIOUS)
 
     def rollback(self) -> None:
         self._rotate([("", NEXT), (PREVIOUS, "")])

@@ -150,12 +150,26 @@ class ElasticsearchSink:
         self._store()
         self._http.ask("DELETE", f"/{POSITIONS}/_doc/{_path(other._copy.name)}", missing=True)
 
-    def rollback(self) -> None:
+    def previous(self) -> SinkPosition | None:
         self._load()
-        now = {"concrete": self._state["concrete"], "position": self._state.get("position")}
-        before = self._state["previous"]
-        self._point(now["concrete"], before["concrete"])
-        self._state.update(before, previous=now, epoch=int(self._state["epoch"]) + 1)
+        return decode_position((self._state.get("previous") or {}).get("position"))
+
+    def rollback(self) -> None:
+        self.discard()
+        other = self._beside_sink()
+        other._load()
+        self._load()
+        before = self._state.pop("previous")
+        # Written first: cut short after it, the copy beside is the one still in use, and a
+        # rebuild that discards it leaves the index alone.
+        other._state = {
+            "concrete": self._state["concrete"],
+            "position": self._state.get("position"),
+            "epoch": 1,
+        }
+        other._store()
+        self._point(self._state["concrete"], before["concrete"])
+        self._state.update(before, epoch=int(self._state["epoch"]) + 1)
         self._store()
 
     def _beside_sink(self) -> ElasticsearchSink:

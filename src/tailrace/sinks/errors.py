@@ -8,6 +8,7 @@ SinkError                      sink
 ├── ShapeError                 target-shape           parks the sink
 ├── SinkFencedError            sink-fenced            another writer took over
 ├── SinkAheadError             sink-ahead             the target knows more than the log
+├── SinkHeldError              sink-held              rolled back, stays there until told
 ├── TooManyRefusedError        sink-refuses-all
 └── UnknownSinkError           sink-unknown
 """
@@ -80,6 +81,14 @@ class SinkBehindError(SinkError):
     silently; `tailrace sink replay NAME` fills the copy from what the log has."""
 
     code = "sink-behind"
+
+
+class SinkHeldError(SinkError):
+    """The copy was rolled back with `tailrace sink rollback` to another generation than the
+    view has now, and stays there: going on would build the newer one again. `tailrace
+    sink switch NAME` goes forward again, `tailrace sink replay NAME` fills it anew."""
+
+    code = "sink-held"
 
 
 class TooManyRefusedError(SinkError):

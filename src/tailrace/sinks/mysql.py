@@ -83,8 +83,13 @@ class MySQLSink:
             self._epoch = self._stored(cursor, self._copy.name)[0]
 
     def position(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name)
+
+    def _position_of(self, name: str) -> SinkPosition | None:
         with self._transaction() as cursor:
-            return decode_position(self._stored(cursor, self._copy.name)[1])
+            if not self._columns(cursor, POSITIONS):
+                return None
+            return decode_position(self._stored(cursor, name)[1])
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -137,7 +142,7 @@ class MySQLSink:
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         names = ", ".join(quoted(name, "`") for name in shape.names)
         kinds = [field.type for field in shape.schema]
-        with self._transaction() as cursor:
+        with self._transaction(pymysql.cursors.SSCursor) as cursor:
             cursor.execute(f"SELECT {names} FROM {self._table}")
             while rows := cursor.fetchmany(20_000):
                 texts = [
@@ -165,6 +170,9 @@ class MySQLSink:
 
     def switch(self) -> None:
         self._rotate(PREVIOUS, NEXT)
+
+    def previous(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name + PREVIOUS)
 
     def rollback(self) -> None:
         self._rotate(NEXT, PREVIOUS)
@@ -290,12 +298,12 @@ class MySQLSink:
     # ------------------------------------------------------------------ the connection
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def _transaction(self, kind: Any = None) -> Iterator[Any]:
         with self._errors():
             if self._connection is None:
                 self._connection = pymysql.connect(**self._address())
             try:
-                with self._connection.cursor() as cursor:
+                with self._connection.cursor(kind) as cursor:
                     yield cursor
                 self._connection.commit()
             except BaseException:

@@ -95,10 +95,15 @@ class PostgresSink:
             self._epoch = row[0]
 
     def position(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name)
+
+    def _position_of(self, name: str) -> SinkPosition | None:
         with self._transaction() as connection:
+            known = connection.execute("SELECT to_regclass(%s)", [self._positions]).fetchone()
+            if known is None or known[0] is None:
+                return None
             row = connection.execute(
-                f"SELECT position FROM {self._positions} WHERE sink = %s".encode(),
-                [self._copy.name],
+                f"SELECT position FROM {self._positions} WHERE sink = %s".encode(), [name]
             ).fetchone()
         return decode_position(row[0] if row else None)
 
@@ -159,6 +164,9 @@ class PostgresSink:
 
     def switch(self) -> None:
         self._rotate([("", PREVIOUS), (NEXT, "")])
+
+    def previous(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name + PREVIOUS)
 
     def rollback(self) -> None:
         self._rotate([("", NEXT), (PREVIOUS, "")])

@@ -15,6 +15,7 @@ import shutil
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -115,10 +116,10 @@ class SearchSink:
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         with self._errors():
-            index = open_index(self._link)
-            texts = [text for identity, text in _stored(index) if identity != META]
-        for start in range(0, len(texts), 20_000):
-            yield read_rows(texts[start : start + 20_000], shape.columns)[0]
+            stored = _stored(open_index(self._link))
+            texts = (text for identity, text in stored if identity != META)
+            while part := list(islice(texts, 20_000)):
+                yield read_rows(part, shape.columns)[0]
 
     # ------------------------------------------------------------------ side by side
 
@@ -131,6 +132,13 @@ class SearchSink:
     def switch(self) -> None:
         self.close()
         self._rotate("previous", "next")
+
+    def previous(self) -> SinkPosition | None:
+        link = self._home / "previous"
+        if not link.exists():
+            return None
+        with self._errors():
+            return decode_position(_meta(open_index(link)).get("position"))
 
     def rollback(self) -> None:
         self.close()

@@ -73,9 +73,17 @@ class SQLiteSink:
             ).fetchone()
 
     def position(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name)
+
+    def _position_of(self, name: str) -> SinkPosition | None:
         with self._errors():
-            row = self._open_connection.execute(
-                f"SELECT position FROM {POSITIONS} WHERE sink = ?", (self._copy.name,)
+            connection = self._open_connection
+            if not connection.execute(
+                "SELECT 1 FROM pragma_table_info(?)", (POSITIONS,)
+            ).fetchone():
+                return None
+            row = connection.execute(
+                f"SELECT position FROM {POSITIONS} WHERE sink = ?", (name,)
             ).fetchone()
         return decode_position(row[0] if row else None)
 
@@ -155,6 +163,9 @@ class SQLiteSink:
 
     def switch(self) -> None:
         self._rotate([(self._table, self._table + PREVIOUS), (self._table + NEXT, self._table)])
+
+    def previous(self) -> SinkPosition | None:
+        return self._position_of(self._copy.name + PREVIOUS)
 
     def rollback(self) -> None:
         self._rotate([(self._table, self._table + NEXT), (self._table + PREVIOUS, self._table)])

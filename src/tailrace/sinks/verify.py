@@ -1,24 +1,27 @@
 """Proof of sync: a copy compared with the log at one position.
 
-The log up to the copy's own position says which rows it must have; the target is scanned
-once. Rows go into 1,024 ranges by the hash of their key, each with a checksum over its
-rows; only ranges whose checksums differ are looked at row by row. A copy may go on
-moving meanwhile: keys that changed between the position before the scan and the one
-after it are left out, since both of their values can be right.
+The log up to the copy's own position says which rows it must have; both sides are read
+as streams. Rows go into 1,024 ranges by the hash of their key, each with a checksum over
+its rows; only ranges whose checksums differ are looked at row by row, some at a time. A
+copy may go on moving meanwhile: keys that changed between the position before a scan and
+the one after it are left out, since both of their values can be right.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Range, RangeReader
-from tailrace.records.rows import normal_key, python_rows, read_rows, row_of
+from tailrace.records.rows import normal_key, python_rows, read_rows
 from tailrace.sinks.base import (
     AT,
     DELETED,
@@ -26,6 +29,7 @@ from tailrace.sinks.base import (
     PARTITION,
     VERSION,
     Batch,
+    Partial,
     Readable,
     Shape,
     Sink,
@@ -33,9 +37,11 @@ from tailrace.sinks.base import (
     version_of,
 )
 from tailrace.sinks.errors import SinkError
+from tailrace.sinks.expected import RANGES, ExpectedRows, range_of
 
-RANGES = 1024
 LISTED = 1000
+ROWS_AT_ONCE = 20_000
+ROWS_IN_MEMORY = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +55,49 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a comparison found. `ranges` are the numbers of those that differ."""
+    """What a comparison found. `ranges` are the numbers of those that differ, `count` is
+    how many rows do, `differences` the first of them."""
 
     sink: str
     position: str
     rows: int
     ranges: tuple[int, ...] = ()
     differences: tuple[Difference, ...] = ()
+    count: int = 0
     skipped: int = 0
-    shape: Shape = field(default=Shape(()), repr=False)
+    keys: tuple[bytes, ...] = field(default=(), repr=False)
 
     @property
     def in_step(self) -> bool:
         return not self.ranges
 
 
+@dataclass(slots=True)
+class _Sums:
+    """A checksum and a number of rows for every range."""
+
+    digests: list[int] = field(default_factory=lambda: [0] * RANGES)
+    counts: list[int] = field(default_factory=lambda: [0] * RANGES)
+
+    def add(self, key: bytes, text: bytes) -> None:
+        number = range_of(key)
+        self.digests[number] = (self.digests[number] + _digest(text)) & 0xFFFFFFFFFFFFFFFF
+        self.counts[number] += 1
+
+
 class Verifier:
-    """Compares the copy of one sink with the topic it is made from."""
+    """Compares the copy of one sink with the topic it is made from, as often as asked: a
+    second look reads only what the log has got since. Close it: it keeps rows on disk."""
 
     def __init__(
-        self, name: str, sink: Sink, reader: RangeReader, shape: Shape, *, wrapped: bool = True
+        self,
+        name: str,
+        sink: Sink,
+        reader: RangeReader,
+        shape: Shape,
+        *,
+        wrapped: bool = True,
+        scratch: Path | None = None,
     ) -> None:
         if not isinstance(sink, Readable):
             raise SinkError(
@@ -85,107 +114,128 @@ class Verifier:
         self._scan = sink.scan
         self._reader = reader
         self._shape = shape
-        self._wrapped = wrapped
+        self._repeats = bool(getattr(sink, "repeats", False))
+        self._seen = sink.seen(shape) if isinstance(sink, Partial) else shape
+        self._expected = ExpectedRows(reader, wrapped=wrapped, scratch=scratch)
+
+    @property
+    def shape(self) -> Shape:
+        return self._shape
+
+    def __enter__(self) -> Verifier:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._expected.close()
 
     def compare(self) -> Verification:
         """Look at everything once."""
-        before = self._sink.position()
-        if before is None:
-            raise SinkError(f"sink {self._name!r} has not applied anything yet")
-        found: dict[bytes, bytes] = {}
-        sums_found = [0] * RANGES
-        for table in self._scan(self._shape):
-            for key, text in self._canonical(table):
-                digest = _digest(text)
-                if key in found:
-                    raise SinkError(f"key {key.decode()} is twice in the copy of {self._name!r}")
-                found[key] = text
-                sums_found[_range(key)] ^= digest
-        after = self._sink.position() or before
-        moving = self._keys_between(before, after)
-        expected = self._expected(before)
-        sums_expected = [0] * RANGES
-        for key in moving:
-            expected.pop(key, None)
-            if key in found:
-                sums_found[_range(key)] ^= _digest(found.pop(key))
-        for key, text in expected.items():
-            sums_expected[_range(key)] ^= _digest(text)
-        differing = tuple(i for i in range(RANGES) if sums_expected[i] != sums_found[i])
-        wrong = set(differing)
-        differences = [
-            Difference(orjson.loads(key), _loads(expected.get(key)), _loads(found.get(key)))
-            for key in (sorted(expected.keys() | found.keys()) if wrong else ())
-            if _range(key) in wrong and expected.get(key) != found.get(key)
+        position = self._position()
+        found = _Sums()
+        for key, text in self._found():
+            found.add(key, text)
+        self._expected.advance(position)
+        expected = _Sums()
+        for key, text in self._wanted(self._expected.rows()):
+            expected.add(key, text)
+        rows = len(self._expected)
+        suspect = [
+            number
+            for number in range(RANGES)
+            if (found.digests[number], found.counts[number])
+            != (expected.digests[number], expected.counts[number])
         ]
+        # All keys that differ, a few bytes each; rows only of the first.
+        keys: list[bytes] = []
+        differences: list[Difference] = []
+        skipped = 0
+        sizes = {n: max(found.counts[n], expected.counts[n]) for n in suspect}
+        for group in _groups(sizes):
+            moving, wrong = self._look(group)
+            skipped += moving
+            keys += [key for key, _, _ in wrong]
+            room = LISTED - len(differences)
+            differences += [
+                Difference(orjson.loads(key), _loads(e), _loads(f)) for key, e, f in wrong[:room]
+            ]
+        assert self._expected.position is not None
         return Verification(
             self._name,
-            before.encode(),
-            len(expected),
-            differing,
-            tuple(differences),
-            len(moving),
-            self._shape,
+            self._expected.position.encode(),
+            rows,
+            tuple(sorted({range_of(key) for key in keys})),
+            tuple(sorted(differences, key=lambda one: orjson.dumps(one.key))),
+            len(keys),
+            skipped,
+            tuple(keys),
         )
 
     def repair(self, verification: Verification) -> int:
-        """Write the rows that differ as the log has them; how many."""
-        if not verification.differences:
+        """Write the rows that differ as the log has them now; how many."""
+        if not verification.keys:
             return 0
         self._sink.open(self._shape)
-        position = self._sink.position()
-        assert position is not None
-        wanted = {orjson.dumps(d.key): d for d in verification.differences}
+        position = self._position()
         # The copy may have moved on: the newest value up to where it is now counts.
-        current = self._expected(position, only=wanted.keys())
-        texts, deleted = [], []
-        for key in wanted:
-            text = current.get(key)
-            texts.append(key if text is None else text)
-            deleted.append(text is None)
-        table, _ = read_rows(texts, self._shape.columns)
-        count = len(texts)
-        version = version_of(position.generation, max(position.offsets.values(), default=1) - 1)
-        for name, values in (
-            (DELETED, pa.array(deleted, pa.bool_())),
-            (PARTITION, pa.array([0] * count, pa.int32())),
-            (OFFSET, pa.array([0] * count, pa.int64())),
-            (VERSION, pa.array([version] * count, pa.int64())),
-            (AT, pa.array([position.at_ms] * count, pa.int64())),
-        ):
-            table = table.append_column(name, values)
-        self._sink.apply(Batch(self._shape, table, position, forced=True))
-        return count
+        self._expected.advance(position)
+        keys = iter(verification.keys)
+        while part := list(islice(keys, ROWS_AT_ONCE)):
+            self._sink.apply(self._forced(part, position))
+        return len(verification.keys)
 
-    def _expected(
-        self, position: SinkPosition, only: Iterable[bytes] | None = None
-    ) -> dict[bytes, bytes]:
-        """Rows by key in canonical form, from the topic's start to a position."""
-        wanted = None if only is None else set(only)
-        bounds = self._reader.bounds(position.topic)
-        ranges = [
-            Range(position.topic, partition, bounds.get(partition, (0, 0))[0], end)
-            for partition, end in position.offsets.items()
-        ]
-        raw: dict[bytes, bytes] = {}
-        for chunk in self._reader.read(ranges):
-            for key, value in zip(chunk.keys, chunk.values, strict=True):
-                try:
-                    name = normal_key(key)
-                    if wanted is not None and name not in wanted:
-                        continue
-                    if value is None:
-                        raw.pop(name, None)
-                    else:
-                        raw[name] = row_of(value) if self._wrapped else value
-                except (ValueError, KeyError, TypeError):
-                    continue  # no row: it is among the dead letters
-        expected: dict[bytes, bytes] = {}
-        texts = list(raw.values())
-        for start in range(0, len(texts), 20_000):
-            table, _ = read_rows(texts[start : start + 20_000], self._shape.columns)
-            expected.update(self._canonical(table))
-        return expected
+    # ------------------------------------------------------------------ the two sides
+
+    def _position(self) -> SinkPosition:
+        position = self._sink.position()
+        if position is None:
+            raise SinkError(
+                f"sink {self._name!r} has not applied anything yet",
+                hint="start it with `tailrace up`, or fill it with `tailrace sink replay`",
+            )
+        return position
+
+    def _found(self) -> Iterator[tuple[bytes, bytes]]:
+        for table in self._scan(self._shape):
+            yield from self._canonical(table)
+
+    def _wanted(self, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+        texts = (text for _, text in rows)
+        while part := list(islice(texts, ROWS_AT_ONCE)):
+            table, _ = read_rows(part, self._shape.columns)
+            yield from self._canonical(table)
+
+    def _look(self, ranges: frozenset[int]) -> tuple[int, list[tuple[bytes, bytes, bytes]]]:
+        """Keys that moved, and (key, expected, found) of those that differ; b"" for none."""
+        before = self._position()
+        found: dict[bytes, bytes] = {}
+        for key, text in self._found():
+            if range_of(key) not in ranges:
+                continue
+            if key in found and not (self._repeats and found[key] == text):
+                raise SinkError(
+                    f"key {key.decode()} is twice in the copy of {self._name!r}",
+                    hint=f"remove one of the rows, or `tailrace sink replay {self._name}`",
+                )
+            found[key] = text
+        after = self._position()
+        self._expected.advance(before)
+        moving = self._keys_between(before, after)
+        wrong: list[tuple[bytes, bytes, bytes]] = []
+        for number in sorted(ranges):
+            for key, text in self._wanted(self._expected.rows(number)):
+                held = found.pop(key, b"")
+                if held != text and key not in moving:
+                    wrong.append((key, text, held))
+        wrong += [(key, b"", text) for key, text in found.items() if key not in moving]
+        return len(moving), wrong
 
     def _keys_between(self, before: SinkPosition, after: SinkPosition) -> set[bytes]:
         if before == after:
@@ -196,27 +246,51 @@ class Verifier:
         ]
         keys: set[bytes] = set()
         for chunk in self._reader.read(ranges):
-            for key in chunk.keys:
-                if key is not None:
-                    keys.add(normal_key(key))
+            keys.update(normal_key(key) for key in chunk.keys if key is not None)
         return keys
 
     def _canonical(self, table: pa.Table) -> list[tuple[bytes, bytes]]:
         """Key and row as JSON, written the same way whatever side they come from."""
-        key = self._shape.key
+        key = self._seen.key
         return [
             (orjson.dumps({name: row[name] for name in key}), orjson.dumps(row))
-            for row in python_rows(table.select(list(self._shape.names)))
+            for row in python_rows(table.select(list(self._seen.names)))
         ]
+
+    def _forced(self, keys: list[bytes], position: SinkPosition) -> Batch:
+        rows = [self._expected.get(key) for key in keys]
+        texts = [key if row is None else row for key, row in zip(keys, rows, strict=True)]
+        table, _ = read_rows(texts, self._shape.columns)
+        count = len(texts)
+        version = version_of(position.generation, max(position.offsets.values(), default=1) - 1)
+        for name, values in (
+            (DELETED, pa.array([row is None for row in rows], pa.bool_())),
+            (PARTITION, pa.array([0] * count, pa.int32())),
+            (OFFSET, pa.array([0] * count, pa.int64())),
+            (VERSION, pa.array([version] * count, pa.int64())),
+            (AT, pa.array([position.at_ms] * count, pa.int64())),
+        ):
+            table = table.append_column(name, values)
+        return Batch(self._shape, table, position, forced=True)
+
+
+def _groups(sizes: dict[int, int]) -> Iterator[frozenset[int]]:
+    """Ranges in groups whose rows fit in memory together."""
+    group: list[int] = []
+    rows = 0
+    for number, size in sizes.items():
+        if group and rows + size > ROWS_IN_MEMORY:
+            yield frozenset(group)
+            group, rows = [], 0
+        group.append(number)
+        rows += size
+    if group:
+        yield frozenset(group)
 
 
 def _digest(text: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
 
 
-def _range(key: bytes) -> int:
-    return int.from_bytes(hashlib.blake2b(key, digest_size=2).digest(), "big") % RANGES
-
-
-def _loads(text: bytes | None) -> dict[str, Any] | None:
-    return None if text is None else orjson.loads(text)
+def _loads(text: bytes) -> dict[str, Any] | None:
+    return orjson.loads(text) if text else None

@@ -23,7 +23,13 @@ from tailrace.sinks.changes import Collector
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.declare import Declaration
 from tailrace.sinks.delivery import Delivery, DeliverySettings
-from tailrace.sinks.errors import SinkAheadError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.errors import (
+    SinkAheadError,
+    SinkError,
+    SinkFencedError,
+    SinkHeldError,
+    TargetUnavailableError,
+)
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.sinks.verify import Verifier
 from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
@@ -395,15 +401,15 @@ class SinkContract:
         collector.values = [b'{"id":7,"name":"changed"}', None, b'{"id":99,"name":"extra"}']
         sink.apply(collector.make(position)[0])
         self.settle(sink)
-        verifier = Verifier(copy.name, sink, writer.log, shape)
-        found = verifier.compare()
-        assert [difference.key["id"] for difference in found.differences] == [7, 8, 99]
-        assert 1 <= len(found.ranges) <= 3
-        assert found.rows == 50
-        if self.repairs:
-            assert verifier.repair(found) == 3
-            self.settle(sink)
-            assert verifier.compare().in_step
+        with Verifier(copy.name, sink, writer.log, shape) as verifier:
+            found = verifier.compare()
+            assert [difference.key["id"] for difference in found.differences] == [7, 8, 99]
+            assert 1 <= len(found.ranges) <= 3
+            assert (found.rows, found.count) == (50, 3)
+            if self.repairs:
+                assert verifier.repair(found) == 3
+                self.settle(sink)
+                assert verifier.compare().in_step
         sink.close()
 
     def test_a_replay_fills_the_copy_again(self, place: Target) -> None:
@@ -440,6 +446,98 @@ class SinkContract:
         assert position.generation == 1
         writer.views["v"], writer.contents["v"] = kept
         self.assert_in_step(place, copy, writer)
+
+    def test_a_second_copy_is_filled_compared_switched_and_rolled_back(self, place: Target) -> None:
+        writer = self._simple()
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "first"}) for n in range(30)]})
+        copy = self.copy(place, "v", batch_rows=7)
+        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
+            pytest.skip("this target cannot hold two copies")
+        delivery = self.opened(place, copy, writer)
+        assert delivery.sink.position() is None
+        with pytest.raises(SinkError, match="no copy yet"):
+            delivery.rebuild(0)
+        delivery.close()
+        self.deliver(place, copy, writer)
+        with pytest.raises(SinkError, match="no copy beside"):
+            delivery.switch(0)
+        with pytest.raises(SinkError, match="no copy to go back to"):
+            delivery.rollback()
+        beside, goal = delivery.rebuild(0)
+        self.settle(beside)
+        with Verifier(copy.name, beside, writer.log, goal.shape) as verifier:
+            assert verifier.compare().in_step
+        beside.close()
+        before = dict(writer.contents["v"])
+        assert self.held(place, copy, writer) == before
+        writer.tick({"v": [({"id": 3}, None), ({"id": 4}, {"id": 4, "name": "second"})]})
+        delivery.switch(0)
+        delivery.close()
+        self.assert_in_step(place, copy, writer)
+        self.deliver(place, copy, writer)
+        delivery = self.opened(place, copy, writer)
+        back = delivery.rollback()
+        delivery.close()
+        assert back.tick == 1
+        assert self.held(place, copy, writer) == before
+        self.deliver(place, copy, writer)  # of the same generation: it catches up
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_copy_rolled_back_to_an_older_generation_stays_there_until_told(
+        self, place: Target
+    ) -> None:
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
+        copy = self.copy(place, "v")
+        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
+            pytest.skip("this target cannot hold two copies")
+        self.deliver(place, copy, writer)
+        old = writer.views["v"], dict(writer.contents["v"])
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new"})]})
+        delivery = self.opened(place, copy, writer)
+        delivery.step(0)
+        delivery.rollback()
+        writer.tick({"v": [({"id": 3}, {"id": 3, "name": "newer"})]})
+        for _ in range(2):
+            with pytest.raises(SinkHeldError) as held:
+                delivery.step(0)
+            assert "switch" in held.value.hint
+            delivery.close()
+        assert self.held(place, copy, writer) == old[1]
+        delivery.switch(0)
+        delivery.step(0)
+        delivery.close()
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_view_that_goes_back_finds_the_copy_of_its_generation(self, place: Target) -> None:
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
+        copy = self.copy(place, "v")
+        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
+            pytest.skip("this target cannot hold two copies")
+        self.deliver(place, copy, writer)
+        old = writer.views["v"], dict(writer.contents["v"])
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
+        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new"})]})
+        self.deliver(place, copy, writer)
+        writer.views["v"], writer.contents["v"] = old
+        writer.tick({"v": [({"id": 5}, {"id": 5, "name": "old again"})]})
+        delivery = self.deliver(place, copy, writer)
+        assert delivery.position is not None
+        assert delivery.position.generation == 1
+        self.assert_in_step(place, copy, writer)
+
+    def opened(self, place: Target, copy: Copy, writer: TickWriter) -> Delivery:
+        """A delivery that remembers what it is told, as a process does."""
+        return Delivery(
+            copy,
+            make_sink(copy, place.surroundings),
+            writer.log,
+            writer.project,
+            ListedDeadLetters(),
+            memory=place.directory / f"{copy.name}.columns",
+        )
 
     def settle(self, sink: Sink) -> None:
         """Wait until what was applied can be read; targets that need it override this."""

@@ -1,0 +1,58 @@
+"""What others ask of a sink that runs: a file it looks for, and its report as the answer.
+
+    <directory>/sinks/<name>.request       {"id": …, "do": "replay"|"switch"|"rollback"}
+
+The report's `answered` is `{"id": …, "error": null or the four parts}`.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+Work = Literal["replay", "switch", "rollback"]
+
+
+@dataclass(frozen=True, slots=True)
+class SinkRequest:
+    """One thing to do."""
+
+    id: str
+    work: Work
+
+
+def ask(directory: Path, name: str, work: Work) -> SinkRequest:
+    """Ask the running sink `name` to do something; replaces what was asked before."""
+    request = SinkRequest(uuid.uuid4().hex, work)
+    path = _path(directory, name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".draft")
+    draft.write_bytes(orjson.dumps({"id": request.id, "do": work}))
+    draft.replace(path)
+    return request
+
+
+def take(directory: Path, name: str) -> SinkRequest | None:
+    """What was asked, once."""
+    path = _path(directory, name)
+    try:
+        document = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    path.unlink(missing_ok=True)
+    return SinkRequest(document["id"], document["do"])
+
+
+def answer(report: Mapping[str, Any], request: SinkRequest) -> Mapping[str, Any] | None:
+    """The answer to a request in a sink's report; None: not yet."""
+    answered = report.get("answered") or {}
+    return answered if answered.get("id") == request.id else None
+
+
+def _path(directory: Path, name: str) -> Path:
+    return directory / "sinks" / f"{name}.request"
