@@ -13,8 +13,9 @@ from tailrace.broker.groups.group import TopicPartition
 from tailrace.broker.groups.offsets import Commit, NewOffset
 from tailrace.broker.journal import partition_of
 from tailrace.broker.router import Request, Route
-from tailrace.broker.transactions.coordinator import OWN_EPOCHS, Identity
+from tailrace.broker.transactions.coordinator import Identity
 from tailrace.broker.transactions.state import State
+from tailrace.broker.transactions.transitions import OWN_EPOCHS
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import add_offsets_to_txn as offsets_wire

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from tailrace.broker.journal import Journal, partition_of
-from tailrace.broker.transactions import records
+from tailrace.broker.transactions import records, transitions
 from tailrace.broker.transactions.state import (
-    MAX_EPOCH,
     NO_EPOCH,
     NO_PRODUCER_ID,
     State,
@@ -27,13 +26,11 @@ from tailrace.broker.transactions.state import (
     Transaction,
     TransactionRecord,
 )
+from tailrace.broker.transactions.transitions import OWN_EPOCHS
 from tailrace.clock import Clock
 from tailrace.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
-
-OWN_EPOCHS = 2
-"""The protocol version in which every transaction has an epoch of its own (KIP-890)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,10 +221,9 @@ class TransactionCoordinator:
             self._check_due = now + self._settings.check_interval_ms / 1000
             for transaction in list(self._unmarked.values()):
                 self._write_markers(transaction)
-            wall = self._clock.wall_ms()
             for transaction in list(self._ongoing.values()):
                 record = transaction.record
-                if not transaction.busy and wall - record.started_at >= record.timeout_ms:
+                if not transaction.busy and now >= transaction.due:
                     log.info(
                         "transaction timed out",
                         extra={
@@ -248,6 +244,10 @@ class TransactionCoordinator:
         record = transaction.record
         self.transactions[record.transactional_id] = transaction
         if record.state is State.ONGOING:
+            # How long it was open before the start only the wall clock tells; if that has
+            # jumped, the transaction gets at most its whole time-out once more.
+            open_ms = max(0, self._clock.wall_ms() - record.started_at)
+            transaction.due = self._clock.monotonic() + (record.timeout_ms - open_ms) / 1000
             self._ongoing[record.transactional_id] = transaction
         elif record.state.prepared:
             transaction.busy = True
@@ -282,15 +282,9 @@ class TransactionCoordinator:
             transaction.waiting.append(again)
             return
         record = transaction.record
-        if expected_id != NO_PRODUCER_ID and record.epoch != NO_EPOCH:
-            rotated = expected_id == record.previous_producer_id and expected_epoch >= MAX_EPOCH - 1
-            current = expected_id == record.producer_id and expected_epoch in (
-                record.epoch,
-                record.last_epoch,
-            )
-            if not (rotated or current):
-                reply(Identity(ErrorCode.PRODUCER_FENCED))
-                return
+        if not transitions.may_initialise(record, expected_id, expected_epoch):
+            reply(Identity(ErrorCode.PRODUCER_FENCED))
+            return
         if record.state is State.ONGOING:
 
             def aborted(identity: Identity) -> None:
@@ -301,38 +295,18 @@ class TransactionCoordinator:
 
             self._abort_fenced(transaction, aborted)
             return
-        producer_id, epoch, previous = record.producer_id, record.epoch, record.previous_producer_id
-        last_epoch = record.epoch
-        if record.exhausted:
-            try:
-                producer_id, epoch, previous = self._new_producer_id(), 0, record.producer_id
-            except OSError:
-                reply(Identity(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-                return
-            last_epoch = NO_EPOCH
-        elif expected_id == producer_id and expected_epoch == record.last_epoch != record.epoch:
-            last_epoch = record.last_epoch  # the answer to its first try was lost
-        elif expected_id == record.previous_producer_id != NO_PRODUCER_ID:
-            last_epoch = record.last_epoch
-        else:
-            epoch += 1
-        following = replace(
-            record,
-            producer_id=producer_id,
-            epoch=epoch,
-            last_epoch=last_epoch,
-            previous_producer_id=previous,
-            next_producer_id=NO_PRODUCER_ID,
-            timeout_ms=timeout_ms,
-            state=State.EMPTY,
-            partitions=frozenset(),
-            started_at=-1,
-            updated_at=self._clock.wall_ms(),
+        try:
+            rotate_to = self._new_producer_id() if record.exhausted else NO_PRODUCER_ID
+        except OSError:
+            reply(Identity(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+        following = transitions.initialised(
+            record, expected_id, expected_epoch, rotate_to, timeout_ms, self._clock.wall_ms()
         )
 
         def stored(error: ErrorCode) -> None:
             if error is ErrorCode.NONE:
-                reply(Identity(ErrorCode.NONE, producer_id, epoch))
+                reply(Identity(ErrorCode.NONE, following.producer_id, following.epoch))
             else:
                 if record.epoch == NO_EPOCH and transaction.record is record:
                     self.transactions.pop(record.transactional_id, None)
@@ -363,16 +337,7 @@ class TransactionCoordinator:
         elif record.state is State.ONGOING and places <= record.partitions:
             reply(ErrorCode.NONE)
         else:
-            now = self._clock.wall_ms()
-            ongoing = record.state is State.ONGOING
-            following = replace(
-                record,
-                state=State.ONGOING,
-                partitions=record.partitions | places if ongoing else places,
-                started_at=record.started_at if ongoing else now,
-                updated_at=now,
-                version=max(version, record.version) if ongoing else version,
-            )
+            following = transitions.joined(record, places, version, self._clock.wall_ms())
             self._store(transaction, following, reply)
 
     # end
@@ -388,7 +353,7 @@ class TransactionCoordinator:
     ) -> None:
         record = transaction.record
         own_epochs = version >= OWN_EPOCHS
-        repeat = own_epochs and _repeats(record, producer_id, epoch)
+        repeat = own_epochs and transitions.repeats_an_end(record, producer_id, epoch)
         if transaction.busy:
             transaction.waiting.append(
                 lambda: self._end(transaction, producer_id, epoch, commit, reply, version)
@@ -413,39 +378,21 @@ class TransactionCoordinator:
 
     def _abort_fenced(self, transaction: Transaction, reply: IdentityReply) -> None:
         """Abort in the name of nobody: the producer that began this is fenced."""
-        record = transaction.record
-        # Twice with epochs of their own: one step looks like the repeat of an end.
-        steps = 2 if record.version >= OWN_EPOCHS else 1
-        fenced = replace(record, epoch=min(record.epoch + steps, MAX_EPOCH), last_epoch=NO_EPOCH)
-        prepared = replace(fenced, state=State.PREPARE_ABORT, updated_at=self._clock.wall_ms())
+        prepared = transitions.aborted_by_nobody(transaction.record, self._clock.wall_ms())
         self._write_prepared(transaction, prepared, reply)
 
     def _prepare(
         self, transaction: Transaction, commit: bool, version: int, reply: IdentityReply
     ) -> None:
         record = transaction.record
-        prepared = replace(
-            record,
-            state=State.PREPARE_COMMIT if commit else State.PREPARE_ABORT,
-            partitions=record.partitions if record.state is State.ONGOING else frozenset(),
-            started_at=record.started_at if record.state is State.ONGOING else -1,
-            version=version,
-            updated_at=self._clock.wall_ms(),
-        )
-        if version >= OWN_EPOCHS:
-            following = NO_PRODUCER_ID
-            if record.exhausted:
-                try:
-                    following = self._new_producer_id()
-                except OSError:
-                    reply(Identity(ErrorCode.COORDINATOR_NOT_AVAILABLE))
-                    return
-            prepared = replace(
-                prepared,
-                epoch=record.epoch + 1,
-                last_epoch=record.epoch,
-                next_producer_id=following,
-            )
+        try:
+            rotating = version >= OWN_EPOCHS and record.exhausted
+            rotate_to = self._new_producer_id() if rotating else NO_PRODUCER_ID
+        except OSError:
+            reply(Identity(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            return
+        now = self._clock.wall_ms()
+        prepared = transitions.prepared(record, commit, version, rotate_to, now)
         transaction.busy = True
         if commit and self._settings.flush:
 
@@ -504,7 +451,7 @@ class TransactionCoordinator:
                 return
             transaction.unmarked.discard(place)
         self._unmarked.pop(prepared.transactional_id, None)
-        complete = _completed(prepared, self._clock.wall_ms())
+        complete = transitions.completed(prepared, self._clock.wall_ms())
         if not (commit and self._settings.flush):
             self._complete(transaction, complete)
             reply(Identity(ErrorCode.NONE, complete.producer_id, complete.epoch))
@@ -559,6 +506,8 @@ class TransactionCoordinator:
                 error = ErrorCode.NONE
                 transaction.record = following
                 if following.state is State.ONGOING:
+                    if following.transactional_id not in self._ongoing:
+                        transaction.due = self._clock.monotonic() + following.timeout_ms / 1000
                     self._ongoing[following.transactional_id] = transaction
                 else:
                     self._ongoing.pop(following.transactional_id, None)
@@ -599,33 +548,3 @@ class TransactionCoordinator:
                     [(records.encode_key(transactional_id), None)],
                     lambda result: None,
                 )
-
-
-def _repeats(record: TransactionRecord, producer_id: int, epoch: int) -> bool:
-    """Whether an end with this identity was served already and raised the epoch."""
-    if record.version < OWN_EPOCHS:
-        return False
-    raised = record.producer_id == producer_id and record.epoch == epoch + 1
-    rotated = (
-        record.previous_producer_id == producer_id and epoch == MAX_EPOCH - 1 and record.epoch == 0
-    )
-    return raised or rotated
-
-
-def _completed(prepared: TransactionRecord, now: int) -> TransactionRecord:
-    commit = prepared.state is State.PREPARE_COMMIT
-    complete = replace(
-        prepared,
-        state=State.COMPLETE_COMMIT if commit else State.COMPLETE_ABORT,
-        partitions=frozenset(),
-        updated_at=now,
-    )
-    if prepared.next_producer_id == NO_PRODUCER_ID:
-        return complete
-    return replace(
-        complete,
-        producer_id=prepared.next_producer_id,
-        epoch=0,
-        previous_producer_id=prepared.producer_id,
-        next_producer_id=NO_PRODUCER_ID,
-    )

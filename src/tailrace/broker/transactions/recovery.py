@@ -15,12 +15,9 @@ from collections.abc import Mapping
 
 from tailrace.broker.journal import Entry, Journal
 from tailrace.broker.transactions import records
-from tailrace.broker.transactions.coordinator import (
-    OWN_EPOCHS,
-    Partitions,
-    TransactionCoordinator,
-)
+from tailrace.broker.transactions.coordinator import Partitions, TransactionCoordinator
 from tailrace.broker.transactions.state import State, TopicPartition, Transaction, TransactionRecord
+from tailrace.broker.transactions.transitions import OWN_EPOCHS
 
 log = logging.getLogger(__name__)
 

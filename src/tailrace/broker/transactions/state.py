@@ -80,3 +80,6 @@ class Transaction:
     waiting: list[Callable[[], None]] = field(default_factory=list)
     unmarked: set[TopicPartition] = field(default_factory=set)
     """Partitions of a prepared transaction that have not got their marker yet."""
+    due: float = 0.0
+    """When an open transaction has taken too long, in monotonic seconds: a wall clock that
+    jumps must neither end it nor keep it."""
