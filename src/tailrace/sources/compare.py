@@ -1,25 +1,48 @@
 """What the log says a table contains, to be compared with the table itself.
 
-After lost changes nobody knows which rows differ. The table is read in chunks as in any
-copy, but only rows that differ from the log's last version are written, and at the end
-the keys that were never met are deleted. Digests are kept in a scratch SQLite file, so a
-large table does not need memory.
+After lost changes nobody knows which rows differ. Where the database can add up digests
+of its rows, groups of rows whose sums agree are left out; the rest is read in chunks as
+in any copy, but only rows that differ from the log's last version are written, and at the
+end the keys that were never met are deleted. Digests are kept in a scratch SQLite file,
+so a large table does not need memory.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from pathlib import Path
+from typing import Protocol
 
 import orjson
 
 
-class Comparison:
-    """Key → digest of the row in the log, and whether the table had it."""
+class Summed(Protocol):
+    """What one row adds to the sums of its group."""
 
-    def __init__(self, path: Path, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def first(self) -> int: ...
+
+    @property
+    def second(self) -> int: ...
+
+
+class Comparison:
+    """Key → digest of the row in the log, and whether the table had it.
+
+    With `sum_of` also the group of each row and what it adds to the group's sums.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        rows: Iterable[tuple[bytes, bytes | None]],
+        sum_of: Callable[[bytes, bytes], Summed] | None = None,
+    ) -> None:
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
@@ -28,18 +51,42 @@ class Comparison:
         self._file.execute("PRAGMA journal_mode = OFF")
         self._file.execute("PRAGMA synchronous = OFF")
         self._file.execute(
-            "CREATE TABLE rows (key BLOB PRIMARY KEY, digest BLOB, seen INTEGER) WITHOUT ROWID"
+            "CREATE TABLE rows (key BLOB PRIMARY KEY, digest BLOB, seen INTEGER, grp TEXT, "
+            "first INTEGER, second INTEGER) WITHOUT ROWID"
         )
         self._file.execute("BEGIN")
         for key, value in rows:
             after = None if value is None else orjson.loads(value).get("after")
-            if after is None:
+            if after is None or value is None:
                 self._file.execute("DELETE FROM rows WHERE key = ?", [key])
-            else:
-                self._file.execute(
-                    "INSERT OR REPLACE INTO rows VALUES (?, ?, 0)",
-                    [key, _digest(orjson.dumps(after))],
-                )
+                continue
+            summed: list[object] = [None, None, None]
+            if sum_of is not None:
+                found = sum_of(key, value)
+                summed = [found.group, found.first, found.second]
+            self._file.execute(
+                "INSERT OR REPLACE INTO rows VALUES (?, ?, 0, ?, ?, ?)",
+                [key, _digest(orjson.dumps(after)), *summed],
+            )
+
+    def __len__(self) -> int:
+        return int(self._file.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+    def keep_differing(self, sums: Mapping[str, tuple[int, int, int]], digits: int) -> list[str]:
+        """The groups whose sums are not these; rows of the others count as met."""
+        query = "SELECT substr(grp, 1, ?), count(*), sum(first), sum(second) FROM rows GROUP BY 1"
+        held = {group: rest for group, *rest in self._file.execute(query, [digits])}
+        differing = [
+            group
+            for group in {*sums, *held}
+            if list(sums.get(group, (0, 0, 0))) != held.get(group, [0, 0, 0])
+        ]
+        self._file.execute("UPDATE rows SET seen = 1")
+        self._file.executemany(
+            "UPDATE rows SET seen = 0 WHERE substr(grp, 1, ?) = ?",
+            [(digits, group) for group in differing],
+        )
+        return sorted(differing)
 
     def differs(self, key: bytes, row: bytes) -> bool:
         """Whether the log has another row, or none; notes that the key is there."""

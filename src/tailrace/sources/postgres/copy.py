@@ -16,7 +16,7 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -98,6 +98,7 @@ class ChunkReader:
         hidden: frozenset[str] = frozenset(),
         rows: int = 20_000,
         ahead: int = 3,
+        narrow: Callable[[Connection], str | None] | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         self.table = table
@@ -110,6 +111,8 @@ class ChunkReader:
         self._where = where
         self._hidden = hidden
         self._rows = rows
+        # Finds out, before anything is read, which rows are worth it.
+        self._narrow = narrow
         self._clock = clock
         self._permits = threading.Semaphore(ahead)
         self._run = uuid.uuid4().hex[:12]
@@ -156,6 +159,10 @@ class ChunkReader:
 
     def _read_all(self, connection: Connection, copy: CopySocket) -> None:
         after = self._after
+        if self._narrow is not None:
+            more = self._narrowed(connection, self._narrow)
+            if more is not None:
+                self._where = more if self._where is None else f"({self._where}) AND {more}"
         number = 0
         finished = False
         while not self._stopped.is_set():
@@ -191,6 +198,21 @@ class ChunkReader:
             )
             after = chunk.after
             finished = chunk.last
+
+    def _narrowed(
+        self, connection: Connection, narrow: Callable[[Connection], str | None]
+    ) -> str | None:
+        """Ask in a snapshot that counts."""
+        while not self._stopped.is_set():
+            connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                seen = Snapshot.parse(str(one(connection, "SELECT pg_current_snapshot()::text")))
+                if seen.xmin >= self._gate:
+                    return narrow(connection)
+            finally:
+                connection.execute("ROLLBACK")
+            self._clock.sleep(0.02)
+        return None
 
     def _read(
         self,
