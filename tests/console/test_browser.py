@@ -81,3 +81,28 @@ def test_an_unknown_page_and_an_unknown_topic_say_so(page: Page, site: Site) -> 
     expect(page.get_by_text("There is no such page.")).to_be_visible()
     page.goto(f"{site.address}/#/topics/absent")
     expect(page.get_by_role("alert").first).to_contain_text("no topic")
+
+
+def test_a_console_for_other_machines_asks_for_its_token(page: Page, site: Site) -> None:
+    site.down()
+    site.up(host="0.0.0.0", token="hush")
+    page.reload()
+    for given in ("wrong", "hush"):
+        expect(page.get_by_role("heading", name="This console needs its token")).to_be_visible()
+        page.get_by_label("Token").fill(given)
+        page.get_by_role("button", name="Open").click()
+    expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+    page.goto(f"{site.address}/#/views/open_orders")
+    expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("NL")
+
+
+def test_rows_of_a_view_may_hold_anything(page: Page, site: Site) -> None:
+    hostile = "<img src=x onerror=\"document.title='owned'\">"
+    site.console.ticks.tick(
+        {"open_orders": [({"country": hostile}, {"country": hostile, "orders": 1})]}
+    )
+    site.console.follower.step(0.1)
+    page.goto(f"{site.address}/#/views/open_orders")
+    expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("<img src=x")
+    assert page.title() == "Tailrace"
+    assert page.locator("main img").count() == 0

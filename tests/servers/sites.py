@@ -34,8 +34,8 @@ class Site:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def up(self) -> None:
-        app = Guard(create_app(self.console.served), host="127.0.0.1", token=None)
+    def up(self, *, host: str = "127.0.0.1", token: str | None = None) -> None:
+        app = Guard(create_app(self.console.served), host=host, token=token)
         configuration = uvicorn.Config(
             app, port=self.port, log_level="error", timeout_graceful_shutdown=1
         )

@@ -18,6 +18,10 @@ function token(): string | null {
   return sessionStorage.getItem("tailrace-token");
 }
 
+export function keepToken(secret: string): void {
+  sessionStorage.setItem("tailrace-token", secret);
+}
+
 export async function call<T>(path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { accept: "application/json" };
   const secret = token();

@@ -1,11 +1,13 @@
 /** The live state: one event stream feeds every page; it comes back by itself. */
 
 import { signal } from "@preact/signals";
-import { streamUrl } from "./api";
+import { ApiError, call, streamUrl } from "./api";
 import type { Live, Series } from "./types";
 
 export const live = signal<Live | null>(null);
 export const connected = signal(false);
+/** Whether the server wants a token that this page does not have. */
+export const locked = signal(false);
 export const route = signal(location.hash.slice(1) || "/");
 
 const KEPT = 1800;
@@ -65,6 +67,8 @@ export function connect(): void {
     source.onerror = () => {
       connected.value = false;
       source.close();
+      // An event stream does not tell why it ended; a call does.
+      call("api/status").then(() => (locked.value = false), (error: unknown) => (locked.value = error instanceof ApiError && error.fault.code === "token-needed"));
       setTimeout(open, pause);
       pause = Math.min(pause * 2, 5000);
     };

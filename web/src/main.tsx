@@ -4,7 +4,8 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { connect, connected, live, route } from "./live";
+import { keepToken } from "./api";
+import { connect, connected, live, locked, route } from "./live";
 import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
@@ -87,8 +88,18 @@ function App() {
         </span>
       </header>
       {help.value ? <Keys /> : null}
-      <main id="content" tabIndex={-1}><Page /></main>
+      <main id="content" tabIndex={-1}>{locked.value ? <Locked /> : <Page />}</main>
     </>
+  );
+}
+
+function Locked() {
+  return (
+    <form class="card" onSubmit={(event) => { event.preventDefault(); keepToken(new FormData(event.currentTarget).get("token") as string); location.reload(); }}>
+      <h1>This console needs its token</h1>
+      <p class="note">Other machines can reach it, so it asks for <code>console.token</code> of the project. It is kept for this tab alone.</p>
+      <label>Token <input type="password" name="token" autocomplete="off" required /></label> <button type="submit">Open</button>
+    </form>
   );
 }
 

@@ -24,6 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
 from tailrace import __version__
+from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
 from tailrace.console.conditions import compile_condition
 from tailrace.console.demo import add_demo, is_demo
@@ -40,11 +41,12 @@ from tailrace.console.operate import add_operations
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
+from tailrace.pipelines.errors import PipelineError
 from tailrace.project import graph as project_graph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 from tailrace.project.search import search
-from tailrace.sinks.errors import UnknownSinkError
+from tailrace.sinks.errors import SinkError, UnknownSinkError
 from tailrace.telemetry.metrics import exposition
 from tailrace.views.errors import (
     HistoryGoneError,
@@ -64,6 +66,11 @@ _STATUS: dict[type[TailraceError], int] = {
     HistoryGoneError: 410,
     UnknownNameError: 404,
     UnknownSinkError: 404,
+    UnknownTopicError: 404,
+    RequestError: 400,
+    ClientError: 503,
+    SinkError: 409,
+    PipelineError: 409,
     PositionTimeoutError: 504,
     ViewsNotReadyError: 503,
     LogUnreachableError: 503,
