@@ -320,6 +320,7 @@ def group_settings(settings: BrokerSettings) -> GroupSettings:
             session_timeout_ms=settings.integer("group.consumer.session.timeout.ms"),
             heartbeat_interval_ms=settings.integer("group.consumer.heartbeat.interval.ms"),
             max_size=settings.integer("group.consumer.max.size"),
+            migration=settings.text("group.consumer.migration.policy").lower(),
         ),
     )
 

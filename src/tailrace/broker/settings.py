@@ -46,6 +46,7 @@ def _own() -> list[Setting]:
         s("group.consumer.session.timeout.ms", "int", "45000", "Silence after which a member of a server-side group is dropped.", least=1),
         s("group.consumer.heartbeat.interval.ms", "int", "5000", "How often members of server-side groups are asked to say something.", least=1),
         s("group.consumer.max.size", "int", str(INT_MAX), "Most members of a server-side group.", least=1),
+        s("group.consumer.migration.policy", "string", "bidirectional", "Whether groups with members may change between the classic and the server-side protocol.", choices=("bidirectional", "upgrade", "downgrade", "disabled"), read_only=True),
         s("group.share.session.timeout.ms", "int", "45000", "Silence after which a member of a share group is dropped.", least=1, read_only=True),
         s("group.share.heartbeat.interval.ms", "int", "5000", "How often members of share groups are asked to say something.", least=1, read_only=True),
         s("group.share.max.size", "int", "200", "Most members of a share group.", least=1, read_only=True),

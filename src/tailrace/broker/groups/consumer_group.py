@@ -26,6 +26,14 @@ class MemberState(IntEnum):
     UNKNOWN = 127
 
 
+@dataclass(frozen=True, slots=True)
+class ClassicSide:
+    """What a member that speaks the classic protocol said when it joined."""
+
+    session_timeout_ms: int
+    protocols: tuple[tuple[str, bytes], ...]
+
+
 @dataclass(slots=True)
 class ConsumerMember:
     """One member: what it wants, what it has, where it is on its way."""
@@ -46,6 +54,8 @@ class ConsumerMember:
     state: MemberState = MemberState.STABLE
     assigned: frozenset[Place] = frozenset()
     revoking: frozenset[Place] = frozenset()
+    classic: ClassicSide | None = None
+    """Of a member that speaks the classic protocol, in a group that is changing over."""
 
     @property
     def subscribed(self) -> frozenset[str]:

@@ -58,6 +58,17 @@ class ConsumerSettings:
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
     max_size: int = 2**31 - 1
+    migration: str = "bidirectional"
+
+    @property
+    def upgrades(self) -> bool:
+        """Whether a classic group may become a server-side one while it has members."""
+        return self.migration in ("bidirectional", "upgrade")
+
+    @property
+    def downgrades(self) -> bool:
+        """Whether it may go back."""
+        return self.migration in ("bidirectional", "downgrade")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +127,24 @@ class ConsumerMembership:
         self.settings = settings
         self._clock = clock
         self._deadlines = deadlines
-        self._catalog = catalog
+        self.catalog = catalog
         self._append = append
+        self.left_to_classic: Callable[[Group], None] = lambda group: None
+        """Called when the last member of this protocol has left a group with classic ones."""
 
-    def beat(self, group: Group, state: ConsumerState, beat: Beat, reply: BeatReply) -> None:
-        """Serve a heartbeat of a well-formed request."""
+    def beat(
+        self,
+        group: Group,
+        state: ConsumerState,
+        beat: Beat,
+        reply: BeatReply,
+        written: list[KeyValue] | None = None,
+    ) -> None:
+        """Serve a heartbeat of a well-formed request; `written` is what goes before it."""
         if beat.epoch in (LEAVE, LEAVE_FOR_NOW):
             self._leave(group, state, beat, reply)
             return
-        written: list[KeyValue] = []
+        written = [] if written is None else written
         found = self._member(state, beat, written)
         if isinstance(found, BeatAnswer):
             reply(found)
@@ -136,14 +156,13 @@ class ConsumerMembership:
                 state.remove(member.member_id)
             reply(changed)
             return
-        if joined or changed:
+        came_over, member.classic = member.classic is not None, None
+        if joined or changed or came_over:
             state.wanted = None
             written.append(records.member_record(group.group_id, member))
-        self._refresh(group, state, written, force=joined or changed)
-        moved = state.reconcile(member, beat.owned)
+        moved = self.advance(group, state, member, beat.owned, written, force=joined or changed)
         if moved or joined:
             written.append(records.current_record(group.group_id, member))
-        self._enter(group, state)
         self._wait_for(group, member, moved)
         # Kafka tells it again only to a member that says everything anew; one that holds
         # something else than it should has missed an answer.
@@ -152,26 +171,61 @@ class ConsumerMembership:
         answer = BeatAnswer(
             ErrorCode.NONE, member.member_id, member.epoch, member.assigned if tell else None
         )
-        if not written:
-            reply(answer)
-            return
 
         def stored(error: ErrorCode) -> None:
             reply(answer if error is ErrorCode.NONE else BeatAnswer(error))
 
-        self._append(group.group_id, written, stored)
+        self.store(group, written, stored)
+
+    def advance(
+        self,
+        group: Group,
+        state: ConsumerState,
+        member: ConsumerMember,
+        owned: frozenset[Place] | None,
+        written: list[KeyValue],
+        *,
+        force: bool,
+    ) -> bool:
+        """Begin a new epoch if need be and lead a member one step on; whether it moved."""
+        self._refresh(group, state, written, force=force)
+        moved = state.reconcile(member, owned)
+        self._enter(group, state)
+        return moved
+
+    def store(
+        self, group: Group, written: list[KeyValue], done: Callable[[ErrorCode], None]
+    ) -> None:
+        """Have records in the log, then call `done`."""
+        if written:
+            self._append(group.group_id, written, done)
+        else:
+            done(ErrorCode.NONE)
+
+    def whole(self, group_id: str, state: ConsumerState) -> list[KeyValue]:
+        """Everything there is to write of a group that was not of this protocol before."""
+        members = list(state.members.values())
+        return [
+            *(records.member_record(group_id, one) for one in members),
+            records.epoch_record(group_id, state),
+            *records.target_records(group_id, state, list(state.members), self._clock.wall_ms()),
+            *(records.current_record(group_id, one) for one in members),
+        ]
 
     def expired(self, group: Group, state: ConsumerState, member_id: str) -> None:
         """A member was silent too long, or did not give up its partitions in time."""
         if member_id in state.members:
-            self._remove(group, state, member_id, lambda error: None)
+            self.drop(group, state, member_id, lambda error: None)
 
     def restore(self, group: Group, state: ConsumerState) -> None:
         """Start the clocks of a group read back from the log."""
         group.state = GroupState.STABLE if state.members else GroupState.EMPTY
         for member in state.members.values():
             self._find(member)
-            self._wait_for(group, member, moved=True)
+            if member.classic is not None:
+                self.note_alive(group, member)
+            else:
+                self._wait_for(group, member, moved=True)
         state.wanted = None
         topics = self._topics(state)
         if records.hash_of(topics) == state.topics_hash:
@@ -227,30 +281,42 @@ class ConsumerMembership:
         old = state.members[old_id]
         if beat.epoch > 0:
             return _refuse(ErrorCode.FENCED_INSTANCE_ID, "another member has this instance id")
-        if old.epoch != LEAVE_FOR_NOW:
+        if old.epoch != LEAVE_FOR_NOW and old.classic is None:
             return _refuse(ErrorCode.UNRELEASED_INSTANCE_ID, "the instance id is still in use")
-        # It takes over everything under its new id: nobody else notices.
+        member = self.replace_static(beat.group_id, state, old_id, beat.member_id, written)
+        member.classic = None
+        return member, False
+
+    def replace_static(
+        self,
+        group_id: str,
+        state: ConsumerState,
+        old_id: str,
+        new_id: str,
+        written: list[KeyValue],
+    ) -> ConsumerMember:
+        """A static member takes over everything under its new id: nobody else notices."""
+        old = state.members[old_id]
         target = state.target.pop(old_id, frozenset())
         state.remove(old_id)
-        self._deadlines.clear(("consumer", beat.group_id, old_id))
+        self._deadlines.clear(("consumer", group_id, old_id))
+        self._deadlines.clear(("revoke", group_id, old_id))
         member = replace(
             old,
-            member_id=beat.member_id,
+            member_id=new_id,
             epoch=0,
             previous_epoch=-1,
             state=MemberState.STABLE,
             assigned=frozenset(old.assigned),
             revoking=frozenset(),
         )
-        state.members[beat.member_id] = member
-        state.static[beat.instance_id or ""] = beat.member_id
-        state.target[beat.member_id] = target
-        written.extend(records.removal_records(beat.group_id, old_id))
-        written.append(records.member_record(beat.group_id, member))
-        written.extend(
-            records.target_records(beat.group_id, state, [beat.member_id], self._clock.wall_ms())
-        )
-        return member, False
+        state.members[new_id] = member
+        state.static[old.instance_id or ""] = new_id
+        state.target[new_id] = target
+        written.extend(records.removal_records(group_id, old_id))
+        written.append(records.member_record(group_id, member))
+        written.extend(records.target_records(group_id, state, [new_id], self._clock.wall_ms()))
+        return member
 
     def _leave(self, group: Group, state: ConsumerState, beat: Beat, reply: BeatReply) -> None:
         member_id = beat.member_id
@@ -278,15 +344,16 @@ class ConsumerMembership:
             written = [records.current_record(group.group_id, member)]
             self._append(group.group_id, written, stored)
         else:
-            self._remove(group, state, member_id, stored)
+            self.drop(group, state, member_id, stored)
 
-    def _remove(
+    def drop(
         self,
         group: Group,
         state: ConsumerState,
         member_id: str,
         done: Callable[[ErrorCode], None],
     ) -> None:
+        """A member leaves or is dropped; its partitions are free."""
         state.remove(member_id)
         self._deadlines.clear(("consumer", group.group_id, member_id))
         self._deadlines.clear(("revoke", group.group_id, member_id))
@@ -295,23 +362,27 @@ class ConsumerMembership:
         written.append(records.epoch_record(group.group_id, state))
         self._enter(group, state)
         self._append(group.group_id, written, done)
+        self.leave_to_classic(group, state)
+
+    def leave_to_classic(self, group: Group, state: ConsumerState) -> None:
+        """Give a group up that has classic members only."""
+        if (
+            self.settings.downgrades
+            and state.members
+            and all(one.classic is not None for one in state.members.values())
+        ):
+            self.left_to_classic(group)
 
     # what it wants
 
     def _update(self, member: ConsumerMember, beat: Beat) -> bool | BeatAnswer:
         """Take over what the member says about itself; whether its wishes changed."""
         before = (member.topics, member.pattern, member.assignor, member.rebalance_timeout_ms)
-        if beat.assignor is not None and beat.assignor not in ASSIGNORS:
-            return _refuse(
-                ErrorCode.UNSUPPORTED_ASSIGNOR,
-                f"there is no assignor {beat.assignor}; there are {', '.join(sorted(ASSIGNORS))}",
-            )
-        if beat.pattern is not None and beat.pattern != (member.pattern or ""):
-            if beat.pattern:
-                try:
-                    Pattern(beat.pattern)
-                except PatternError as error:
-                    return _refuse(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error))
+        news = beat.pattern is not None and beat.pattern != (member.pattern or "")
+        refused = refusal(beat, check_pattern=news)
+        if refused is not None:
+            return refused
+        if news:
             member.pattern = beat.pattern or None
             self._find(member)
         if beat.topics is not None:
@@ -332,7 +403,7 @@ class ConsumerMembership:
             member.found = frozenset()
             return
         pattern = Pattern(member.pattern)
-        member.found = frozenset(name for name in self._catalog.names() if pattern.matches(name))
+        member.found = frozenset(name for name in self.catalog.names() if pattern.matches(name))
 
     def _refresh(
         self, group: Group, state: ConsumerState, written: list[KeyValue], *, force: bool
@@ -354,7 +425,7 @@ class ConsumerMembership:
             self._assign(group, state, written)
 
     def _topics(self, state: ConsumerState) -> tuple[tuple[str, bytes, int], ...]:
-        found = ((name, self._catalog.look_up(name)) for name in sorted(state.subscribed()))
+        found = ((name, self.catalog.look_up(name)) for name in sorted(state.subscribed()))
         return tuple((name, *known) for name, known in found if known is not None)
 
     def _assign(self, group: Group, state: ConsumerState, written: list[KeyValue]) -> None:
@@ -388,6 +459,33 @@ class ConsumerMembership:
 
     # time
 
+    def note_alive(self, group: Group, member: ConsumerMember) -> None:
+        """A classic member was heard of."""
+        assert member.classic is not None
+        self._deadlines.set(
+            ("consumer", group.group_id, member.member_id),
+            self._clock.monotonic() + member.classic.session_timeout_ms / 1000,
+        )
+
+    def wait_for_join(self, group: Group, member: ConsumerMember) -> None:
+        """A classic member was told to join again: it has its rebalance time-out for that."""
+        key = ("revoke", group.group_id, member.member_id)
+        if key not in self._deadlines:
+            self._deadlines.set(key, self._clock.monotonic() + member.rebalance_timeout_ms / 1000)
+
+    def wait_for_sync(self, group: Group, member: ConsumerMember) -> None:
+        """A classic member has joined: it must ask for its assignment."""
+        self.note_alive(group, member)
+        self._deadlines.set(
+            ("revoke", group.group_id, member.member_id),
+            self._clock.monotonic() + member.rebalance_timeout_ms / 1000,
+        )
+
+    def wait_for_classic(self, group: Group, member: ConsumerMember) -> None:
+        """A classic member has its assignment: nothing is due but its heartbeats."""
+        self.note_alive(group, member)
+        self._deadlines.clear(("revoke", group.group_id, member.member_id))
+
     def _wait_for(self, group: Group, member: ConsumerMember, moved: bool) -> None:
         now = self._clock.monotonic()
         self._deadlines.set(
@@ -404,6 +502,21 @@ class ConsumerMembership:
     def _enter(group: Group, state: ConsumerState) -> None:
         """Keep what the rest of the coordinator looks at in step."""
         group.state = GroupState.STABLE if state.members else GroupState.EMPTY
+
+
+def refusal(beat: Beat, *, check_pattern: bool = True) -> BeatAnswer | None:
+    """Why a member cannot have what it wishes for; None if it can."""
+    if beat.assignor is not None and beat.assignor not in ASSIGNORS:
+        return _refuse(
+            ErrorCode.UNSUPPORTED_ASSIGNOR,
+            f"there is no assignor {beat.assignor}; there are {', '.join(sorted(ASSIGNORS))}",
+        )
+    if check_pattern and beat.pattern:
+        try:
+            Pattern(beat.pattern)
+        except PatternError as error:
+            return _refuse(ErrorCode.INVALID_REGULAR_EXPRESSION, str(error))
+    return None
 
 
 def check(beat: Beat) -> str | None:

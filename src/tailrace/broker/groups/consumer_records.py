@@ -12,7 +12,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from tailrace.broker.groups.assignors import Place
-from tailrace.broker.groups.consumer_group import ConsumerMember, ConsumerState, MemberState
+from tailrace.broker.groups.consumer_group import (
+    ClassicSide,
+    ConsumerMember,
+    ConsumerState,
+    MemberState,
+)
 from tailrace.broker.journal import KeyValue
 from tailrace.wire.messages import group_records as wire
 
@@ -79,7 +84,12 @@ def member_record(group_id: str, member: ConsumerMember) -> KeyValue:
         subscribed_topic_regex=member.pattern,
         rebalance_timeout_ms=member.rebalance_timeout_ms,
         server_assignor=member.assignor,
-        classic_member_metadata=None,
+        classic_member_metadata=None
+        if member.classic is None
+        else wire.ClassicMemberMetadata(
+            member.classic.session_timeout_ms,
+            [wire.ClassicProtocol(*pair) for pair in member.classic.protocols],
+        ),
     )
     encoded = _value(wire.ENCODE_CONSUMER_GROUP_MEMBER_METADATA_VALUE, value)
     return key(MEMBER, group_id, member.member_id), encoded
@@ -160,6 +170,13 @@ def replay(state: ConsumerState, kind: int, member_id: str, value: bytes | None)
             member.pattern = found.subscribed_topic_regex or None
             member.rebalance_timeout_ms = found.rebalance_timeout_ms
             member.assignor = found.server_assignor
+            told = found.classic_member_metadata
+            member.classic = None
+            if told is not None:
+                member.classic = ClassicSide(
+                    told.session_timeout_ms,
+                    tuple((one.name, bytes(one.metadata)) for one in told.supported_protocols),
+                )
             if found.instance_id is not None:
                 state.static[found.instance_id] = member_id
         case 7 if view is None:

@@ -22,6 +22,7 @@ from tailrace.broker.groups.consumer_membership import (
     ConsumerSettings,
     NoTopics,
     check,
+    refusal,
 )
 from tailrace.broker.groups.deadlines import Deadlines
 from tailrace.broker.groups.group import (
@@ -41,6 +42,7 @@ from tailrace.broker.groups.membership import (
     MembershipSettings,
     Sync,
 )
+from tailrace.broker.groups.mixed import Mixed
 from tailrace.broker.groups.offsets import (
     Commit,
     CommitReply,
@@ -112,6 +114,8 @@ class GroupCoordinator:
         self.consumers = ConsumerMembership(
             settings.consumer, clock, self._deadlines, catalog or NoTopics(), self._append
         )
+        self._mixed = Mixed(self.consumers, new_id)
+        self.consumers.left_to_classic = self._downgrade
         self._offsets = Offsets(settings.offsets, clock, journal)
         self._expiry_due = clock.monotonic() + settings.offsets.check_interval_ms / 1000
 
@@ -141,7 +145,7 @@ class GroupCoordinator:
             group = self._create(request.group_id)
         if group.consumer is not None:
             if group.consumer.members:
-                reply(JoinAnswer(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
+                self._mixed.join(group, group.consumer, request, reply)
                 return
             self._leave_server_side(group)
         self._membership.join(group, request, reply)
@@ -152,6 +156,8 @@ class GroupCoordinator:
             reply(SyncAnswer(ErrorCode.INVALID_GROUP_ID))
         elif group is None:
             reply(SyncAnswer(ErrorCode.UNKNOWN_MEMBER_ID))
+        elif group.consumer is not None:
+            self._mixed.sync(group, group.consumer, request, reply)
         else:
             self._membership.sync(group, request, reply)
 
@@ -163,6 +169,8 @@ class GroupCoordinator:
         group = self.group(group_id)
         if group is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
+        if group.consumer is not None:
+            return self._mixed.heartbeat(group, group.consumer, member_id, instance_id, generation)
         return self._membership.heartbeat(group, member_id, instance_id, generation)
 
     def leave(
@@ -174,6 +182,8 @@ class GroupCoordinator:
         group = self.group(group_id)
         if group is None:
             return ErrorCode.NONE, [(*leaver, ErrorCode.UNKNOWN_MEMBER_ID) for leaver in leavers]
+        if group.consumer is not None:
+            return ErrorCode.NONE, self._mixed.leave(group, group.consumer, leavers)
         answers = self._membership.leave(group, leavers)
         self._drop_if_never_used(group)
         return ErrorCode.NONE, answers
@@ -190,18 +200,23 @@ class GroupCoordinator:
                 reply(BeatAnswer(ErrorCode.GROUP_ID_NOT_FOUND, message="there is no such group"))
                 return
             group = self._create(beat.group_id)
+        written: list[KeyValue] = []
         if group.consumer is None:
-            if group.state is not GroupState.EMPTY or group.pending_joins:
-                reply(
-                    BeatAnswer(
-                        ErrorCode.GROUP_ID_NOT_FOUND,
-                        message=f"group {beat.group_id} has members of the classic protocol",
-                    )
-                )
-                return
-            self._become_server_side(group)
+            if group.members:
+                problem = self._why_classic(group, beat)
+                if problem is not None:
+                    reply(BeatAnswer(ErrorCode.GROUP_ID_NOT_FOUND, message=problem))
+                    return
+                refused = refusal(beat)
+                if refused is not None:
+                    reply(refused)
+                    return
+                self._membership.forget(group)
+                written = self._mixed.upgrade(group)
+            else:
+                self._become_server_side(group)
         assert group.consumer is not None
-        self.consumers.beat(group, group.consumer, beat, reply)
+        self.consumers.beat(group, group.consumer, beat, reply, written)
 
     # offsets
 
@@ -232,7 +247,9 @@ class GroupCoordinator:
         member = group.consumer.members.get(member_id or "")
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.epoch == epoch else ErrorCode.STALE_MEMBER_EPOCH
+        if member.epoch == epoch:
+            return ErrorCode.NONE
+        return ErrorCode.ILLEGAL_GENERATION if member.classic else ErrorCode.STALE_MEMBER_EPOCH
 
     def delete_offsets(
         self,
@@ -383,6 +400,24 @@ class GroupCoordinator:
             done(error_of(result) if isinstance(result, Exception) else ErrorCode.NONE)
 
         self._journal.append(self._home(group_id), written, appended)
+
+    def _why_classic(self, group: Group, beat: Beat) -> str | None:
+        """Why a group with classic members cannot change over now; None if it can."""
+        settings = self._settings.consumer
+        if beat.epoch != 0:
+            return f"group {group.group_id} is not a consumer group"
+        if not settings.upgrades:
+            return f"group {group.group_id} is classic, and online upgrades are off"
+        if group.protocol_type != "consumer":
+            return f"the members of {group.group_id} are no consumers"
+        if len(group.members) >= settings.max_size:
+            return f"group {group.group_id} is too large"
+        return None
+
+    def _downgrade(self, group: Group) -> None:
+        """The last member of the newer protocol has left: the others go on by themselves."""
+        self._append(group.group_id, self._mixed.downgrade(group), lambda error: None)
+        self._membership.take_over(group)
 
     def _become_server_side(self, group: Group) -> None:
         """An empty group goes over to the newer protocol and keeps its offsets."""

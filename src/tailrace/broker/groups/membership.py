@@ -226,6 +226,12 @@ class Membership:
         for member in group.members.values():
             self._alive(group, member)
 
+    def take_over(self, group: Group) -> None:
+        """A group came from the server-side protocol: its members join again."""
+        for member in group.members.values():
+            self._alive(group, member)
+        self._prepare(group)
+
     def forget(self, group: Group) -> None:
         """Drop every deadline of a group that goes away."""
         for member_id in group.members:

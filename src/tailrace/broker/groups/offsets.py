@@ -92,10 +92,10 @@ def _check_member_epoch(group: Group, commit: Commit) -> ErrorCode:
     member = group.consumer.members.get(commit.member_id)
     if member is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    if not (commit.transactional or commit.knows_member_epochs):
+    if not (commit.transactional or commit.knows_member_epochs or member.classic):
         return ErrorCode.UNSUPPORTED_VERSION
     if commit.generation != member.epoch:
-        return ErrorCode.STALE_MEMBER_EPOCH
+        return ErrorCode.ILLEGAL_GENERATION if member.classic else ErrorCode.STALE_MEMBER_EPOCH
     return ErrorCode.NONE
 
 

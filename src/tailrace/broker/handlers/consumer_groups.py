@@ -17,7 +17,7 @@ from tailrace.wire.messages import consumer_group_heartbeat as beating
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
 
-CONSUMER_MEMBER = 1
+CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1
 
 
 class ConsumerGroupRequests:
@@ -118,7 +118,7 @@ class ConsumerGroupRequests:
                     target_assignment=self._assignment(
                         state.target.get(one.member_id, frozenset())
                     ),
-                    member_type=CONSUMER_MEMBER,
+                    member_type=CONSUMER_MEMBER if one.classic is None else CLASSIC_MEMBER,
                 )
                 for one in state.members.values()
             ],
