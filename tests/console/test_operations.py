@@ -144,10 +144,12 @@ def test_a_lagging_group_is_warned_before_retention_takes_its_records(console: C
     looking = Unread(bootstrap)
     try:
         unread = {"topic": "short", "partition": 0, "committed": 0, "end": 2, "lag": 2}
-        used = looking.look([unread])
+        used = looking.estimate([unread])
         assert 0.8 < used["retention_used"] < 1
         read = {**unread, "committed": 2, "lag": 0}
-        assert looking.look([read]) == {"lost": 0, "retention_used": 0.0}
+        assert looking.estimate([read]) == {"lost": 0, "retention_used": 0.0}
+        counted = looking.look("nobody", [read])  # the embedded broker's own figures
+        assert counted == {"lost": 0, "retention_used": 0.0, "holds_back": []}
     finally:
         looking.close()
     found = list(alarms([], [{"name": "g", "lag": 2, **used}], console.served.project.directory))
@@ -179,6 +181,12 @@ def test_alarms_name_wal_dead_letters_late_rows_and_restarts(tmp_path: Path) -> 
         ("source shop", "critical"), ("sink s", "warning"), ("pipelines p", "warning"),
         ("topic t", "warning"), ("views p", "critical"),
     }  # fmt: skip
+    held = [{"name": "g", "lag": 1, "holds_back": ["clicks"]}]
+    assert "producers of clicks" in next(alarms([], held, tmp_path))["message"]
+    failed = {"kind": "pipelines", "name": "p", "state": "running", "streams": {"s": {"state": "failed", "error": {"error": "boom", "hint": "mend"}}}}  # fmt: skip
+    assert next(alarms([failed], [], tmp_path))["what"] == "stream s"
+    stale = {"kind": "sink", "name": "s", "state": "running", "behind_ms": 900, "delete_retention_ms": 1000}  # fmt: skip
+    assert next(alarms([stale], [], tmp_path))["level"] == "critical"
     told = [{"kind": "pipelines", "name": "p", "state": "running", "late_alarms": {"t": 0.2}}]
     assert "20%" in next(alarms(told, [], tmp_path))["message"]
     few = [{"kind": "pipelines", "name": "p", "state": "running", "late": {"t": 50}}]

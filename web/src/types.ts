@@ -32,6 +32,7 @@ export interface GroupFigures {
   state: string;
   members: number;
   lag: number;
+  holds_back?: string[];
 }
 
 export interface Alarm {

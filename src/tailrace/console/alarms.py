@@ -40,12 +40,19 @@ def alarms(
 def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     what, kind, name = f"{part['kind']} {part['name']}", part["kind"], part["name"]
     error = part.get("error") or {}
-    if part["state"] in ("failed", "stopped"):
+    if error.get("code") == "sink-held":
+        yield _alarm("warning", what, str(error["error"]), f"it was rolled back on purpose; `tailrace sink switch {name}` goes on")  # fmt: skip
+    elif part["state"] in ("failed", "stopped"):
         hint = error.get("hint") or "it is started again by itself"
         yield _alarm("critical", what, str(error.get("error", "it ended")), str(hint))
     elif part["state"] == "lagging":
         hint = error.get("hint") or "it goes on by itself when what it waits for answers"
         yield _alarm("warning", what, str(error.get("error", "is behind or silent")), str(hint))
+    yield from _streams(part)
+    behind, kept = part.get("behind_ms") or 0, part.get("delete_retention_ms") or 0
+    if kept and behind > RETENTION_WARNING * kept:
+        level = "critical" if behind > RETENTION_CRITICAL * kept else "warning"
+        yield _alarm(level, what, f"is so far behind that news of deletions may go: {behind / kept:.0%} of delete.retention.ms", "see why it waits; beyond it the copy is compared key by key")  # fmt: skip
     if int(part.get("restarts") or 0) >= RESTARTS_WARNING:
         yield _alarm("warning", what, f"was started again {part['restarts']} times", "its last words are in .tailrace/up.log")  # fmt: skip
     state = part.get("wal_state")
@@ -57,6 +64,16 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if dead:
         command = f"tailrace sink dead-letters {name}" if kind == "sink" else "tailrace pipeline dead-letters NAME"  # fmt: skip
         yield _alarm("warning", what, f"{dead} records were set aside", f"look at them and retry: `{command}`")  # fmt: skip
+
+
+def _streams(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    for name, progress in (part.get("streams") or {}).items():
+        if progress.get("state") == "failed":
+            error = progress.get("error") or {}
+            hint = error.get("hint") or f"`tailrace pipeline status {name}` says why"
+            yield _alarm("critical", f"stream {name}", str(error.get("error", "it failed")), str(hint))  # fmt: skip
+        elif progress.get("blocked"):
+            yield _alarm("warning", f"stream {name}", f"{progress['blocked']} keys wait behind a record it could not process", f"look and retry: `tailrace pipeline dead-letters {name}`")  # fmt: skip
 
 
 def _late(part: Mapping[str, Any], records: Mapping[str, int]) -> Iterator[dict[str, str]]:
@@ -79,6 +96,8 @@ def _of_group(group: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if share >= RETENTION_WARNING:
         level = "critical" if share >= RETENTION_CRITICAL else "warning"
         yield _alarm(level, what, f"its oldest unread record has used {min(share, 1):.0%} of the time records are kept", "start its consumers, add more, or lengthen retention.ms")  # fmt: skip
+    for topic in group.get("holds_back") or ():
+        yield _alarm("warning", what, f"holds the producers of {topic} back", "add consumers, or raise the topic's tailrace.slow.consumer limits")  # fmt: skip
     if group["lag"] > LAG_WARNING:
         yield _alarm("warning", what, f"is {group['lag']:,} records behind", "add consumers, or check that they run")  # fmt: skip
 

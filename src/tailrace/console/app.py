@@ -42,12 +42,14 @@ from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
 from tailrace.pipelines.errors import PipelineError
+from tailrace.pipelines.progress import publish_reports
 from tailrace.project import graph as project_graph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 from tailrace.project.search import search
 from tailrace.sinks.errors import SinkError, UnknownSinkError
 from tailrace.telemetry.metrics import exposition
+from tailrace.telemetry.part import read_reports
 from tailrace.views.errors import (
     HistoryGoneError,
     PositionTimeoutError,
@@ -207,6 +209,7 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     @app.get("/metrics")
     def metrics() -> Response:
         """Prometheus."""
+        publish_reports(read_reports(served.project.settings.state_directory))
         return Response(exposition(), media_type="text/plain; version=0.0.4")
 
 

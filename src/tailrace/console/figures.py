@@ -170,7 +170,7 @@ class Figures:
                     "state": about["state"],
                     "members": len(about["members"]),
                     "lag": sum(partition["lag"] for partition in about["partitions"]),
-                    **self._unread.look(about["partitions"]),
+                    **self._unread.look(group.group_id, about["partitions"]),
                 }
             )
         return found

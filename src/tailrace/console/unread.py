@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError
 from tailrace.client.fetcher import Fetcher
@@ -26,9 +28,23 @@ class Unread:
     def close(self) -> None:
         self._fetcher.close()
 
-    def look(self, partitions: list[Mapping[str, Any]]) -> dict[str, float | int]:
+    def look(self, group: str, partitions: list[Mapping[str, Any]]) -> dict[str, Any]:
         """`lost`: records removed before they were read; `retention_used`: the share of the
-        time records are kept that the oldest unread one has waited."""
+        time records are kept that the oldest unread one has waited; `holds_back`: topics
+        whose producers wait for this group. The embedded broker counts these itself."""
+        told = self._admin.status("group", group)
+        if told:
+            counted = orjson.loads(told)
+            used = max((counted.get("retention_used") or {"": 0.0}).values())
+            return {
+                "lost": sum((counted.get("lost") or {}).values()),
+                "retention_used": used,
+                "holds_back": [t for t, one in (counted.get("holds_back") or {}).items() if one.get("over")],
+            }  # fmt: skip
+        return {**self.estimate(partitions), "holds_back": []}
+
+    def estimate(self, partitions: list[Mapping[str, Any]]) -> dict[str, float | int]:
+        """The same from offsets and records alone, as any broker gives them."""
         behind = [one for one in partitions if one["lag"] > 0 and one["committed"] >= 0]
         if not behind:
             return {"lost": 0, "retention_used": 0.0}

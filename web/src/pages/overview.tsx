@@ -93,10 +93,12 @@ class Known {
   private readonly topics;
   private readonly parts;
   private readonly nodes;
+  private readonly pressed;
 
   constructor(private readonly now: Live, graph: Graph) {
     this.topics = new Map(now.topics.map((topic) => [topic.name, topic]));
     this.parts = new Map(now.parts.map((part) => [`${part.kind} ${part.name}`, part]));
+    this.pressed = new Map(now.groups.flatMap((group) => (group.holds_back ?? []).map((topic) => [topic, group.name] as const)));
     this.nodes = new Map(graph.nodes.map((node) => [node.name, node]));
   }
 
@@ -130,6 +132,8 @@ class Known {
   /** Why the reader of an edge holds it up; empty while it keeps up. */
   held(name: string): string {
     const node = this.nodes.get(name);
+    const group = this.pressed.get(name);
+    if (group) return `waits for ${group}`;
     const part = node && (node.kind === "table" || node.kind === "topic" ? undefined : this.part(node));
     if (!part) return "";
     if (part.state === "stopped" || part.state === "failed") return "stopped";
