@@ -37,6 +37,7 @@ _NAMES: dict[str, str] = {
 # public name → a module that is named after what it is about
 _MODULES = {
     "analytics": "tailrace.pipelines.analytics",
+    "frames": "tailrace.pipelines.frames",
     "sketches": "tailrace.pipelines.sketches",
     "time": "tailrace.pipelines.time",
     "windows": "tailrace.pipelines.windows",

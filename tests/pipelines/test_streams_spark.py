@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
-from pyspark.errors import StreamingQueryException
 
 import tailrace as tr
 from pipelines.shop import CUSTOMERS, ORDERS, traffic
+from pipelines.stream_harness import run_to_end
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import StreamChangedError, UserFunctionError
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.streams import Streams, StreamSettings
@@ -48,16 +46,6 @@ def read(bootstrap: str, topic: str) -> list[dict[str, Any]]:
             for value in records.values
             if value is not None
         ]
-
-
-def run(streams: Streams, stream: Stream) -> None:
-    running = streams.start(stream)
-    with contextlib.suppress(StreamingQueryException):
-        running.query.awaitTermination(60)
-    running.query.stop()
-    problem = running.failure()
-    if problem is not None:
-        raise problem from running.query.exception()
 
 
 def test_the_data_source_reads_committed_records_of_a_range(
@@ -95,7 +83,7 @@ def test_a_stream_writes_exactly_once_and_goes_on(
     streams = Streams(spark, Catalog({}, {}), StreamSettings(log_address, tmp_path))
     for part in range(3):
         write(log_address, clicks.name, [{"user": f"u{i % 3}", "n": i} for i in range(30)])
-        run(streams, counts)
+        run_to_end(streams, counts)
         last = {row["user"]: row["count"] for row in read(log_address, name)}
         assert last == {f"u{k}": 10 * (part + 1) for k in range(3)}
     assert len(read(log_address, name)) == 9
@@ -143,7 +131,7 @@ def test_inserts_of_a_table_are_typed_rows(
                         seen.pop(key["id"], None)
             feed.transaction(*changes)
         streams = Streams(spark, read_catalog(reader, [source]), StreamSettings(log_address, tmp_path))  # fmt: skip
-        run(streams, big)
+        run_to_end(streams, big)
     assert created
     found = [(row["id"], row["amount"]) for row in read(log_address, big.name)]
     assert sorted(found) == sorted(created)
@@ -160,7 +148,7 @@ def test_records_that_cannot_be_read_go_to_the_dead_letter_topic(
         return frame
 
     write(log_address, clicks.name, [{"user": "a", "n": 1}, {"user": "b", "n": "many"}, {"user": "c", "n": 3}])  # fmt: skip
-    run(Streams(spark, Catalog({}, {}), StreamSettings(log_address, tmp_path)), clean)
+    run_to_end(Streams(spark, Catalog({}, {}), StreamSettings(log_address, tmp_path)), clean)
     assert sorted(row["user"] for row in read(log_address, name)) == ["a", "c"]
     (letter,) = read(log_address, f"{name}.dead")
     assert "n" in letter["reason"]
@@ -179,7 +167,7 @@ def test_an_error_in_a_users_function_names_the_users_line(
         return frame.select("usr")
 
     with pytest.raises(UserFunctionError) as caught:
-        run(streams, misspelt)
+        run_to_end(streams, misspelt)
     line = misspelt.function.__code__.co_firstlineno + 2
     assert f"{__file__}:{line}" in caught.value.detail
 
@@ -194,5 +182,5 @@ def test_an_error_in_a_users_function_names_the_users_line(
         return frame.select(divide("n"))
 
     with pytest.raises(UserFunctionError, match="ZeroDivisionError") as caught:
-        run(streams, divided)
+        run_to_end(streams, divided)
     assert f"{__file__}:" in caught.value.detail

@@ -45,7 +45,7 @@ _CHECKPOINT = (
 _PASSING = (
     "BrokerUnavailableError", "RequestTimeoutError", "Python worker exited", "EOFException",
     "Connection reset", "Connection refused", "ProducerFencedError", "ExecutorLostFailure",
-    "KafkaException",
+    "KafkaException", "Python worker failed to connect back",
 )  # fmt: skip
 
 
