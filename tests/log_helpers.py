@@ -11,15 +11,20 @@ class HandClock:
 
     def __init__(self, wall_ms: int = 1_700_000_000_000) -> None:
         self.now = wall_ms
+        self.ahead_ms = 0
 
     def wall_ms(self) -> int:
-        return self.now
+        return self.now + self.ahead_ms
 
     def monotonic(self) -> float:
         return self.now / 1000
 
     def sleep(self, seconds: float) -> None:
         self.now += int(seconds * 1000)
+
+    def jump(self, milliseconds: int) -> None:
+        """Set the wall clock alone."""
+        self.ahead_ms += milliseconds
 
 
 def batch(

@@ -59,7 +59,8 @@ class Compaction:
             if not self._child.ended:
                 return
             self._collect(now_ms)
-        if now_ms < self._next_look_ms and self._next_look_ms - now_ms < 86_400_000:
+        backoff_ms = settings.number("log.cleaner.backoff.ms")
+        if 0 < self._next_look_ms - now_ms <= backoff_ms:  # more: the clock was set back
             return
         if self._undone is not None and not self._carry_on(now_ms):
             return
@@ -67,7 +68,7 @@ class Compaction:
             return
         chosen = choose(partitions, now_ms, self._broken)
         if chosen is None:
-            self._next_look_ms = now_ms + settings.number("log.cleaner.backoff.ms")
+            self._next_look_ms = now_ms + backoff_ms
             return
         self._start(chosen, make_job(chosen, settings, now_ms))
 

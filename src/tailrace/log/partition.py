@@ -359,7 +359,7 @@ class Partition(PartitionState):
             if ticket.checkpoint:
                 self._pending_paths.pop(path, None)
         self.names_synced = max(self.names_synced, ticket.names)
-        self.last_sync_ms = self.shelf.clock.wall_ms()
+        self.synced_at = self.shelf.clock.monotonic()
         if ticket.checkpoint and ticket.offset > self.recovery_point:
             self.recovery_point = ticket.offset
         if ticket.offset > self.synced_offset:

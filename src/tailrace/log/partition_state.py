@@ -50,7 +50,6 @@ class PartitionState:
         "index",
         "last_append_ms",
         "last_stable_offset",
-        "last_sync_ms",
         "leader_epoch",
         "log_start_offset",
         "names_synced",
@@ -60,6 +59,7 @@ class PartitionState:
         "segments",
         "shelf",
         "snapshots",
+        "synced_at",
         "synced_offset",
         "topic",
     )
@@ -98,7 +98,7 @@ class PartitionState:
         self.failure: StorageError | None = None
         """Set when a sync failed or the directory is lost: every call then raises it."""
         self.last_append_ms = 0
-        self.last_sync_ms = 0
+        self.synced_at = shelf.clock.monotonic()
         self._unsynced: dict[str, None] = {}
         """Paths of sealed segments not known to be on disk."""
         self._unwritten: dict[Segment, None] = {}

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def expired_segments(partition: Partition, now_ms: int) -> int:
-    """How many of the oldest segments are past retention."""
+def expired_segments(partition: Partition, now_ms: int, *, by_time: bool = True) -> int:
+    """How many of the oldest segments are past retention; by size only without `by_time`."""
     config = partition.config
     sealed = partition.segments[:-1]
     stable = partition.last_stable_offset
@@ -33,7 +33,7 @@ def expired_segments(partition: Partition, now_ms: int) -> int:
         if place >= count:
             if partition.bases[place + 1] > stable:
                 break
-            old = 0 <= config.retention_ms < now_ms - segment.max_timestamp
+            old = by_time and 0 <= config.retention_ms < now_ms - segment.max_timestamp
             if not old and (excess <= 0 or excess < segment.size):
                 break
             count = place + 1
@@ -41,9 +41,9 @@ def expired_segments(partition: Partition, now_ms: int) -> int:
     return count
 
 
-def apply_retention(partition: Partition, now_ms: int) -> int:
+def apply_retention(partition: Partition, now_ms: int, *, by_time: bool = True) -> int:
     """Delete what is past retention; the number of segments deleted."""
-    count = expired_segments(partition, now_ms)
+    count = expired_segments(partition, now_ms, by_time=by_time)
     if count:
         partition.drop_segments(count)
         log.info(

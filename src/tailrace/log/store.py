@@ -343,10 +343,10 @@ class Store:
 
     # ── periodic work ────────────────────────────────────────────────────────────────
 
-    def tick(self, now_ms: int | None = None) -> None:
+    def tick(self) -> None:
         """Do what is due: roll, flush, retention, archive, producer expiry, compaction,
         checkpoints. Cheap when nothing is."""
-        self._upkeep.tick(now_ms)
+        self._upkeep.tick()
 
     def checkpoint(self) -> None:
         """Begin to move recovery points to the ends, and note those reached before."""

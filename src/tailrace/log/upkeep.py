@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.log.checkpoints import Offsets, write_offsets
+from tailrace.log.clock_watch import ClockWatch
 from tailrace.log.directories import CLEANED, LOG_STARTS, RECOVERY_POINTS, DataDirectory
 from tailrace.log.errors import StorageError
 from tailrace.log.partition import Partition
@@ -29,12 +30,13 @@ _SYNCED_ONE_BY_ONE = 16
 
 @dataclass(slots=True)
 class _Due:
-    """When the next round of each periodic work is due, in wall milliseconds."""
+    """When the next round of each periodic work is due, in monotonic seconds: a wall clock
+    that is set back must not put work off."""
 
-    retention: int = 0
-    checkpoint: int = 0
-    expiry: int = 0
-    flush: int = 0
+    retention: float
+    checkpoint: float
+    expiry: float
+    flush: float
 
 
 class Upkeep:
@@ -42,40 +44,41 @@ class Upkeep:
 
     def __init__(self, store: Store) -> None:
         self.store = store
-        self._due = _Due()
-        now = store.clock.wall_ms()
-        interval = store.settings.number("log.flush.offset.checkpoint.interval.ms")
-        self._due.checkpoint = now + interval
-        check = store.settings.number("log.retention.check.interval.ms")
-        self._due.retention = now + min(30_000, check)
+        now = store.clock.monotonic()
+        self._due = _Due(
+            retention=now + min(30, self._seconds("log.retention.check.interval.ms")),
+            checkpoint=now + self._seconds("log.flush.offset.checkpoint.interval.ms"),
+            expiry=now,
+            flush=now,
+        )
+        self._watch = ClockWatch(store.clock)
 
-    def tick(self, now_ms: int | None = None) -> None:
+    def _seconds(self, setting: str) -> float:
+        return self.store.settings.number(setting) / 1000
+
+    def tick(self) -> None:
         """Do what is due: roll, flush, retention, producer expiry, checkpoints."""
-        now = self.store.clock.wall_ms() if now_ms is None else now_ms
-        due = self._due
-        # A clock that was set back must not put work off for long.
-        if due.checkpoint - now > 86_400_000:
-            due.retention = due.checkpoint = due.expiry = due.flush = now
-        if now >= due.flush:
-            due.flush = now + 100
-            self._flush(now)
-        look = now >= due.retention
+        clock, due = self.store.clock, self._due
+        moment, now = clock.monotonic(), clock.wall_ms()
+        self._watch.look()
+        if moment >= due.flush:
+            due.flush = moment + 0.1
+            self._flush(moment)
+        look = moment >= due.retention
         if look:
-            due.retention = now + self.store.settings.number("log.retention.check.interval.ms")
+            due.retention = moment + self._seconds("log.retention.check.interval.ms")
             self._retain(now)
         if self.store.archive is not None:
             self.store.archive.tick(self._archiving(), now, look=look)
-        if now >= due.expiry:
-            due.expiry = now + 600_000
+        if moment >= due.expiry and not self._watch.doubtful:
+            due.expiry = moment + 600
             limit = now - self.store.settings.number("producer.id.expiration.ms")
             for partition in self.store.partitions():
                 if partition.producers.by_id:
                     partition.producers.expire(limit)
         self.store.compaction.tick(self._compacted(), self.store.settings, now)
-        if now >= due.checkpoint:
-            due.checkpoint = now + self.store.settings.number(
-                "log.flush.offset.checkpoint.interval.ms"
-            )
+        if moment >= due.checkpoint:
+            due.checkpoint = moment + self._seconds("log.flush.offset.checkpoint.interval.ms")
             self.checkpoint()
 
     def _compacted(self) -> Iterator[Partition]:
@@ -116,7 +119,7 @@ class Upkeep:
                 for ticket in tickets:
                     self._run(ticket)
 
-    def _flush(self, now: int) -> None:
+    def _flush(self, moment: float) -> None:
         for topic in self.store.topics.values():
             config = topic.config
             if config.flush_messages == LONG_MAX and config.flush_ms == LONG_MAX:
@@ -126,7 +129,8 @@ class Upkeep:
                 if not unsynced or partition.failure is not None:
                     continue
                 if 1 < config.flush_messages <= unsynced or (
-                    config.flush_ms != LONG_MAX and now - partition.last_sync_ms >= config.flush_ms
+                    config.flush_ms != LONG_MAX
+                    and (moment - partition.synced_at) * 1000 >= config.flush_ms
                 ):
                     self._sync(partition)
 
@@ -138,7 +142,7 @@ class Upkeep:
             try:
                 if active.size and now - active.created_ms > partition.config.roll_ms:
                     partition.roll(now)
-                apply_retention(partition, now)
+                apply_retention(partition, now, by_time=not self._watch.doubtful)
             except StorageError as error:
                 log.warning("retention put off", extra={"error": error.detail})
             except OSError as error:

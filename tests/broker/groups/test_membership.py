@@ -34,6 +34,19 @@ def test_pending_newcomer_holds_up_a_rebalance_until_its_session_ends(table: Tab
     assert table.join(pending.member_id)[0].error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+@pytest.mark.parametrize("jump", [-400 * 24 * 3600, -3600, 3600, 400 * 24 * 3600])
+def test_a_jump_of_the_wall_clock_neither_ends_nor_keeps_a_session(
+    table: Table, jump: float
+) -> None:
+    [member] = table.stable_group(1)
+    table.pass_time(6)
+    table.clock.jump(jump)
+    table.pass_time(3)
+    assert table.heartbeat(member, 1) is ErrorCode.NONE
+    table.pass_time(11)
+    assert table.heartbeat(member, 1) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 def test_a_group_nobody_joined_is_forgotten(table: Table) -> None:
     table.join(id_required=True)
     assert table.groups.group("g") is not None

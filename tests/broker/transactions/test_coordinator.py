@@ -227,6 +227,31 @@ def _refuse(*given: object) -> None:
     raise OSError("disk full")
 
 
+@pytest.mark.parametrize("jump", [-400 * 24 * 3600, -3600, 3600, 400 * 24 * 3600])
+def test_a_jump_of_the_wall_clock_neither_ends_nor_keeps_a_transaction(
+    desk: Desk, jump: float
+) -> None:
+    who = desk.init(timeout_ms=60_000)
+    assert desk.add(who, A) is ErrorCode.NONE
+    desk.pass_time(30)
+    desk.clock.jump(jump)
+    desk.pass_time(25)
+    assert desk.state() == "Ongoing"
+    desk.pass_time(10)
+    assert desk.state() == "CompleteAbort"
+
+
+def test_a_start_with_another_wall_clock_gives_at_most_the_whole_time_out(desk: Desk) -> None:
+    who = desk.init(timeout_ms=60_000)
+    assert desk.add(who, A) is ErrorCode.NONE
+    desk.clock.jump(-3600)
+    desk.start()
+    desk.pass_time(55)
+    assert desk.state() == "Ongoing"
+    desk.pass_time(10)
+    assert desk.state() == "CompleteAbort"
+
+
 def test_ids_unused_for_long_are_forgotten(desk: Desk) -> None:
     who = desk.init()
     desk.init("busy")
