@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import psycopg
+import pytest
 
 from tailrace.sources.postgres.settings import CaptureSettings
 
@@ -91,6 +92,77 @@ def test_a_table_can_be_copied_again_while_it_streams(
     assert sum(e["op"] == "r" for e in running.written.events("public.orders")) > 300
     assert all(cut["copying"] == [] for cut in running.written.notes("CUT")[-3:])
     running.written.check()
+
+
+def test_given_keys_are_copied_again_and_absent_ones_deleted(
+    database: Any, capture: Any, shared: Any
+) -> None:
+    from tailrace.sources import Postgres, snapshot
+    from tailrace.sources.errors import SnapshotRequestError
+
+    database.run(
+        "CREATE TABLE parts (id int, name text, amount int, PRIMARY KEY (id, name))",
+        "INSERT INTO parts SELECT i, 'a ' || i, i FROM generate_series(1, 300) i",
+    )
+    shop = Postgres("shop", database.dsn, tables=["parts"])
+    with capture(tables=["parts"]) as running:
+        running.copied()
+        before = len(running.written.events("public.parts"))
+        keys = [{"id": 5, "name": "a 5"}, {"id": "280", "name": "a 280"}, {"id": 9, "name": "x'y"}]
+        snapshot(shop, "parts", keys=keys)
+        running.until(lambda: len(running.written.events("public.parts")) == before + 3)
+        running.until(lambda: copies(shared)[-1]["state"] == "done")
+    news = running.written.events("public.parts")[before:]
+    assert [(e["op"], e["after"] or e["before"]) for e in news] == [
+        ("r", {"id": 5, "name": "a 5", "amount": 5}),
+        ("r", {"id": 280, "name": "a 280", "amount": 280}),
+        ("d", {"id": 9, "name": "x'y"}),
+    ]
+    assert copies(shared)[-1]["rows"] == 2
+    running.written.check()
+    for wrong in ([5], [{"id": 5}], [{"id": "five", "name": "x"}], []):
+        with pytest.raises(SnapshotRequestError):
+            snapshot(shop, "parts", keys=wrong)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"columns": {"people": ["name"]}}, {"where": {"people": "id > 50"}},
+     {"mask": {"people": {"email": "sha256"}}}],
+    ids=["columns", "where", "mask"],
+)  # fmt: skip
+def test_a_changed_declaration_is_noticed_and_the_table_read_again(
+    database: Any, capture: Any, change: dict[str, Any]
+) -> None:
+    database.run(
+        "CREATE TABLE people (id int PRIMARY KEY, name text, email text)",
+        "INSERT INTO people SELECT i, 'n' || i, 'e' || i FROM generate_series(1, 150) i",
+    )
+    with capture(tables=["people"]) as running:
+        running.copied()
+    assert len(running.written.table("public.people")) == 150
+    with capture(tables=["people"], **change) as running:
+        running.until(lambda: fits(running.written.table("public.people"), change))
+        database.run("INSERT INTO people VALUES (20, 'x', 'y'), (300, 'x', 'y') ON CONFLICT (id) "
+                     "DO UPDATE SET name = 'changed'")  # fmt: skip
+        running.reach(database.position())
+        events = len(running.written.events("public.people"))
+    assert fits(running.written.table("public.people"), change)
+    running.written.check()
+    with capture(tables=["people"], **change) as running:
+        database.run("INSERT INTO people VALUES (301, 'x', 'y')")
+        running.reach(database.position())
+    # Nothing was read again: the declaration is the one of the last run.
+    assert len(running.written.events("public.people")) == events + 1
+
+
+def fits(rows: list[dict[str, Any]], change: dict[str, Any]) -> bool:
+    """Whether a copy looks as the changed declaration wants it."""
+    if "columns" in change:
+        return all(set(row) == {"id", "name"} for row in rows)
+    if "where" in change:
+        return all(row["id"] > 50 for row in rows)
+    return all(len(row["email"]) == 64 for row in rows)
 
 
 def copies(shared: Any) -> list[dict[str, Any]]:

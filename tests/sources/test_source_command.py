@@ -56,6 +56,14 @@ def test_a_snapshot_is_asked_for_in_the_database(project: Path, database: Any) -
     from tailrace.sources.errors import SnapshotRequestError
 
     assert call(project, "snapshot", "shop", "--table", "orders").exit_code == 0
+    keys = project / "keys"
+    keys.write_text("7\n8\n")
+    answer = call(
+        project, "snapshot", "shop", "--table", "orders", "--key", "5", "--keys", str(keys)
+    )
+    assert "3 rows of orders" in answer.output
+    wrong = call(project, "snapshot", "shop", "--table", "orders", "--key", "five")
+    assert isinstance(wrong.exception, SnapshotRequestError)
     refused = call(project, "snapshot", "shop", "--table", "lines")
     assert isinstance(refused.exception, SnapshotRequestError)
     unknown = call(project, "snapshot", "shop", "--where", "id > 1")

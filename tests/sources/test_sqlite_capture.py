@@ -152,6 +152,38 @@ def test_a_column_can_be_dropped_and_renamed(file: File, capture: Any, shared: A
     running.written.check()
 
 
+def test_given_keys_are_copied_again_and_absent_ones_deleted(
+    file: File, capture: Any, shared: Any
+) -> None:
+    from tailrace.sources import snapshot
+
+    file.run(ORDERS, *[f"INSERT INTO orders VALUES ({i}, 'x', 1)" for i in range(200)])
+    with capture() as running:
+        running.copied()
+        before = len(running.written.events("main.orders"))
+        snapshot(SQLite("shop", str(file.path)), "orders", keys=[5, "150", 999])
+        running.until(lambda: len(running.written.events("main.orders")) == before + 3)
+    news = running.written.events("main.orders")[before:]
+    assert [(e["op"], (e["after"] or e["before"])["id"]) for e in news] == [
+        ("r", 5), ("r", 150), ("d", 999),
+    ]  # fmt: skip
+    running.written.check()
+
+
+def test_a_changed_declaration_is_noticed_and_the_table_read_again(
+    file: File, capture: Any
+) -> None:
+    file.run(ORDERS, *[f"INSERT INTO orders VALUES ({i}, 'x', 1)" for i in range(150)])
+    with capture() as running:
+        running.copied()
+    with capture(mask={"orders": {"customer": "redact"}}) as running:
+        running.until(
+            lambda: {r["customer"] for r in running.written.table("main.orders")} == {"***"}
+        )
+    assert len(running.written.events("main.orders")) == 300
+    running.written.check()
+
+
 def test_a_new_table_is_captured(file: File, capture: Any) -> None:
     file.run(ORDERS)
     with capture(exclude=["secret"]) as running:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -123,14 +123,43 @@ def doctor(name: str, address: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--table", default=None, help="Only this table (default: all).")
 @click.option("--where", default=None, help="Only rows that fulfil this SQL condition.")
+@click.option("--key", "given", multiple=True, help="Only the row with this key; again for more.")
+@click.option(
+    "--keys", "file", type=click.File("r"), default=None, help="A file with one key a line, or -."
+)
 @log_option
-def snapshot(name: str, table: str | None, where: str | None, address: str | None) -> None:
-    """Copy tables again while their changes go on streaming."""
+def snapshot(
+    name: str, table: str | None, where: str | None, given: tuple[str, ...],
+    file: TextIO | None, address: str | None,
+) -> None:  # fmt: skip
+    """Copy tables again while their changes go on streaming.
+
+    A key is a value, or a JSON object by column name where the key has several columns. A
+    given key that the table no longer has becomes a delete.
+    """
     from tailrace.sources.control import ask_for_snapshot
 
     declared = _find(_load(address), name)
-    ask_for_snapshot(declared, table, where)
-    click.echo(f"asked for a copy of {table or 'every table'}; see `tailrace source status {name}`")
+    keys = None
+    if given or file is not None:
+        lines = [*given, *([] if file is None else file.read().splitlines())]
+        keys = [_key(line) for line in lines if line.strip()]
+    ask_for_snapshot(declared, table, where, keys)
+    what = table or "every table"
+    if keys is not None:
+        what = f"{len(keys)} rows of {table}"
+    click.echo(f"asked for a copy of {what}; see `tailrace source status {name}`")
+
+
+def _key(text: str) -> object:
+    """A key as it was typed: JSON, or else the text itself."""
+    import json
+
+    try:
+        found: object = json.loads(text)
+    except ValueError:
+        return text
+    return text if isinstance(found, (list, bool)) or found is None else found
 
 
 @source.command()

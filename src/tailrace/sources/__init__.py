@@ -6,6 +6,7 @@ source runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.sources.declare import (
@@ -32,6 +33,7 @@ __all__ = [
     "TableRef",
     "describe",
     "run",
+    "snapshot",
 ]
 
 
@@ -40,6 +42,22 @@ def run(source: Source, part: Part) -> None:
     from tailrace.sources.runner import run as work
 
     work(source, part)
+
+
+def snapshot(
+    source: Source,
+    table: str | None = None,
+    *,
+    where: str | None = None,
+    keys: Sequence[object] | None = None,
+) -> None:
+    """Have a running source copy rows again while changes go on: of all tables, of one, of
+    those that fulfil an SQL condition, or those with the given keys (a value, or an object
+    by column name). A given key that the table no longer has becomes a delete. Returns
+    once it is asked for in the database; `tailrace source status` shows progress."""
+    from tailrace.sources.control import ask_for_snapshot
+
+    ask_for_snapshot(source, table, where, keys)
 
 
 def describe(source: Source) -> list[TableSchema]:

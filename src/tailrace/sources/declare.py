@@ -6,10 +6,11 @@ a machine that has no database driver.
 
 from __future__ import annotations
 
+import hmac
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from tailrace.config import EnvironmentValue, parse_duration, resolve
 from tailrace.sources.errors import SourceDeclarationError
@@ -217,6 +218,39 @@ def mask_secret(source: Source) -> bytes:
     if source.mask_key is None:
         return f"tailrace:{source.name}".encode()
     return resolve(source.mask_key).encode()
+
+
+def declared_for(source: Source, schema: str, table: str) -> dict[str, object]:
+    """What decides which rows and values of a table reach the log; {} if all do."""
+    found: dict[str, object] = {}
+    columns = for_table(source.columns, schema, table)
+    if isinstance(columns, Sequence):
+        found["columns"] = sorted(str(name) for name in columns)
+    where = for_table(source.where, schema, table) if isinstance(source, Postgres) else None
+    if where is not None:
+        found["where"] = str(where)
+    masks = for_table(source.mask, schema, table)
+    if isinstance(masks, Mapping) and masks:
+        found["mask"] = dict(sorted(masks.items()))
+        # Another key gives other digests; the key itself must not get into the log.
+        found["mask_key"] = hmac.new(mask_secret(source), b"tailrace", "sha256").hexdigest()[:16]
+    return found
+
+
+def changed_declaration(
+    state: Mapping[str, Any], declared: dict[str, object]
+) -> dict[str, Any] | None:
+    """How the copy of a table goes on when it was made under another declaration; None if
+    it was not. Rows are compared one by one, so that only what looks different is written."""
+    if state.get("declared", declared) == declared:
+        return None
+    changed: dict[str, Any] = {**state, "declared": declared, "after": None, "rows": 0}
+    changed["reason"] = "the declared columns, rows or masks changed"
+    for word in ("where", "keys"):
+        changed.pop(word, None)
+    if state.get("state") in ("done", "again"):
+        changed |= {"state": "again", "compare": True, "whole": True}
+    return changed
 
 
 def patterns(source: Source) -> tuple[str, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import orjson
 import psycopg
 from psycopg import sql
 
@@ -14,6 +15,7 @@ from tailrace.sources.errors import (
     PrivilegeError,
     ServerUnreachableError,
     SlotMissingError,
+    SnapshotRequestError,
     SourceDeclarationError,
     TableMissingError,
     UnsupportedServerError,
@@ -166,6 +168,35 @@ def read_tables(connection: Connection, oid: int | None = None) -> list[CatalogT
             )
         )
     return found
+
+
+def key_texts(
+    connection: Connection, table: CatalogTable, keys: Sequence[Mapping[str, object]]
+) -> list[list[str]]:
+    """The given keys as Postgres prints them; `SnapshotRequestError` for what is no key."""
+    types = {
+        str(row[0]): str(row[1])
+        for row in connection.execute(
+            "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+            "WHERE attrelid = %s AND attname = ANY (%s)",
+            [table.relation.id, list(table.key)],
+        )
+    }
+    columns = sql.SQL(", ").join(
+        [sql.SQL("format('%s', {})").format(sql.Identifier(name)) for name in table.key]
+    )
+    shape = sql.SQL(", ").join(
+        [sql.Identifier(name) + sql.SQL(f" {types[name]}") for name in table.key]
+    )
+    query = sql.SQL("SELECT {} FROM jsonb_to_recordset({}) AS k({})").format(
+        columns, sql.Literal(orjson.dumps(list(keys)).decode()), shape
+    )
+    try:
+        return [[str(value) for value in row] for row in connection.execute(query)]
+    except psycopg.DataError as error:
+        raise SnapshotRequestError(
+            f"a given value is no key of {table.name}", detail=str(error).strip()
+        ) from error
 
 
 def matches(source: Postgres, schema: str, table: str) -> bool:
@@ -321,6 +352,21 @@ def ensure_publication(
         )
         _as_owner(connection, statement, added)
     return [t.name for t in added]
+
+
+def publish_again(connection: Connection, source: Postgres, table: CatalogTable) -> None:
+    """Publish a table under the row filter that is declared now."""
+    publication = sql.Identifier(source.publication_name)
+    with connection.transaction():
+        _as_owner(
+            connection,
+            sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
+                publication, sql.Identifier(table.relation.schema, table.relation.table)
+            ),
+            [table],
+        )
+        statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}")
+        _as_owner(connection, statement.format(publication, _entry(source, table)), [table])
 
 
 def _as_owner(

@@ -8,19 +8,21 @@ kill costs one chunk.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from tailrace.clock import Clock
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.compare import Comparison
-from tailrace.sources.declare import Postgres, for_table
+from tailrace.sources.declare import Postgres, changed_declaration, for_table
 from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.checksum import GROUP_ROWS, TableSums
-from tailrace.sources.postgres.copy import Chunk, ChunkReader
+from tailrace.sources.postgres.copy import Chunk, ChunkReader, key_text
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.rows import RowWriter
 from tailrace.sources.postgres.settings import CaptureSettings
@@ -67,16 +69,26 @@ class Copies:
         self._gates: dict[str, int] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._estimates: dict[str, object] = {}
+        # Keys that were asked for and not met yet, as texts, by table.
+        self._unmet: dict[str, set[tuple[str, ...]]] = {}
 
     def touched(self, name: str) -> dict[bytes, int] | None:
         """Where to note the changed keys of a table; None when it is not being copied."""
         return self._touched.get(name)
 
-    def adopt(self, name: str, *, copy: bool) -> None:
-        """Begin the copy of a table that has none yet, or go on with one."""
+    def adopt(self, name: str, *, copy: bool, declared: dict[str, object]) -> None:
+        """Begin the copy of a table that has none yet, or go on with one; read it again if
+        another choice of columns, rows or masks is declared than it was copied with."""
         if name not in self._journal.copies:
             state = "copying" if copy else "skipped"
-            self._journal.record_copy(name, {"state": state, "after": None, "rows": 0})
+            self._journal.record_copy(
+                name, {"state": state, "after": None, "rows": 0, "declared": declared}
+            )
+        elif (changed := changed_declaration(self._journal.copies[name], declared)) is not None:
+            log.warning("declaration changed", extra={"table": name, "copy": changed["state"]})
+            self._journal.record_copy(name, changed)
+        elif "declared" not in self._journal.copies[name]:
+            self._journal.record_copy(name, {**self._journal.copies[name], "declared": declared})
         if self._journal.copies[name]["state"] in ACTIVE:
             self._track(name)
 
@@ -93,6 +105,7 @@ class Copies:
         """After lost changes: read every table and write what differs from the log."""
         for name, state in list(self._journal.copies.items()):
             again = {**state, "after": None, "rows": 0, "reason": reason}
+            again.pop("keys", None)
             if state["state"] in ("done", "again"):
                 again |= {"state": "again", "compare": True}
                 again.pop("where", None)
@@ -120,9 +133,14 @@ class Copies:
         after = state.get("after")
         chosen = for_table(self._source.where, relation.schema, relation.table)
         narrow = None
+        if state.get("keys") and table.name not in self._unmet:
+            after = None
+            self._unmet[table.name] = {tuple(key) for key in state["keys"]}
         if state.get("compare") and table.name not in self._comparisons:
             after = None  # what was seen before a restart is not known any more
             narrow = self._compare(table, None if chosen is None else str(chosen))
+            if state.get("whole"):
+                narrow = None
         self._estimates[table.name] = catalog.one(
             self._connection,
             "SELECT greatest(reltuples, 0)::int8 FROM pg_class WHERE oid = %s",
@@ -173,19 +191,38 @@ class Copies:
 
         return narrow
 
-    def again(self, table: catalog.CatalogTable, where: str | None) -> None:
+    def again(
+        self,
+        table: catalog.CatalogTable,
+        where: str | None,
+        keys: list[list[str]] | None = None,
+    ) -> None:
         """A re-snapshot, asked for in the stream itself: `tailrace source snapshot`."""
         name = table.name
-        if self._journal.copies.get(name, {}).get("state") == "copying":
+        held = self._journal.copies.get(name, {})
+        if held.get("state") == "copying":
             return  # the first copy is still running and will have them all
+        if keys is not None:
+            where = keys_condition(table.key, keys)
+        if held.get("state") == "again":
+            # Another request is being worked on: what it asked for is read, too.
+            if held.get("compare"):
+                return
+            where = f"({held['where']}) OR ({where})" if where and held.get("where") else None
+            keys = [*held.get("keys", ()), *(keys or ())]
         reader = self._readers.pop(name, None)
         if reader is not None:
             reader.stop()
         self._touched.pop(name, None)
+        self._unmet.pop(name, None)
         self._track(name)
         state: dict[str, Any] = {"state": "again", "after": None, "rows": 0}
+        if "declared" in held:
+            state["declared"] = held["declared"]
         if where:
             state["where"] = where
+        if keys:
+            state["keys"] = keys
         self._journal.record_copy(name, state)
         log.info("copy asked for", extra={"table": name})
 
@@ -226,6 +263,8 @@ class Copies:
             keys, values = more_keys, more_values
             comparison.close()
         self._journal.add(table.schema.topic, keys, values)
+        if name in self._unmet:
+            self._met(chunk, table, frame, transaction.commit_lsn, len(values))
         if len(touched) > 10_000 and name not in self._comparisons:
             # Whatever this snapshot sees, every later one sees too.
             for key in [k for k, xid in touched.items() if chunk.snapshot.sees(xid)]:
@@ -236,9 +275,32 @@ class Copies:
             self._journal.record_copy(name, state)
         return len(values)
 
+    def _met(
+        self, chunk: Chunk, table: CapturedTable, frame: TransactionFrame, lsn: int, order: int
+    ) -> None:
+        """Cross off the keys of a chunk; what is left at the end is gone from the table."""
+        unmet = self._unmet[chunk.table]
+        unmet.difference_update(key_text(chunk.catalog, line) for line in chunk.lines)
+        if not chunk.last:
+            return
+        columns = [table.decoder.columns[i] for i in table.decoder.key]
+        gone = []
+        for texts in sorted(unmet):
+            parts = [
+                orjson.dumps(plan.name) + b":" + plan.convert(text.encode())
+                for plan, text in zip(columns, texts, strict=True)
+            ]
+            key = b"{" + b",".join(parts) + b"}"
+            if key not in self._touched[chunk.table]:
+                gone.append(key)
+        keys, values = self._rows.vanished(frame, gone, lsn, order)
+        self._journal.add(table.schema.topic, keys, values)
+
     def _finish(self, name: str, state: dict[str, Any]) -> None:
         state = {**state, "state": "done"}
-        state.pop("compare", None)
+        for word in ("compare", "whole", "where", "keys"):
+            state.pop(word, None)
+        self._unmet.pop(name, None)
         self._readers.pop(name).stop()
         self._touched.pop(name, None)
         self._rows.copied(name)
@@ -273,6 +335,18 @@ class Copies:
             reader.stop()
         for comparison in self._comparisons.values():
             comparison.close()
+
+
+def keys_condition(columns: Sequence[str], keys: Sequence[Sequence[str]]) -> str:
+    """The SQL condition that a row has one of these keys."""
+
+    def row(parts: Sequence[str]) -> str:
+        return f"({', '.join(parts)})"
+
+    names = row(['"' + name.replace('"', '""') + '"' for name in columns])
+    # Literals without a type take that of the column.
+    listed = [row(["'" + text.replace("'", "''") + "'" for text in key]) for key in keys]
+    return f"{names} IN ({', '.join(listed)})"
 
 
 def copy_frame(

@@ -17,7 +17,7 @@ from tailrace.clock import Clock
 from tailrace.sources import outbox
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume
-from tailrace.sources.declare import Postgres
+from tailrace.sources.declare import Postgres, changed_declaration, declared_for
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog, ddl
 from tailrace.sources.postgres.copies import Copies
@@ -426,10 +426,14 @@ class Reception:
     def _copy_again(self, request: dict[str, object]) -> None:
         wanted = str(request.get("table", "*"))
         whole = wanted if "." in wanted or wanted == "*" else f"public.{wanted}"
-        where = request.get("where")
+        where, keys = request.get("where"), request.get("keys")
         for table in self.catalog.values():
             if whole in ("*", table.name) and table.key:
-                self.copies.again(table, None if where is None else str(where))
+                self.copies.again(
+                    table,
+                    None if where is None else str(where),
+                    keys if isinstance(keys, list) else None,
+                )
                 self._refresh(table)
 
     def _refresh(self, table: catalog.CatalogTable) -> None:
@@ -467,9 +471,14 @@ class Reception:
         # A shape that differs from the last version is not news yet: rows written before the
         # change may still be on their way, and the stream says where it happened.
         self.journal.register(self.journal.schemas.get(table.name, shape), position)
+        declared = declared_for(self.source, table.relation.schema, table.relation.table)
+        held = self.journal.copies.get(table.name, {})
+        if self.source.create and changed_declaration(held, declared) is not None:
+            catalog.publish_again(self.connection, self.source, table)
         self.copies.adopt(
             table.name,
             copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
+            declared=declared,
         )
 
     def close(self) -> None:

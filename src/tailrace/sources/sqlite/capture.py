@@ -23,13 +23,13 @@ from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.compare import Comparison
 from tailrace.sources.control import paused
-from tailrace.sources.declare import SQLite, patterns
+from tailrace.sources.declare import SQLite, changed_declaration, declared_for, patterns
 from tailrace.sources.errors import ServerUnreachableError, TableMissingError
 from tailrace.sources.journal import Journal
 from tailrace.sources.sqlite import change_table
 from tailrace.sources.sqlite.change_table import CHANGES, Value, quoted
 from tailrace.sources.sqlite.tracked import Tracked, covers, schema_of, track
-from tailrace.sources.sqlite.values import freeze, thaw
+from tailrace.sources.sqlite.values import freeze, row_json, thaw
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
@@ -227,11 +227,17 @@ class SQLiteCapture:
             version = found[0]
             self._current[shape.table] = (version, self._table(shape.table, version))
             name = f"main.{shape.table}"
+            declared = declared_for(self.source, "main", shape.table)
             if name not in self._journal.copies:
                 state = "copying" if self.source.snapshot else "skipped"
                 self._journal.record_copy(
-                    name, {"state": state, "after": None, "rows": 0, "identity": self._identity}
-                )
+                    name,
+                    {"state": state, "after": None, "rows": 0, "identity": self._identity,
+                     "declared": declared},
+                )  # fmt: skip
+            elif (again := changed_declaration(self._journal.copies[name], declared)) is not None:
+                log.warning("declaration changed", extra={"table": name})
+                self._journal.record_copy(name, {**again, "identity": self._identity})
             elif self._journal.copies[name].get("identity") != self._identity:
                 self._journal.record_copy(
                     name, {**self._journal.copies[name], "identity": self._identity}
@@ -450,11 +456,19 @@ class SQLiteCapture:
             return  # a mark of our own
         for table in self._current:
             name = f"main.{table}"
-            if wanted in ("*", table, name) and self._journal.copies[name]["state"] != "copying":
-                state = {"state": "again", "after": None, "rows": 0, "identity": self._identity}
-                if request.get("where"):
-                    state["where"] = request["where"]
-                self._journal.record_copy(name, state)
+            held = self._journal.copies[name]
+            if wanted not in ("*", table, name) or held["state"] == "copying":
+                continue
+            again = {**held, "state": "again", "after": None, "rows": 0}
+            if held["state"] != "again":
+                again = {w: v for w, v in again.items() if w not in ("where", "keys")}
+                again |= {w: request[w] for w in ("where", "keys") if request.get(w)}
+            elif held.get("keys") and request.get("keys"):
+                again["keys"] = [*held["keys"], *request["keys"]]
+            else:  # two requests at a time: all rows are those of both
+                again.pop("where", None)
+                again.pop("keys", None)
+            self._journal.record_copy(name, again)
 
     def _copy(self, connection: sqlite3.Connection, group: _Group, table: str) -> None:
         """The next rows of a copy, from the same read as the changes: no race is possible."""
@@ -497,7 +511,16 @@ class SQLiteCapture:
                 self._journal.add(tracked.schema.topic, keys, values)
                 self._journal.spill()
                 keys, values = [], []
-        done = not keyed or count < self.settings.chunk_rows
+        if state.get("keys"):
+            met = set(keys)
+            for asked in state["keys"]:
+                gone = row_json(tracked.key_names, thaw(asked))
+                if gone not in met:
+                    met.add(gone)
+                    order += 1
+                    keys += [gone, gone]
+                    values += [frame.event("d", gone, b"null", group.last, order, order), None]
+        done = not keyed or state.get("keys") or count < self.settings.chunk_rows
         if done and comparison is not None:
             for gone in comparison.unseen():
                 order += 1
@@ -511,7 +534,8 @@ class SQLiteCapture:
             state["after"] = freeze(tracked.key_values(last))
         if done:
             state["state"] = "done"
-            state.pop("compare", None)
+            for word in ("compare", "whole", "where", "keys"):
+                state.pop(word, None)
         self._journal.record_copy(name, state)
 
     def _rows_of(
@@ -523,6 +547,12 @@ class SQLiteCapture:
         conditions: list[str] = []
         parameters: list[Value] = []
         key = ", ".join(quoted(c) for c in shape.key)
+        if state.get("keys"):
+            match = " AND ".join(f"{quoted(name)} = ?" for name in shape.key)
+            for asked in state["keys"]:
+                for row in connection.execute(f"{query} WHERE {match}", thaw(asked)):
+                    yield list(row)
+            return
         if state.get("after") is not None and shape.key:
             parameters = thaw(state["after"])
             conditions.append(f"({key}) > ({', '.join('?' * len(parameters))})")

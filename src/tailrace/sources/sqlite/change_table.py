@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -248,23 +249,50 @@ def alter(path: str, statement: str, table: str) -> None:
         connection.close()
 
 
-def ask_for_copy(source: SQLite, table: str | None, where: str | None) -> None:
+def ask_for_copy(
+    source: SQLite, table: str | None, where: str | None, keys: Sequence[object] | None = None
+) -> None:
     """Have tables copied again; read with the changes, in their order."""
     path = resolve(source.path)
     connection = connect(path)
     try:
-        names = {shape.table for shape in read_shapes(connection)}
-        if table is not None and table not in names:
-            raise SnapshotRequestError(
-                f'there is no table "{table}"', detail=f"Tables: {', '.join(sorted(names))}."
-            )
+        shapes = {shape.table: shape for shape in read_shapes(connection)}
+        if table is not None:
+            table = table.removeprefix("main.")
+            if table not in shapes:
+                raise SnapshotRequestError(
+                    f'there is no table "{table}"', detail=f"Tables: {', '.join(sorted(shapes))}."
+                )
         prepare(connection)
-        request = orjson.dumps({"table": table or "*", "where": where}).decode()
+        document: dict[str, object] = {"table": table or "*", "where": where}
+        if keys is not None and table is not None:
+            if not shapes[table].key:
+                raise SnapshotRequestError(f'table "{table}" has no primary key')
+            document["keys"] = _stored_keys(connection, shapes[table], keys)
+        request = orjson.dumps(document).decode()
         connection.execute(
             f"INSERT INTO {CHANGES} (tbl, version, op) VALUES (?, 0, 'm')", [request]
         )
     finally:
         connection.close()
+
+
+def _stored_keys(
+    connection: sqlite3.Connection, shape: Shape, keys: Sequence[object]
+) -> list[list[object]]:
+    """Keys as the table stores them: a column's affinity makes 5 of "5"."""
+    from tailrace.sources.control import key_objects
+    from tailrace.sources.sqlite.values import freeze
+
+    kinds = dict(zip(shape.columns, shape.types, strict=True))
+    columns = ", ".join(f"{quoted(name)} {kinds[name]}" for name in shape.key)
+    connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS asked ({columns})")
+    connection.execute("DELETE FROM asked")
+    connection.executemany(
+        f"INSERT INTO asked VALUES ({', '.join('?' * len(shape.key))})",
+        [[found[name] for name in shape.key] for found in key_objects(keys, shape.key)],
+    )
+    return [freeze(row) for row in connection.execute("SELECT DISTINCT * FROM asked")]
 
 
 def quoted(name: str) -> str:
