@@ -309,6 +309,10 @@ def _window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     return _make_window([start, values[1]], kind)
 
 
+def _make_session(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    return pa.StructArray.from_arrays(values, fields=list(kind))
+
+
 def _get_field(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     whole, names = values
     if not len(whole):
@@ -324,6 +328,7 @@ NATIVE: dict[str, Native] = {
     "named_struct": _named_struct,
     "window": _window,
     "make_window": _make_window,
+    "make_session": _make_session,
     "get_field": _get_field,
     "+": _arithmetic("+"),
     "-": _arithmetic("-"),

@@ -140,11 +140,16 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if pa.types.is_list(left) and pa.types.is_list(right):
         inner = common(left.value_type, right.value_type)
         return None if inner is None else pa.list_(inner)
-    if pa.types.is_struct(left) and pa.types.is_struct(right) and len(left) == len(right):
+    if pa.types.is_struct(left) and pa.types.is_struct(right) and _named_alike(left, right):
         kinds = [common(a.type, b.type) for a, b in zip(left, right, strict=True)]
         if None not in kinds:
             return pa.struct([(f.name, kind) for f, kind in zip(left, kinds, strict=True)])
     return None
+
+
+def _named_alike(left: pa.DataType, right: pa.DataType) -> bool:
+    names = [[field.name.lower() for field in kind] for kind in (left, right)]
+    return names[0] == names[1]
 
 
 def bounded_decimal(precision: int, scale: int) -> pa.DataType:

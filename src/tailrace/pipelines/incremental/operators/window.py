@@ -5,9 +5,10 @@ partition key -> bag               the rows of the partition (see `bags`)
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import pyarrow as pa
 
@@ -25,8 +26,9 @@ from tailrace.pipelines.incremental.rows import (
 )
 from tailrace.pipelines.state.store import OperatorState
 
-Frame = tuple[str, int | None, int | None]
+Frame = tuple[str, int | float | None, int | float | None]
 Bounds = Callable[[int], tuple[int, int]]
+Distances = tuple[list[float | None], bool]  # the order's values, whether descending
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,12 @@ class Window:
                 [[row[place[a]] for row in rows] for a in function.arguments],
                 [row[place[function.condition]] for row in rows] if function.condition else None,
                 orders,
+                (
+                    cast("list[float | None]", [row[place[names[0]]] for row in rows]),
+                    self.order[0][1],
+                )
+                if function.frame[0] == "distance"
+                else ([], False),
             )
             for function in self.functions
         ]
@@ -136,6 +144,7 @@ def _evaluate(
     arguments: list[list[object]],
     condition: list[object] | None,
     orders: list[bytes],
+    distances: Distances,
 ) -> Sequence[object]:
     count = len(orders)
     starts, ends = _peers(orders)
@@ -158,7 +167,9 @@ def _evaluate(
             return _tiles(count, function.parameters[0])  # type: ignore[arg-type]
         case "lag" | "lead":
             return _shifted(function, arguments)
-    bounds = _bounds(function.frame, starts, ends, count)
+        case "session_start" | "session_end":
+            return _sessions(function, arguments[0])
+    bounds = _bounds(function.frame, starts, ends, count, distances)
     if function.function in ("first_value", "last_value", "nth_value"):
         return _picked(function, arguments[0], bounds, count)
     return _aggregated(function, arguments, condition, bounds, count)
@@ -175,18 +186,50 @@ def _peers(orders: list[bytes]) -> tuple[list[int], list[int]]:
     return starts, ends
 
 
-def _bounds(frame: Frame, starts: list[int], ends: list[int], count: int) -> Bounds:
+def _bounds(
+    frame: Frame, starts: list[int], ends: list[int], count: int, distances: Distances
+) -> Bounds:
     kind, start, end = frame
 
     def rows(at: int) -> tuple[int, int]:
-        first = 0 if start is None else max(0, at + start)
-        last = count if end is None else min(count, at + end + 1)
+        first = 0 if start is None else max(0, at + int(start))
+        last = count if end is None else min(count, at + int(end) + 1)
         return first, max(first, last)
 
     def peers(at: int) -> tuple[int, int]:
         return (0 if start is None else starts[at]), (count if end is None else ends[at])
 
+    if kind == "distance":
+        return _within(start, end, starts, ends, count, distances)
     return rows if kind == "rows" else peers
+
+
+def _within(
+    start: float | None,
+    end: float | None,
+    starts: list[int],
+    ends: list[int],
+    count: int,
+    distances: Distances,
+) -> Bounds:
+    """Rows whose order is no further from the current one's than the offsets. A NULL is near
+    NULLs alone."""
+    values, descending = distances
+    known = [at for at, value in enumerate(values) if value is not None]
+    shift = known[0] if known else 0
+    sign = -1 if descending else 1
+    ranked = [sign * values[at] for at in known]  # type: ignore[operator]
+
+    def bounds(at: int) -> tuple[int, int]:
+        value = values[at]
+        if value is None:
+            return (0 if start is None else starts[at]), (count if end is None else ends[at])
+        here = sign * value
+        first = 0 if start is None else shift + bisect_left(ranked, here + start)
+        last = count if end is None else shift + bisect_right(ranked, here + end)
+        return first, max(first, last)
+
+    return bounds
 
 
 def _tiles(count: int, tiles: int) -> list[int]:
@@ -212,6 +255,20 @@ def _shifted(function: WindowFunction, arguments: list[list[object]]) -> list[ob
                 left -= 1
         out.append(values[position] if not left else defaults[at])
     return out
+
+
+def _sessions(function: WindowFunction, times: list[object]) -> list[object]:
+    """Where the session of each row begins or ends; times are in order, none is NULL."""
+    gap = int(function.parameters[0])  # type: ignore[call-overload]
+    moments = cast("list[int]", times)
+    starts: list[int] = []
+    for at, moment in enumerate(moments):
+        joined = at > 0 and moment <= moments[at - 1] + gap
+        starts.append(starts[-1] if joined else moment)
+    if function.function == "session_start":
+        return list(starts)
+    last = dict(zip(starts, moments, strict=True))  # the latest time of each session
+    return [last[start] + gap for start in starts]
 
 
 def _picked(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -18,6 +19,7 @@ from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
+Frame = tuple[str, int | float | None, int | float | None]
 Order = tuple[tuple[Expression, bool, bool], ...]
 NAMES = {
     "logical_and": "bool_and", "logical_or": "bool_or", "array_agg": "collect_list",
@@ -235,7 +237,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     partition = tuple(binder.bind(part) for part in node.args.get("partition_by") or ())
     order_node = node.args.get("order")
     order = bind_order(binder, order_node.expressions) if order_node is not None else ()
-    frame = _frame(binder, node, bool(order))
+    frame = _frame(binder, node, order)
     inner = node.this
     ignores = isinstance(inner, exp.IgnoreNulls)
     bare = inner.this if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) else inner
@@ -284,7 +286,7 @@ def _ranking(
     binder: ExpressionBinder,
     name: str,
     bound: list[Expression],
-    frame: tuple[str, int | None, int | None],
+    frame: Frame,
     ignores: bool,
     node: exp.Expr,
 ) -> WindowCall:
@@ -304,30 +306,59 @@ def _ranking(
             return WindowCall(name, (bound[0],), bound[0].type, frame, (offset, ignores))
 
 
-def _frame(
-    binder: ExpressionBinder, node: exp.Window, ordered: bool
-) -> tuple[str, int | None, int | None]:
+def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
     spec = node.args.get("spec")
     if spec is None:
-        return ("range", None, 0) if ordered else ("range", None, None)
+        return ("range", None, 0) if order else ("range", None, None)
     binder.context.only(spec, "kind", "start", "start_side", "end", "end_side")
     kind = str(spec.args.get("kind") or "RANGE").lower()
     if kind not in ("rows", "range"):
         raise binder.context.not_incremental(f"a frame of {kind}", node)
 
-    def bound(side: str) -> int | None:
+    def bound(side: str) -> int | float | None:
         value = spec.args.get(side)
         if isinstance(value, str):
             if value.upper() == "UNBOUNDED":
                 return None
             return 0
         constant = binder.bind(value)
-        if not isinstance(constant, Literal) or not isinstance(constant.value, int):
+        if kind == "range":
+            distance = _distance(binder, constant, order, node)
+        elif isinstance(constant, Literal) and isinstance(constant.value, int):
+            distance = constant.value
+        else:
             raise binder.context.not_incremental("a frame needs constant whole numbers", node)
         toward = str(spec.args.get(f"{side}_side") or "PRECEDING").upper()
-        return -constant.value if toward == "PRECEDING" else constant.value
+        return -distance if toward == "PRECEDING" else distance
 
     start, end = bound("start"), bound("end")
     if kind == "range" and any(side not in (None, 0) for side in (start, end)):
-        raise binder.context.not_incremental("RANGE with an offset", node, "use ROWS")
+        kind = "distance"
     return (kind, start, end)
+
+
+def _distance(
+    binder: ExpressionBinder, bound: Expression, order: Order, node: exp.Expr
+) -> int | float:
+    """The offset of a RANGE frame in the physical units of the one thing it is ordered by."""
+    if len(order) != 1:
+        raise binder.context.type_error("RANGE with an offset needs one ORDER BY column", node)
+    kind = order[0][0].type
+    if not isinstance(bound, Literal) or bound.value is None:
+        raise binder.context.not_incremental("a frame needs constants", node)
+    if bound.type == types.INTERVAL and types.is_temporal(kind):
+        months, days, nanos = cast("tuple[int, int, int]", bound.value)
+        if months or (kind == types.DATE and nanos):
+            raise binder.context.not_incremental("a frame of months", node, "use days")
+        return days if kind == types.DATE else days * 86_400_000_000 + nanos // 1000
+    if not types.is_numeric(bound.type):
+        raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)
+    if kind == types.DATE and isinstance(bound.value, int):
+        return bound.value
+    if types.is_float(kind):
+        return float(cast(float, bound.value))
+    if types.is_decimal(kind):
+        return int(Decimal(str(bound.value)).scaleb(kind.scale))
+    if types.is_integer(kind) and isinstance(bound.value, int):
+        return bound.value
+    raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)

@@ -19,6 +19,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Distinct,
+    Expand,
     Filter,
     Group,
     Join,
@@ -72,6 +73,10 @@ def _push(plan: Plan, parts: list[Expression]) -> Plan:
             return _filtered(replace(plan, input=_push(plan.input, free_of_window)), above)
         case Top():
             return _filtered(replace(plan, input=_push(plan.input, [])), parts)
+        case Expand():
+            low = [part for part in parts if columns_of(part) <= ids(plan.input)]
+            high = [part for part in parts if not columns_of(part) <= ids(plan.input)]
+            return _filtered(replace(plan, input=_push(plan.input, low)), high)
         case Temporal():
             return replace(plan, input=_push(plan.input, parts))
         case AsOf():

@@ -15,7 +15,13 @@ from tailrace.pipelines.incremental.expression import (
     Literal,
     columns_of,
 )
-from tailrace.pipelines.incremental.sql import grouping, relations, subqueries, temporal
+from tailrace.pipelines.incremental.sql import (
+    generators,
+    grouping,
+    relations,
+    subqueries,
+    temporal,
+)
 from tailrace.pipelines.incremental.sql.aggregates import bind_order
 from tailrace.pipelines.incremental.sql.catalog import Catalog
 from tailrace.pipelines.incremental.sql.expressions import Collected, ExpressionBinder
@@ -89,9 +95,11 @@ class QueryBinder:
             work.plan = self._where(where.this, work, scope)
         collected = Collected()
         binder = ExpressionBinder(self.context, scope, work.bind, collected)
+        work.plan, binder.windows = generators.expand_windows(binder, node, work.plan, self.context)
+        work.plan, made = generators.expand_items(binder, node, work.plan, scope)
         work.deferred = True
         self._name_window(node, binder)
-        items = self._items(node, binder, scope)
+        items = self._items(node, binder, scope, made)
         having, qualify = node.args.get("having"), node.args.get("qualify")
         aliases = {name.lower(): bound for name, bound in items}
         having_bound = _with_aliases(binder, aliases).condition(having.this) if having else None
@@ -118,12 +126,13 @@ class QueryBinder:
         """`GROUP BY window(…)` makes a column `window`."""
         group = node.args.get("group")
         for part in group.expressions if group is not None else ():
-            if isinstance(part, exp.Anonymous) and part.name.lower() == "tumble":
-                binder.aliases.setdefault("window", binder.bind(part))
+            for call, name in (("tumble", "window"), ("session_window", "session_window")):
+                if isinstance(part, exp.Anonymous) and part.name.lower() == call:
+                    binder.aliases.setdefault(name, binder.bind(part))
 
     def _where(self, node: exp.Expr, work: subqueries.Work, scope: Scope) -> Plan:
         binder = ExpressionBinder(self.context, scope, work.bind)
-        for part in _flat_and(node):
+        for part in flat_and(node):
             clock = temporal.bind_clock_filter(binder, part, work.plan)
             if clock is not None:
                 work.plan = clock
@@ -133,10 +142,18 @@ class QueryBinder:
         return work.plan
 
     def _items(
-        self, node: exp.Select, binder: ExpressionBinder, scope: Scope
+        self,
+        node: exp.Select,
+        binder: ExpressionBinder,
+        scope: Scope,
+        made: Mapping[int, tuple[Field, ...]],
     ) -> list[tuple[str, Expression]]:
+        """`made`: the columns of items that are generators."""
         items: list[tuple[str, Expression]] = []
-        for item in node.expressions:
+        for number, item in enumerate(node.expressions):
+            if number in made:
+                items.extend((column.name, column.column) for column in made[number])
+                continue
             star = (
                 item
                 if isinstance(item, exp.Star)
@@ -359,9 +376,10 @@ def _with_aliases(binder: ExpressionBinder, aliases: Mapping[str, Expression]) -
     return replace(binder, aliases={**binder.aliases, **extra})
 
 
-def _flat_and(node: exp.Expr) -> list[exp.Expr]:
+def flat_and(node: exp.Expr) -> list[exp.Expr]:
+    """The parts of an AND."""
     if isinstance(node, exp.Paren):
-        return _flat_and(node.this)
+        return flat_and(node.this)
     if isinstance(node, exp.And):
-        return _flat_and(node.this) + _flat_and(node.expression)
+        return flat_and(node.this) + flat_and(node.expression)
     return [node]

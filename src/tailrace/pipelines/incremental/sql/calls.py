@@ -330,10 +330,11 @@ _TIME_PARTS = (
 
 
 def _window(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    """window(time, '10 minutes'): the tumbling window a row falls into."""
+    """window(time, '10 minutes'): the tumbling window a row falls into. (A GROUP BY gives the
+    others their meaning before they get here.)"""
     if len(given) != 2 or not isinstance(given[1], Literal):
         raise binder.context.not_incremental(
-            "only tumbling windows, window(time, '10 minutes'), are kept incrementally", node
+            "windows that overlap belong into GROUP BY", node, "GROUP BY window(t, size, slide)"
         )
     value = given[0]
     if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):

@@ -67,6 +67,7 @@ class ExpressionBinder:
     aliases: dict[str, Expression] = field(default_factory=dict)
     parameters: dict[str, Column] = field(default_factory=dict)  # of the lambdas around
     depth: int = 0
+    windows: dict[str, Expression] = field(default_factory=dict)  # of time, by their text
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
@@ -147,6 +148,8 @@ class ExpressionBinder:
 
                 return bind_window(self, node)
         kind = type(node)
+        if kind is exp.Anonymous and node.sql() in self.windows:
+            return self.windows[node.sql()]
         if kind in INFIX:
             return self.compare(INFIX[kind], self.bind(node.this), self.bind(node.expression), node)
         if kind in ARITHMETIC:
@@ -164,12 +167,12 @@ class ExpressionBinder:
                 "the clock may only stand in a filter such as `placed_at > now() - interval '1 hour'`",
                 node,
             )
+        if isinstance(node, exp.Grouping | exp.GroupingId):
+            return grouping_call(self, node)
         from tailrace.pipelines.incremental.sql.aggregates import bind_aggregate, is_aggregate
 
         if is_aggregate(node):
             return bind_aggregate(self, node)
-        if isinstance(node, exp.Grouping | exp.GroupingId):
-            raise self.context.not_incremental("grouping() is not kept incrementally", node)
         return bind_call(self, node)
 
     def _names_source(self, alias: str) -> bool:
@@ -355,6 +358,13 @@ def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -
     if not found:
         names = ", ".join(f.name for f in whole.type)
         raise context.name_error(f"there is no field {name!r}", node, f"fields: {names}")
+    if isinstance(whole, Call) and whole.function == "make_session":
+        return whole.arguments[0 if found[0].name == "start" else 1]
+    if isinstance(whole, Call) and whole.function == "make_window":
+        start, size = whole.arguments
+        zero = Literal(0, types.INT)
+        end = Call("add_interval", (start, zero, zero, size), start.type)
+        return start if found[0].name == "start" else end
     if isinstance(whole, Call) and whole.function == "window":
         start = Call("window_start", whole.arguments, found[0].type)
         if found[0].name == "start":
@@ -362,6 +372,17 @@ def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -
         zero = Literal(0, types.INT)
         return Call("add_interval", (start, zero, zero, whole.arguments[1]), start.type)
     return Call("get_field", (whole, Literal(found[0].name, types.STRING)), found[0].type)
+
+
+def grouping_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
+    """grouping(x), grouping_id(x, y): the GROUP BY around it says what they are."""
+    if isinstance(node, exp.GroupingId):
+        parts = tuple(binder.bind(part) for part in node.expressions)
+        return Call("grouping_id", parts, types.BIGINT)
+    raw = node.expressions or [node.this]
+    if len(raw) != 1:
+        raise binder.context.type_error("grouping() takes one column", node)
+    return Call("grouping", (binder.bind(raw[0]),), types.TINYINT)
 
 
 def _fitted(bound: Expression, kind: pa.DataType) -> Expression:

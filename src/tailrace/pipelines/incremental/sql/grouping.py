@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.errors import ViewError
@@ -20,6 +21,7 @@ from tailrace.pipelines.incremental.expression import (
     walk,
 )
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.generators import is_window, window_keys
 from tailrace.pipelines.incremental.sql.plan import Field, Group, Plan, Project, SetOperation, ids
 
 if TYPE_CHECKING:
@@ -46,6 +48,11 @@ class Rewriter:
         if not self.active:
             return bound
         changed = rewrite(bound, self.keys.get)
+        if any(isinstance(p, Call) and p.function.startswith("grouping") for p in walk(changed)):
+            assert self.binder is not None
+            raise self.binder.context.type_error(
+                "grouping() needs a column of ROLLUP, CUBE or GROUPING SETS", node
+            )
         for part in walk(changed):
             if isinstance(part, Column) and part.name in self.below:
                 raise self._ungrouped(part.name, node)
@@ -86,15 +93,27 @@ def bind_group(
         for i, k in enumerate(keys)
     ]
     mapped: dict[Expression, Expression] = {}
+    later: list[tuple[Expression, Field]] = []
     for at, (key, made_key) in enumerate(zip(keys, fields, strict=True)):
         mapped[key] = made_key.column
-        if isinstance(key, Call) and key.function == "window":
+        if isinstance(key, Call) and is_window(key):
             # A window is known by its start; the struct is made when it is shown.
-            start = Call("window_start", key.arguments, key.arguments[0].type)
+            start, *rest = window_keys(key)
             narrow = Field(made_key.id, made_key.name, start.type)
             keys[at], fields[at] = start, narrow
             mapped[start] = narrow.column
-            mapped[key] = Call("make_window", (narrow.column, key.arguments[1]), key.type)
+            made_of: tuple[Expression, ...] = (narrow.column, *key.arguments[1:2])
+            for more in rest:  # a session has an end of its own
+                end = Field(query.context.fresh("key"), "end", more.type)
+                later.append((more, end))
+                mapped[more] = end.column
+                made_of = (narrow.column, end.column)
+            name = "make_session" if rest else "make_window"
+            mapped[key] = Call(name, made_of, key.type)
+    if later and sets is not None:
+        raise query.context.not_incremental("session windows in grouping sets", node)
+    keys += [key for key, _ in later]
+    fields += [made_key for _, made_key in later]
     rewriter = Rewriter(True, mapped, below, names, query)
     if sets is None:
         return Group(plan, tuple(keys), calls, (*fields, *made)), rewriter
@@ -118,7 +137,43 @@ def bind_group(
         parts.append(Project(group, (*shown, tag), tuple(values)))
     tag = Field(query.context.fresh("grouping"), "grouping", types.INT)
     union = SetOperation("union all", tuple(parts), (*fields, *made, tag))
+    _map_grouping(mapped, keys, sets, tag.column, binder, items)
     return union, rewriter
+
+
+def _map_grouping(
+    mapped: dict[Expression, Expression],
+    keys: list[Expression],
+    sets: list[set[int]],
+    tag: Column,
+    binder: ExpressionBinder,
+    items: list[tuple[str, Expression]],
+) -> None:
+    """What grouping() and grouping_id() are in each of the sets."""
+
+    def by_set(values: list[int], kind: pa.DataType) -> Expression:
+        parts: list[Expression] = []
+        for number, value in enumerate(values):
+            same = Call("=", (tag, Literal(number, types.INT)), types.BOOLEAN)
+            parts += [same, Literal(value, kind)]
+        return Call("case", (*parts, Literal(None, kind)), kind)
+
+    def bits(wanted: tuple[Expression, ...], chosen: set[int]) -> int:
+        total = 0
+        for key in wanted:
+            total = 2 * total + (keys.index(key) not in chosen)
+        return total
+
+    for key in keys:
+        absent = [bits((key,), chosen) for chosen in sets]
+        mapped[Call("grouping", (key,), types.TINYINT)] = by_set(absent, types.TINYINT)
+    for _, bound in items:
+        for part in walk(bound):
+            if isinstance(part, Call) and part.function == "grouping_id":
+                wanted = part.arguments or tuple(keys)
+                if all(key in keys for key in wanted):
+                    numbers = [bits(wanted, chosen) for chosen in sets]
+                    mapped[part] = by_set(numbers, types.BIGINT)
 
 
 def _sets(
@@ -194,7 +249,7 @@ def _key(
         if not 0 < position <= len(items):
             raise query.context.name_error(f"there is no column {position} in SELECT", node)
         return items[position - 1][1]
-    inner = ExpressionBinder(query.context, binder.scope, binder.subquery)
+    inner = ExpressionBinder(query.context, binder.scope, binder.subquery, windows=binder.windows)
     known = {f.name.lower() for source in binder.scope.sources for f in source.fields}
     inner.aliases = {name: bound for name, bound in aliases.items() if name not in known}
     return inner.bind(node)

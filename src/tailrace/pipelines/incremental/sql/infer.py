@@ -8,6 +8,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Distinct,
+    Expand,
     Filter,
     Group,
     Join,
@@ -41,10 +42,14 @@ def keys_of(plan: Plan) -> list[tuple[str, ...]]:
             for field, expression in zip(plan.fields, plan.expressions, strict=True):
                 if isinstance(expression, Call) and expression.function == "make_window":
                     expression = expression.arguments[0]  # as good as the window's start
+                elif isinstance(expression, Call) and expression.function == "make_session":
+                    for part in expression.arguments:
+                        if isinstance(part, Column):
+                            shown.setdefault(part.name, field.id)
                 if isinstance(expression, Column):
                     shown.setdefault(expression.name, field.id)
             return [
-                tuple(shown[part] for part in key)
+                tuple(dict.fromkeys(shown[part] for part in key))
                 for key in keys_of(plan.input)
                 if all(part in shown for part in key)
             ]
@@ -56,6 +61,10 @@ def keys_of(plan: Plan) -> list[tuple[str, ...]]:
             return _join_keys(plan)
         case AsOf():
             return keys_of(plan.left)
+        case Expand():
+            if not plan.position:
+                return []
+            return [(*key, plan.added[0].id) for key in keys_of(plan.input)]
         case SetOperation():
             if plan.mode in ("intersect", "except"):
                 return [tuple(field.id for field in plan.fields)]

@@ -35,6 +35,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Distinct,
+    Expand,
     Field,
     Filter,
     Group,
@@ -218,6 +219,8 @@ class Lowering:
                 return lower_order.lower_top(self, plan, needed)
             case Temporal():
                 return lower_order.lower_temporal(self, plan, needed)
+            case Expand():
+                return lower_order.lower_expand(self, plan, needed)
 
     def _scan(self, plan: Scan) -> Flow:
         table = plan.table

@@ -9,10 +9,11 @@ import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Column, Expression, columns_of
 from tailrace.pipelines.incremental.operators.clock import Clock
+from tailrace.pipelines.incremental.operators.expand import Expand as ExpandOperator
 from tailrace.pipelines.incremental.operators.top import Top as TopOperator
 from tailrace.pipelines.incremental.operators.window import Window as WindowOperator
 from tailrace.pipelines.incremental.operators.window import WindowFunction
-from tailrace.pipelines.incremental.sql.plan import Field, Temporal, Top, Window
+from tailrace.pipelines.incremental.sql.plan import Expand, Field, Temporal, Top, Window
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.lower import Flow, Lowering, Port
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def _input(
     lowering: Lowering,
-    plan: Window | Top | Temporal,
+    plan: Window | Top | Temporal | Expand,
     fields: Sequence[Field],
     wanted: list[Expression],
 ) -> Port:
@@ -119,3 +120,21 @@ def lower_temporal(lowering: Lowering, plan: Temporal, needed: set[str]) -> Flow
     )
     identity = lowering.add(operator, [lowering.edge(port, None)], schema, None)
     return Flow(identity, _columns(port, fields))
+
+
+def lower_expand(lowering: Lowering, plan: Expand, needed: set[str]) -> Flow:
+    from tailrace.pipelines.incremental.sql.lower import Flow, new_names
+
+    fields = [f for f in plan.input.fields if f.id in needed]
+    port = _input(lowering, plan, fields, [plan.generator])
+    shown = _names(port, fields)
+    names = new_names("x", len(plan.added), shown)
+    added = [pa.field(name, f.type) for name, f in zip(names, plan.added, strict=True)]
+    schema = pa.schema([*port.schema(shown), *added])
+    operator = ExpandOperator(
+        port.name(plan.generator), shown, plan.structs, plan.position, plan.outer, schema
+    )
+    identity = lowering.add(operator, [lowering.edge(port, None)], schema, None)
+    columns = _columns(port, fields)
+    columns |= {f.id: Column(name, f.type) for name, f in zip(names, plan.added, strict=True)}
+    return Flow(identity, columns)

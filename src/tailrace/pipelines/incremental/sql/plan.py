@@ -138,12 +138,12 @@ class SetOperation:
 @dataclass(frozen=True, slots=True)
 class WindowCall:
     """A function over a window; `frame` is (kind, start, end) with None for unbounded and
-    offsets from the current row otherwise."""
+    offsets from the current row otherwise: rows (kind rows) or units of the order (distance)."""
 
     function: str
     arguments: tuple[Expression, ...]
     type: pa.DataType
-    frame: tuple[str, int | None, int | None]
+    frame: tuple[str, int | float | None, int | float | None]
     parameters: tuple[object, ...] = ()
     condition: Expression | None = None
 
@@ -193,9 +193,26 @@ class Temporal:
         return self.input.fields
 
 
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """One row for each element of an array: the input's columns, then `added` (see
+    `operators.expand`)."""
+
+    input: Plan
+    generator: Expression
+    added: tuple[Field, ...]
+    structs: bool
+    position: bool
+    outer: bool
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        return self.input.fields + self.added
+
+
 Plan: TypeAlias = (
     Scan | Constant | Filter | Project | Join | AsOf | Group | Distinct | SetOperation | Window
-    | Top | Temporal
+    | Top | Temporal | Expand
 )  # fmt: skip
 
 
@@ -240,6 +257,8 @@ def expressions_of(plan: Plan) -> Iterator[Expression]:
         case Top():
             yield from plan.partition
             yield from (expression for expression, _, _ in plan.order)
+        case Expand():
+            yield plan.generator
         case Temporal():
             yield from (bound for bound in (plan.low, plan.high) if bound is not None)
 

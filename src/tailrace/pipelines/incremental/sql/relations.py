@@ -8,11 +8,12 @@ from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
-from tailrace.pipelines.incremental.sql import subqueries, temporal
+from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
     Field,
+    Filter,
     Join,
     Plan,
     Project,
@@ -45,8 +46,25 @@ def bind_from(
     for join in [*(clause.this.args.get("joins") or ()), *(node.args.get("joins") or ())]:
         plan = _join(binder, plan, join, common, scope, outer)
     for lateral in node.args.get("laterals") or ():
-        raise binder.context.not_incremental("LATERAL VIEW is not kept incrementally", lateral)
+        plan = _generated(binder, plan, lateral, scope, bool(lateral.args.get("outer")))
     return plan, scope
+
+
+def _generated(
+    binder: QueryBinder, plan: Plan, lateral: exp.Lateral, scope: Scope, outer: bool
+) -> Plan:
+    """LATERAL VIEW explode(…) t AS x: the plan with the generator's rows."""
+    if not generators.generator_name(lateral.this):
+        raise binder.context.not_incremental(
+            "this LATERAL is not kept incrementally", lateral,
+            "LATERAL VIEW takes explode, posexplode, inline and json_tuple",
+        )  # fmt: skip
+    alias = lateral.args.get("alias")
+    names = [column.name for column in alias.args.get("columns") or ()] if alias else []
+    expressions = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
+    made = generators.bind_generator(expressions, lateral.this, plan, names, outer)
+    scope.sources.append(Source(alias.name if alias else "", made.added))
+    return made
 
 
 def _relation(
@@ -130,10 +148,15 @@ def _join(
     outer: Scope | None,
 ) -> Plan:
     before = list(scope.sources)
+    if isinstance(node.this, exp.Lateral) and generators.generator_name(node.this.this):
+        return _generated(binder, left, node.this, scope, (node.side or "").lower() == "left")
     version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
     right = _relation(binder, node.this, common, scope, outer)
     mode = _mode(binder, node)
-    condition = _condition(binder, node, scope, before, common)
+    waiting: list[exp.Expr] = []
+    condition = _condition(
+        binder, node, scope, before, common, waiting if mode == "inner" else None
+    )
     if version is not None:
         return temporal.bind_as_of(binder, node, left, right, condition, version, scope, mode)
     if free(right) & {field.id for field in left.fields}:
@@ -141,6 +164,8 @@ def _join(
     if condition is None and mode in ("semi", "anti"):
         condition = Literal(True, types.BOOLEAN)
     joined: Plan = Join(mode, left, right, condition)
+    if waiting:
+        joined = _with_subqueries(binder, joined, waiting, scope, common)
     if node.args.get("using") and mode not in ("semi", "anti"):
         joined = _merge_using(binder, node, joined, scope, before, mode)
     if mode in ("semi", "anti"):
@@ -168,7 +193,9 @@ def _condition(
     scope: Scope,
     before: list[Source],
     common: Common,
+    waiting: list[exp.Expr] | None,
 ) -> Expression | None:
+    """ON or USING. Conjuncts with a subquery go to `waiting`, where there is such a list."""
     expressions = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
     using = node.args.get("using")
     if using:
@@ -185,7 +212,32 @@ def _condition(
             parts.append(expressions.compare("=", sides[0], sides[1], node))
         return conjunction(parts)
     on = node.args.get("on")
-    return expressions.condition(on) if on is not None else None
+    if on is None:
+        return None
+    if waiting is None or on.find(exp.Query) is None:
+        return expressions.condition(on)
+    from tailrace.pipelines.incremental.sql.bind import flat_and
+
+    parts = []
+    for part in flat_and(on):
+        if part.find(exp.Query) is not None:
+            waiting.append(part)
+        else:
+            parts.append(expressions.condition(part))
+    return conjunction(parts)
+
+
+def _with_subqueries(
+    binder: QueryBinder, joined: Plan, waiting: list[exp.Expr], scope: Scope, common: Common
+) -> Plan:
+    """Conditions with subqueries in the ON of an inner join: they may as well stand behind it."""
+    work = subqueries.Work(binder, common, joined)
+    expressions = ExpressionBinder(binder.context, scope, work.bind)
+    for part in waiting:
+        if not subqueries.bind_top_level(work, part, expressions):
+            predicate = expressions.condition(part)
+            work.plan = Filter(work.plan, predicate)
+    return work.plan
 
 
 def _merge_using(

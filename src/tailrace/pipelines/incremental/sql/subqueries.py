@@ -25,6 +25,7 @@ from tailrace.pipelines.incremental.expression import (
     conjunction,
     conjuncts,
     rewrite,
+    substitute,
 )
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
@@ -130,7 +131,7 @@ def _bind_correlated(
     """The subquery's plan without its correlated predicates, and those."""
     inner = node.this if isinstance(node, exp.Subquery) else node
     plan = work.query.query(inner, work.common, binder.scope)
-    return pull(work.query.context, plan, node)
+    return pull(work.query.context, plan, node, work.plan)
 
 
 def _equalities(work: Work, node: exp.In, plan: Plan, binder: ExpressionBinder) -> list[Expression]:
@@ -143,16 +144,19 @@ def _equalities(work: Work, node: exp.In, plan: Plan, binder: ExpressionBinder) 
     ]
 
 
-def pull(context: Context, plan: Plan, node: exp.Expr) -> tuple[Plan, list[Expression]]:
+def pull(
+    context: Context, plan: Plan, node: exp.Expr, around: Plan | None = None
+) -> tuple[Plan, list[Expression]]:
     """Take the conjuncts that name columns of the query around out of `plan`.
 
     The plan that remains has, added behind its own fields, every column the conjuncts need.
+    `around`: the plan of the query around, for what is correlated by more than equality.
     """
     if not free(plan):
         return plan, []
     match plan:
         case Filter():
-            below, parts = pull(context, plan.input, node)
+            below, parts = pull(context, plan.input, node, around)
             own = ids(below)
             kept: list[Expression] = []
             for part in conjuncts(plan.predicate):
@@ -160,7 +164,7 @@ def pull(context: Context, plan: Plan, node: exp.Expr) -> tuple[Plan, list[Expre
             predicate = conjunction(kept)
             return (below if predicate is None else Filter(below, predicate)), parts
         case Project():
-            below, parts = pull(context, plan.input, node)
+            below, parts = pull(context, plan.input, node, around)
             own = ids(below)
             for bound in plan.expressions:
                 if not columns_of(bound) <= own:
@@ -176,26 +180,26 @@ def pull(context: Context, plan: Plan, node: exp.Expr) -> tuple[Plan, list[Expre
             )
             return made, parts
         case Group():
-            below, parts = pull(context, plan.input, node)
-            return _pull_group(context, plan, below, parts, node)
+            below, parts = pull(context, plan.input, node, around)
+            return _pull_group(context, plan, below, parts, node, around)
         case Distinct():
-            below, parts = pull(context, plan.input, node)
+            below, parts = pull(context, plan.input, node, around)
             return Distinct(below), parts
         case Join(mode="inner"):
-            left, from_left = pull(context, plan.left, node)
-            right, from_right = pull(context, plan.right, node)
+            left, from_left = pull(context, plan.left, node, around)
+            right, from_right = pull(context, plan.right, node, around)
             own = ids(left) | ids(right)
             kept, parts = [], [*from_left, *from_right]
             for part in conjuncts(plan.condition):
                 (kept if columns_of(part) <= own else parts).append(part)
             return Join("inner", left, right, conjunction(kept)), parts
         case Join() if not free(plan.right) and plan.mode in ("left", "semi", "anti"):
-            left, parts = pull(context, plan.left, node)
+            left, parts = pull(context, plan.left, node, around)
             if not columns_of(plan.condition or TRUE) <= ids(left) | ids(plan.right):
                 raise context.not_incremental("a correlated condition in an outer join", node)
             return replace(plan, left=left), parts
         case Top():
-            below, parts = pull(context, plan.input, node)
+            below, parts = pull(context, plan.input, node, around)
             return _pull_top(context, plan, below, parts, node)
     raise context.not_incremental("this correlated subquery cannot be taken apart", node)
 
@@ -206,20 +210,64 @@ def _needed(parts: list[Expression], plan: Plan) -> set[str]:
 
 
 def _pull_group(
-    context: Context, plan: Group, below: Plan, parts: list[Expression], node: exp.Expr
+    context: Context,
+    plan: Group,
+    below: Plan,
+    parts: list[Expression],
+    node: exp.Expr,
+    around: Plan | None,
 ) -> tuple[Plan, list[Expression]]:
-    """Group by the inner side of each correlated equality as well."""
-    own = ids(below)
-    keys, fields = list(plan.keys), list(plan.fields[: len(plan.keys)])
-    pulled: list[Expression] = []
-    for part in parts:
-        inner, outer, operator = _correlated_equality(context, part, own, node)
-        made = Field(context.fresh("correlated"), "correlated", inner.type)
-        keys.append(inner)
+    """Group by what each row of the query around is correlated by as well."""
+    below, inner, made, pulled = _by_correlation(context, below, parts, node, around)
+    keys = (*plan.keys, *inner)
+    fields = (*plan.fields[: len(plan.keys)], *made, *plan.fields[len(plan.keys) :])
+    return Group(below, keys, plan.calls, fields), pulled
+
+
+def _by_correlation(
+    context: Context, plan: Plan, parts: list[Expression], node: exp.Expr, around: Plan | None
+) -> tuple[Plan, list[Expression], list[Field], list[Expression]]:
+    """The plan, what tells apart the rows that belong to different rows of the query around,
+    fresh fields for that, and the condition that joins them with it.
+
+    Correlated by equality alone it is the inner side of each equality. Else the plan is
+    joined with the distinct values that the query around has, and these tell.
+    """
+    own = ids(plan)
+    equalities = [_equality_sides(part, own) for part in parts]
+    keys: list[Expression] = []
+    fields: list[Field] = []
+    changed: list[Expression] = []
+    if all(side is not None for side in equalities):
+        for inner, outer, operator in filter(None, equalities):
+            made = Field(context.fresh("correlated"), "correlated", inner.type)
+            keys.append(inner)
+            fields.append(made)
+            changed.append(Call(operator, (made.column, outer), types.BOOLEAN))
+        return plan, keys, fields, changed
+    wanted = {name for part in parts for name in columns_of(part) if name not in own}
+    known = {f.id: f for f in around.fields} if around is not None else {}
+    if around is None or not wanted <= known.keys() or free(around):
+        raise context.not_incremental(
+            "a subquery correlated by more than equality here", node,
+            "join the tables and aggregate",
+        )  # fmt: skip
+    from tailrace.pipelines.incremental.sql.renumber import renumber
+
+    prefix = context.fresh("around")
+    twin = renumber(around, prefix)
+    chosen = [known[name] for name in sorted(wanted)]
+    twins = [Field(f"{prefix}.{f.id}", f.name, f.type) for f in chosen]
+    values = Distinct(Project(twin, tuple(twins), tuple(f.column for f in twins)))
+    renamed: dict[str, Expression] = {f.id: t.column for f, t in zip(chosen, twins, strict=True)}
+    condition = conjunction([substitute(part, renamed) for part in parts])
+    joined = Join("inner", values, plan, condition)
+    for f, t in zip(chosen, twins, strict=True):
+        made = Field(context.fresh("correlated"), "correlated", f.type)
+        keys.append(t.column)
         fields.append(made)
-        pulled.append(Call(operator, (made.column, outer), types.BOOLEAN))
-    grouped = Group(below, tuple(keys), plan.calls, (*fields, *plan.fields[len(plan.keys) :]))
-    return grouped, pulled
+        changed.append(Call("<=>", (made.column, f.column), types.BOOLEAN))
+    return joined, keys, fields, changed
 
 
 def _pull_top(
@@ -231,19 +279,27 @@ def _pull_top(
     return replace(plan, input=below, partition=(*plan.partition, *partition)), parts
 
 
-def _correlated_equality(
-    context: Context, part: Expression, own: set[str], node: exp.Expr
-) -> tuple[Expression, Expression, str]:
+def _equality_sides(part: Expression, own: set[str]) -> tuple[Expression, Expression, str] | None:
+    """The inner and the outer side of an equality between them, and its sign."""
     if isinstance(part, Call) and part.function in ("=", "<=>"):
         left, right = part.arguments
         if columns_of(left) <= own and not columns_of(right) & own:
             return left, right, part.function
         if columns_of(right) <= own and not columns_of(left) & own:
             return right, left, part.function
-    raise context.not_incremental(
-        "an aggregate in a subquery that is correlated by more than equality", node,
-        "join the tables and aggregate",
-    )  # fmt: skip
+    return None
+
+
+def _correlated_equality(
+    context: Context, part: Expression, own: set[str], node: exp.Expr
+) -> tuple[Expression, Expression, str]:
+    sides = _equality_sides(part, own)
+    if sides is None:
+        raise context.not_incremental(
+            "LIMIT in a subquery that is correlated by more than equality", node,
+            "join the tables and take the first rows with row_number()",
+        )  # fmt: skip
+    return sides
 
 
 def _scalar(work: Work, node: exp.Subquery, binder: ExpressionBinder) -> Expression:
@@ -253,18 +309,10 @@ def _scalar(work: Work, node: exp.Subquery, binder: ExpressionBinder) -> Express
     if len(original.fields) != 1:
         raise context.type_error("a scalar subquery has one column", node)
     default = _value_when_empty(original)
-    plan, parts = pull(context, original, node)
+    plan, parts = pull(context, original, node, work.plan)
     value = original.fields[0]
     if not _single_row(original, parts):
-        keys: list[Expression] = []
-        fields: list[Field] = []
-        changed: list[Expression] = []
-        for part in parts:
-            inner, outer, operator = _correlated_equality(context, part, ids(plan), node)
-            made = Field(context.fresh("correlated"), "correlated", inner.type)
-            keys.append(inner)
-            fields.append(made)
-            changed.append(Call(operator, (made.column, outer), types.BOOLEAN))
+        plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
         call = AggregateCall(
             "single_value", (value.column,), value.type, order=((value.column, False, True),)
         )
@@ -292,8 +340,8 @@ def _single_row(plan: Plan, parts: list[Expression]) -> bool:
     return False
 
 
-def _value_when_empty(plan: Plan) -> Expression | None:
-    """What an aggregate without rows is, when not NULL: count() is 0."""
+def _value_when_empty(plan: Plan, number: int = 0) -> Expression | None:
+    """What column `number` of an aggregate without rows is, when not NULL: count() is 0."""
     if not isinstance(plan, Project) or not isinstance(plan.input, Group) or plan.input.keys:
         return None
     group = plan.input
@@ -306,7 +354,7 @@ def _value_when_empty(plan: Plan) -> Expression | None:
         if simple:
             return None
     return rewrite(
-        plan.expressions[0], lambda n: empty.get(n.name) if isinstance(n, Column) else None
+        plan.expressions[number], lambda n: empty.get(n.name) if isinstance(n, Column) else None
     )
 
 
@@ -324,15 +372,7 @@ def _mark(
         parts = [*_equalities(work, tested, plan, binder), *parts]
     if not parts:
         return _exists_at_all(work, plan)
-    keys: list[Expression] = []
-    fields: list[Field] = []
-    changed: list[Expression] = []
-    for part in parts:
-        inner, outer, operator = _correlated_equality(context, part, ids(plan), node)
-        made = Field(context.fresh("mark"), "mark", inner.type)
-        keys.append(inner)
-        fields.append(made)
-        changed.append(Call(operator, (made.column, outer), types.BOOLEAN))
+    plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
     marker = Field(context.fresh("found"), "found", types.BOOLEAN)
     distinct = Distinct(Project(plan, tuple(fields), tuple(keys)))
     marked = Project(distinct, (*fields, marker), (*(f.column for f in fields), TRUE))
@@ -357,16 +397,8 @@ def _in_value(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
         raise context.not_incremental("this IN with several columns", node, "use EXISTS")
     matched = _mark(work, node.args["query"], node, binder, node)
     plan, parts = _bind_correlated(work, node.args["query"], binder)
-    keys: list[Expression] = []
-    fields: list[Field] = []
-    changed: list[Expression] = []
-    for part in parts:
-        inner, outer, operator = _correlated_equality(context, part, ids(plan), node)
-        made = Field(context.fresh("mark"), "mark", inner.type)
-        keys.append(inner)
-        fields.append(made)
-        changed.append(Call(operator, (made.column, outer), types.BOOLEAN))
     value = plan.fields[0].column
+    plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
     rows = Field(context.fresh("rows"), "rows", types.BIGINT)
     known = Field(context.fresh("known"), "known", types.BIGINT)
     calls = (
@@ -405,14 +437,31 @@ def bind_lateral(
     """LATERAL (SELECT …): a join on what the subquery is correlated by."""
     if mode not in ("inner", "left"):
         raise query.context.not_incremental(f"LATERAL in a {mode} join", node)
-    keyless_group = _has_keyless_group(right)
-    plan, parts = pull(query.context, right, node)
-    if keyless_group:
-        raise query.context.not_incremental(
-            "LATERAL with an aggregate that has no GROUP BY", node, "use a scalar subquery"
-        )
+    alone = _has_keyless_group(right)
+    plan, parts = pull(query.context, right, node, left)
     every = [*parts, *conjuncts(condition)]
-    return Join(mode, left, plan, conjunction(every) or TRUE)
+    if not alone:
+        return Join(mode, left, plan, conjunction(every) or TRUE)
+    # An aggregate without GROUP BY has a row for every row of the left side.
+    if condition is not None and condition != TRUE:
+        raise query.context.not_incremental(
+            "LATERAL with an aggregate that has no GROUP BY, joined ON a condition", node,
+            "put the condition into WHERE",
+        )  # fmt: skip
+    marker = Field(query.context.fresh("found"), "found", types.BOOLEAN)
+    marked = Project(plan, (*plan.fields, marker), (*(f.column for f in plan.fields), TRUE))
+    joined = Join("left", left, marked, conjunction(parts) or TRUE)
+    missing = Call("is null", (marker.column,), types.BOOLEAN)
+    values: list[Expression] = []
+    for number, shown in enumerate(right.fields):
+        default = _value_when_empty(right, number)
+        value: Expression = shown.column
+        if default is not None:
+            value = Call("case", (missing, default, value), shown.type)
+        values.append(value)
+    return Project(
+        joined, (*left.fields, *right.fields), (*(f.column for f in left.fields), *values)
+    )
 
 
 def _has_keyless_group(plan: Plan) -> bool:
