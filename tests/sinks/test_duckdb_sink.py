@@ -6,7 +6,8 @@ import pytest
 from tailrace.sinks import DuckDB
 from tailrace.sinks.errors import TargetUnavailableError
 from tailrace.testing.changelogs import random_project
-from tailrace.testing.sink_contract import SinkContract, Target
+from tailrace.testing.sink_contract import Target
+from tailrace.testing.table_contract import TableContract
 
 
 class DuckDBTarget(Target):
@@ -31,8 +32,13 @@ class DuckDBTarget(Target):
                 "CREATE TABLE reporting.v (id BIGINT, name VARCHAR CHECK (name <> 'forbidden'))"
             )
 
+    def execute(self, statement):
+        with duckdb.connect(str(self.directory / "copy.duckdb")) as connection:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS reporting")
+            connection.execute(statement)
 
-class TestDuckDBSink(SinkContract):
+
+class TestDuckDBSink(TableContract):
     kill_lines = range(3, 900, 220)
 
     def target(self, directory):

@@ -7,8 +7,8 @@ import pytest
 from tailrace.sinks import MySQL
 from tailrace.sinks.errors import SinkDeclarationError, TargetRefusedError
 from tailrace.testing.changelogs import random_project
-from tailrace.testing.crash import kill_at_line
-from tailrace.testing.sink_contract import SinkContract, Target
+from tailrace.testing.sink_contract import Target
+from tailrace.testing.table_contract import TableContract
 
 _numbers = itertools.count()
 
@@ -38,12 +38,16 @@ class MariaDBTarget(Target):
             self.database,
         )
 
+    def execute(self, statement):
+        self.server.execute(statement, self.database)
+
     def close(self):
         self.server.execute(f"DROP DATABASE {self.database}")
 
 
-class TestMySQLSink(SinkContract):
+class TestMySQLSink(TableContract):
     kill_lines = range(3, 800, 200)
+    switch_kills = range(330, 900, 190)
 
     @pytest.fixture
     def place(self, tmp_path, mariadb_server):
@@ -60,18 +64,34 @@ class TestMySQLSink(SinkContract):
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
-    def test_a_switch_killed_anywhere_is_finished_or_undone(self, place):
-        writer = self._simple()
-        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "one"})]})
-        copy = self.copy(place, "v")
-        self.deliver(place, copy, writer)
-        for generation, line in enumerate(range(330, 900, 95), 2):
-            columns = [("id", "BIGINT"), ("name", "STRING")]
-            writer.declare("v", ["id"], columns, generation=generation)
-            writer.tick({"v": [({"id": generation}, {"id": generation, "name": "new"})]})
-            kill_at_line(lambda: self.deliver(place, copy, writer), ["tailrace/sinks/"], line)
-            self.deliver(place, copy, writer)
+    def test_a_row_larger_than_a_packet_is_put_aside(self, place):
+        place.server.execute("SET GLOBAL max_allowed_packet = 2097152")
+        try:
+            writer = self._simple()
+            rows = [{"id": 1, "name": "a"}, {"id": 2, "name": "b" * 3_000_000}]
+            writer.tick({"v": [({"id": row["id"]}, row) for row in rows]})
+            copy = self.copy(place, "v")
+            delivery = self.deliver(place, copy, writer)
+            (letter,) = delivery._dead_letters.letters.values()
+            assert letter.row["id"] == 2
+            assert "2097152" in letter.error["detail"]
+            del writer.contents["v"][b'{"id":2}']
             self.assert_in_step(place, copy, writer)
+        finally:
+            place.server.execute("SET GLOBAL max_allowed_packet = 67108864")
+
+    def test_a_server_that_is_read_only_is_told_apart_from_one_that_is_down(self, place):
+        place.server.execute("CREATE USER IF NOT EXISTS plain IDENTIFIED BY 'x'")
+        place.server.execute(f"GRANT ALL ON {place.database}.* TO plain")
+        place.dsn = f"mysql://plain:x@127.0.0.1:{place.server.port}/{place.database}"
+        place.server.execute("SET GLOBAL read_only = 1")
+        try:
+            with pytest.raises(TargetRefusedError) as caught:
+                self.deliver(place, self.copy(place, "totals"), random_project(1, 1))
+            assert "read" in caught.value.detail
+            assert caught.value.hint
+        finally:
+            place.server.execute("SET GLOBAL read_only = 0")
 
     def test_wrong_credentials_are_an_error_that_says_so(self, place):
         place.dsn = f"mysql://nobody:wrong@127.0.0.1:{place.server.port}/{place.database}"

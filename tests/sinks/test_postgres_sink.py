@@ -8,7 +8,8 @@ import pytest
 from tailrace.sinks import Postgres
 from tailrace.sinks.errors import ShapeError, TargetRefusedError
 from tailrace.testing.changelogs import random_project
-from tailrace.testing.sink_contract import SinkContract, Target
+from tailrace.testing.sink_contract import Target
+from tailrace.testing.table_contract import TableContract
 
 _numbers = itertools.count()
 
@@ -35,6 +36,7 @@ class PostgresTarget(Target):
 
     def execute(self, statement):
         with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("CREATE SCHEMA IF NOT EXISTS reporting")
             cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
@@ -42,7 +44,7 @@ class PostgresTarget(Target):
         self.server.drop_database(self.database)
 
 
-class TestPostgresSink(SinkContract):
+class TestPostgresSink(TableContract):
     kill_lines = range(3, 1000, 90)
 
     @pytest.fixture
@@ -75,7 +77,6 @@ class TestPostgresSink(SinkContract):
 
     def test_a_sink_told_to_park_does_not_touch_the_table(self, place):
         writer = random_project(1, 2)
-        place.execute("CREATE SCHEMA reporting")
         place.execute("CREATE TABLE reporting.totals (country text PRIMARY KEY)")
         with pytest.raises(ShapeError) as caught:
             self.deliver(place, self.copy(place, "totals", schema_change="park"), writer)
@@ -83,14 +84,12 @@ class TestPostgresSink(SinkContract):
         assert place.execute("SELECT count(*) FROM reporting.totals") == [(0,)]
 
     def test_a_table_without_the_key_is_refused(self, place):
-        place.execute("CREATE SCHEMA reporting")
         place.execute("CREATE TABLE reporting.totals (country text, orders bigint, value numeric)")
         with pytest.raises(ShapeError) as caught:
             self.deliver(place, self.copy(place, "totals"), random_project(1, 2))
         assert "ADD UNIQUE" in caught.value.hint
 
     def test_other_columns_and_rows_of_the_users_stay(self, place):
-        place.execute("CREATE SCHEMA reporting")
         place.execute(
             "CREATE TABLE reporting.totals (country text PRIMARY KEY, orders bigint, "
             "value numeric, remark text DEFAULT 'mine')"
@@ -111,6 +110,22 @@ class TestPostgresSink(SinkContract):
         assert "permission denied" in caught.value.detail
         place.dsn = place.server.dsn(place.database)
         place.execute("DROP ROLE guest")
+
+    def test_a_database_that_is_read_only_is_told_apart_from_one_that_is_down(self, place):
+        copy = self.copy(place, "totals")
+        writer = random_project(1, 2)
+        place.execute(f"ALTER DATABASE {place.database} SET default_transaction_read_only = on")
+        with pytest.raises(TargetRefusedError) as caught:
+            self.deliver(place, copy, writer)
+        assert "read-only" in caught.value.detail
+        assert caught.value.hint
+        with psycopg.connect(place.dsn, autocommit=True) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute(
+                f"ALTER DATABASE {place.database} RESET default_transaction_read_only"
+            )
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
 
     def test_an_unknown_database_is_an_error_that_says_so(self, place):
         place.dsn = place.server.dsn("nowhere")

@@ -3,7 +3,8 @@ from __future__ import annotations
 import sqlite3
 
 from tailrace.sinks import SQLite
-from tailrace.testing.sink_contract import SinkContract, Target
+from tailrace.testing.sink_contract import Target
+from tailrace.testing.table_contract import TableContract
 
 
 class SQLiteTarget(Target):
@@ -28,7 +29,18 @@ class SQLiteTarget(Target):
         )
         connection.close()
 
+    def execute(self, statement):
+        connection = sqlite3.connect(self.directory / "copy.db")
+        with connection:
+            connection.execute(statement)
+        connection.close()
 
-class TestSQLiteSink(SinkContract):
+
+class TestSQLiteSink(TableContract):
+    widens = False
+
+    def table(self, copy):
+        return f'"{copy.declaration.table}"'
+
     def target(self, directory):
         return SQLiteTarget(directory)

@@ -199,8 +199,7 @@ class Partial(Protocol):
     """A readable sink whose copy does not have all columns."""
 
     def seen(self, shape: Shape) -> Shape:
-        """The part of the shape that `scan` gives; the other columns are NULL there.
-        `SinkError` if it keeps no rows at all."""
+        """The part of the shape that `scan` gives; the other columns are NULL there."""
 
 
 @runtime_checkable

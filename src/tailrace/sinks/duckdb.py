@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.clock import SYSTEM
-from tailrace.records.rows import json_value
+from tailrace.records.rows import json_value, read_rows
 from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import DuckDB
 from tailrace.sinks.errors import (
@@ -40,6 +40,7 @@ from tailrace.sinks.sql import (
     quoted_table,
     sql_type,
 )
+from tailrace.sinks.widen import columns_to_widen
 
 HOLD_SECONDS = 0.5
 
@@ -210,6 +211,11 @@ class DuckDBSink:
             connection.execute(
                 f"ALTER TABLE {self._table} ADD COLUMN {quoted(name)} {sql_type(kind, DUCKDB_TYPES)}"
             )
+        for name, kind in columns_to_widen(shape, held, DUCKDB_TYPES, self._name, policy):
+            connection.execute(
+                f"ALTER TABLE {self._table} ALTER COLUMN {quoted(name)} "
+                f"TYPE {sql_type(kind, DUCKDB_TYPES)}"
+            )
 
     @contextmanager
     def _transaction(self, *, keep: bool = False) -> Iterator[Any]:
@@ -277,11 +283,10 @@ def _with_json(changes: pa.Table) -> pa.Table:
 def _typed(table: pa.Table, shape: Shape) -> pa.Table:
     """What DuckDB gives, in the types of the shape."""
     columns = []
-    for field, column in zip(shape.schema, table.columns, strict=True):
+    for field, ddl, column in zip(shape.schema, shape.columns, table.columns, strict=True):
         if pa.types.is_nested(field.type):
-            column = pa.array(
-                [None if text is None else orjson.loads(text) for text in column.to_pylist()],
-                field.type,
-            )
+            name = orjson.dumps(field.name)
+            texts = [b"{%b:%b}" % (name, (t or "null").encode()) for t in column.to_pylist()]
+            column = read_rows(texts, (ddl,))[0].column(0)
         columns.append(column.cast(field.type))
     return pa.Table.from_arrays(columns, schema=shape.schema)

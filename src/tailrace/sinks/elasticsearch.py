@@ -317,6 +317,12 @@ class _Http:
             return None
         if status == 409 and conflict is not None:
             raise conflict()
+        if status == 413:
+            raise RowsRefusedError(
+                "Elasticsearch takes no request of that size",
+                detail=told or f"{len(body) if isinstance(body, bytes) else 0} bytes",
+                hint="raise http.max_content_length, then `tailrace sink dead-letters --retry`",
+            )
         if status in (401, 403):
             raise TargetRefusedError(
                 "Elasticsearch lets nobody in", detail=told, hint="check user, password and rights"

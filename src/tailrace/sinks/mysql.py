@@ -38,6 +38,7 @@ from tailrace.sinks.sql import (
     POSITIONS,
     PREVIOUS,
     check_key,
+    largest_row,
     missing_columns,
     python_rows_of,
     quoted,
@@ -46,6 +47,7 @@ from tailrace.sinks.sql import (
     sql_type,
     text_columns,
 )
+from tailrace.sinks.widen import columns_to_widen
 
 ACCESS = {1044, 1045, 1049, 1142, 1143, 1227, 1290, 1836}
 SHAPE = {1054, 1146, 1136, 1170, 1071}
@@ -98,7 +100,7 @@ class MySQLSink:
         insert = f"INSERT INTO {self._table} ({names}) VALUES ({places})"
         same = " AND ".join(f"{quoted(name, '`')} <=> %s" for name in shape.key)
         upserts = self._values(batch.upserts)
-        with self._transaction() as cursor:
+        with self._sized(upserts) as cursor:
             epoch, _ = self._stored(cursor, self._copy.name, lock=True)
             if epoch != self._epoch:
                 raise SinkFencedError(
@@ -233,6 +235,11 @@ class MySQLSink:
                 f"ALTER TABLE {self._table} ADD COLUMN {quoted(name, '`')} "
                 f"{self._type(name, kind, shape)}"
             )
+        for name, kind in columns_to_widen(shape, held, MYSQL_TYPES, self._name, policy):
+            cursor.execute(
+                f"ALTER TABLE {self._table} MODIFY COLUMN {quoted(name, '`')} "
+                f"{self._type(name, kind, shape)}"
+            )
         check_key(shape, self._name, self._unique_keys(cursor))
 
     def _type(self, name: str, kind: str, shape: Shape) -> str:
@@ -251,7 +258,7 @@ class MySQLSink:
     def _columns(self, cursor: Any, name: str) -> dict[str, str]:
         schema, _, bare = name.rpartition(".")
         cursor.execute(
-            "SELECT column_name, data_type FROM information_schema.columns "
+            "SELECT column_name, column_type FROM information_schema.columns "
             "WHERE table_name = %s AND table_schema = COALESCE(%s, DATABASE())",
             (bare, schema or None),
         )
@@ -276,6 +283,31 @@ class MySQLSink:
             for column in rows.columns
         ]
         return text_columns(pa.Table.from_arrays(plain, names=rows.column_names))
+
+    @contextmanager
+    def _sized(self, rows: pa.Table) -> Iterator[Any]:
+        """A transaction for these rows. One larger than the server's packet would end the
+        connection, again and again: it is refused instead."""
+        largest, limit = largest_row(rows), 0
+        try:
+            with self._transaction() as cursor:
+                if largest >= 1 << 20:
+                    cursor.execute("SELECT @@max_allowed_packet")
+                    limit = int(cursor.fetchone()[0])
+                    if largest > limit:
+                        raise self._too_large(largest, limit)
+                yield cursor
+        except TargetUnavailableError as reason:
+            if limit and largest * 2 > limit:  # quoting may double every byte
+                raise self._too_large(largest, limit) from reason
+            raise
+
+    def _too_large(self, largest: int, limit: int) -> RowsRefusedError:
+        return RowsRefusedError(
+            f"MySQL table {self._name!r} refuses rows",
+            detail=f"A row has {largest} bytes, the server takes {limit} in a packet.",
+            hint="raise max_allowed_packet, then `tailrace sink dead-letters NAME --retry`",
+        )
 
     def _delete(self, cursor: Any, same: str, keys: pa.Table) -> None:
         rows = python_rows_of(keys)
@@ -355,7 +387,7 @@ class MySQLSink:
                     detail=_told(reason),
                     hint="check user, rights and database; the sink tries again",
                 ) from reason
-            if code in (1366, 1406, 1264, 4025, 3819):
+            if code in (1153, 1366, 1406, 1264, 4025, 3819):
                 raise RowsRefusedError(f"{where} refuses rows", detail=_told(reason)) from reason
             raise TargetUnavailableError(
                 f"{where} cannot be reached",

@@ -43,18 +43,9 @@ from tailrace.sinks.sql import (
     sql_type,
     text_columns,
 )
+from tailrace.sinks.widen import columns_to_widen
 
 STAGE = "_tailrace_stage"
-# pg_catalog.format_type of what we create, and what each may be widened to.
-WIDENINGS = {
-    ("smallint", "integer"),
-    ("smallint", "bigint"),
-    ("integer", "bigint"),
-    ("real", "double precision"),
-    ("integer", "double precision"),
-    ("date", "timestamp without time zone"),
-}
-CANONICAL = {"timestamptz": "timestamp with time zone", "timestamp": "timestamp without time zone"}
 
 
 class PostgresSink:
@@ -216,13 +207,12 @@ class PostgresSink:
                 f"{sql_type(kind, POSTGRES_TYPES)}".encode()
             )
             self._staged = None
-        for name, kind in shape.columns:
-            wanted = sql_type(kind, POSTGRES_TYPES)
-            if (held.get(name), CANONICAL.get(wanted, wanted)) in WIDENINGS and policy == "add":
-                connection.execute(
-                    f"ALTER TABLE {self._table} ALTER COLUMN {quoted(name)} TYPE {wanted}".encode()
-                )
-                self._staged = None
+        for name, kind in columns_to_widen(shape, held, POSTGRES_TYPES, self._name, policy):
+            connection.execute(
+                f"ALTER TABLE {self._table} ALTER COLUMN {quoted(name)} "
+                f"TYPE {sql_type(kind, POSTGRES_TYPES)}".encode()
+            )
+            self._staged = None
         check_key(shape, self._name, self._unique_keys(connection))
 
     def _columns(self, connection: psycopg.Connection[Any]) -> dict[str, str]:

@@ -7,6 +7,11 @@ invalidated rows leave `<prefix>:_tailrace:<key>` with their version behind for 
 so that a cache filled by others can tell that what it read is older.
 
 A hash has one field per column that is not NULL; JSON and string entries are text.
+
+A second copy is filled under `<prefix>__next:<key>`. A switch renames key by key, each
+from new to used and from used to `<prefix>__previous:<key>` at once, so that a reader
+never misses a row; what it has done so far stands in `<prefix>:_tailrace`, and `open`
+finishes what a crash left.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -27,6 +33,7 @@ from tailrace.sinks.base import (
     VERSION,
     Batch,
     Shape,
+    Sink,
     SinkPosition,
     decode_position,
 )
@@ -38,6 +45,7 @@ from tailrace.sinks.errors import (
     TargetUnavailableError,
 )
 from tailrace.sinks.registry import Copy, Surroundings
+from tailrace.sinks.sql import NEXT, PREVIOUS
 
 SCRIPT = """
 local meta, prefix = KEYS[1], KEYS[2]
@@ -64,16 +72,49 @@ return #batch
 SCRIPT_HASH = hashlib.sha1(SCRIPT.encode()).hexdigest()
 CLAIM = "return redis.call('HINCRBY', KEYS[1], 'epoch', 1)"
 META = "_tailrace"
+SLICE = 2_000
+# Keys in use go away, and what is to come takes their place. A key that has gone away
+# already belongs to the new copy.
+EXCHANGE = """
+local used, away, back = KEYS[1], KEYS[2], KEYS[3]
+for _, key in ipairs(ARGV) do
+  if redis.call('EXISTS', away .. ':' .. key) == 0
+      and redis.call('EXISTS', used .. ':' .. key) == 1 then
+    redis.call('RENAME', used .. ':' .. key, away .. ':' .. key)
+    if redis.call('EXISTS', back .. ':' .. key) == 1 then
+      redis.call('RENAME', back .. ':' .. key, used .. ':' .. key)
+    end
+  end
+end
+"""
+BRING = """
+for _, key in ipairs(ARGV) do
+  if redis.call('EXISTS', KEYS[2] .. ':' .. key) == 1 then
+    redis.call('RENAME', KEYS[2] .. ':' .. key, KEYS[1] .. ':' .. key)
+  end
+end
+"""
+FINISH = """
+local used, away, back = KEYS[1], KEYS[2], KEYS[3]
+local before = redis.call('HGET', used, 'position')
+local new = redis.call('HGET', back, 'position')
+redis.call('DEL', away, back)
+if before then redis.call('HSET', away, 'position', before, 'epoch', 1) end
+if new then redis.call('HSET', used, 'position', new) else redis.call('HDEL', used, 'position') end
+redis.call('HINCRBY', used, 'epoch', 1)
+redis.call('HDEL', used, 'switching')
+"""
 
 
-class RedisSink:
-    """See the module."""
+class RedisInvalidation:
+    """Writes entries, or removes those whose rows have changed."""
 
     wants: ClassVar[Literal["latest", "every"]] = "latest"
 
     def __init__(self, copy: Copy, surroundings: Surroundings) -> None:
         assert isinstance(copy.declaration, Redis)
         self._copy = copy
+        self._surroundings = surroundings
         self._declaration = copy.declaration
         self._prefix = copy.declaration.prefix
         self._meta = f"{self._prefix}:{META}"
@@ -82,8 +123,12 @@ class RedisSink:
 
     def open(self, shape: Shape) -> None:
         with self._errors() as client:
+            self._prepare(client)
             self._epoch = int(client.eval(CLAIM, 1, self._meta))
             client.script_load(SCRIPT)
+
+    def _prepare(self, client: Any) -> None:
+        """What must be in order before the copy is taken over."""
 
     def position(self) -> SinkPosition | None:
         with self._errors() as client:
@@ -113,29 +158,6 @@ class RedisSink:
             self._client.close()
             self._client = None
 
-    def scan(self, shape: Shape) -> Iterator[pa.Table]:
-        with self._errors() as client:
-            keys: list[bytes] = []
-            for key in client.scan_iter(match=_literal(self._prefix) + ":*", count=5000):
-                if not key.startswith(self._meta.encode()):
-                    keys.append(key)
-                if len(keys) == 5000:
-                    yield self._read(client, keys, shape)
-                    keys = []
-            yield self._read(client, keys, shape)
-
-    def _read(self, client: Any, keys: list[bytes], shape: Shape) -> pa.Table:
-        pipeline = client.pipeline(transaction=False)
-        hashes = self._declaration.format == "hash"
-        for key in sorted(set(keys)):
-            if hashes:
-                pipeline.hgetall(key)
-            else:
-                pipeline.get(key)
-        found = [value for value in pipeline.execute() if value]
-        texts = [_row_of_hash(value, shape) for value in found] if hashes else found
-        return read_rows(texts, shape.columns)[0]
-
     # ------------------------------------------------------------------ entries
 
     def _entries(self, batch: Batch) -> list[list[str]]:
@@ -145,7 +167,7 @@ class RedisSink:
         invalidate = self._declaration.mode == "invalidate"
         fields = self._declaration.format
         names = shape.names
-        value_column = next((name for name in names if name not in shape.key), names[0])
+        value_column = _value_column(shape)
         entries: list[list[str]] = []
         for row in python_rows(batch.changes):
             entry = [_key_text([row[name] for name in shape.key]), str(row[VERSION])]
@@ -173,7 +195,7 @@ class RedisSink:
                     resolve(self._declaration.url), socket_connect_timeout=5, socket_timeout=30
                 )
             yield self._client
-        except redis.exceptions.AuthenticationError as reason:
+        except (redis.exceptions.AuthenticationError, redis.exceptions.ReadOnlyError) as reason:
             raise _refused(where, reason) from reason
         except (redis.exceptions.ConnectionError, redis.exceptions.TimeoutError) as reason:
             raise _unavailable(where, reason) from reason
@@ -189,9 +211,120 @@ class RedisSink:
                 raise _unavailable(where, reason) from reason
             if text.startswith(("READONLY", "NOPERM", "NOAUTH", "WRONGPASS", "DENIED")):
                 raise _refused(where, reason) from reason
-            if "OOM" in text or "READONLY" in text:
+            if "OOM" in text:  # told by the script
                 raise _unavailable(where, reason) from reason
+            if "READONLY" in text or "read only replica" in text:
+                raise _refused(where, reason) from reason
             raise RowsRefusedError(f"{where} refuses rows", detail=text) from reason
+
+
+class RedisSink(RedisInvalidation):
+    """A copy in Redis, which can be read back and built anew beside the one in use."""
+
+    repeats: ClassVar[bool] = True  # SCAN may give a key twice
+
+    def _prepare(self, client: Any) -> None:
+        self._finish_switch(client)
+
+    def scan(self, shape: Shape) -> Iterator[pa.Table]:
+        with self._errors() as client:
+            for keys in self._keys(client, self._prefix):
+                yield self._read(client, keys, shape)
+
+    def seen(self, shape: Shape) -> Shape:
+        """Strings hold one column beside the key."""
+        if self._declaration.format != "string":
+            return shape
+        names = {*shape.key, _value_column(shape)}
+        return Shape(tuple(c for c in shape.columns if c[0] in names), shape.key)
+
+    def _keys(self, client: Any, prefix: str) -> Iterator[list[bytes]]:
+        """The keys of a copy, without its prefix, in slices."""
+        start, own = f"{prefix}:".encode(), META.encode()
+        keys: list[bytes] = []
+        for found in client.scan_iter(match=_literal(prefix) + ":*", count=SLICE):
+            key = found[len(start) :]
+            if key != own and not key.startswith(own + b":"):
+                keys.append(key)
+            if len(keys) == SLICE:
+                yield sorted(set(keys))
+                keys = []
+        if keys:
+            yield sorted(set(keys))
+
+    def _read(self, client: Any, keys: list[bytes], shape: Shape) -> pa.Table:
+        pipeline = client.pipeline(transaction=False)
+        form = self._declaration.format
+        for key in keys:
+            name = f"{self._prefix}:".encode() + key
+            if form == "hash":
+                pipeline.hgetall(name)
+            else:
+                pipeline.get(name)
+        found = zip(keys, pipeline.execute(), strict=True)
+        texts = [
+            _row_of_hash(value, shape)
+            if form == "hash"
+            else value
+            if form == "json"
+            else _row_of_string(key, value, shape)
+            for key, value in found
+            if value is not None and value != {}
+        ]
+        return read_rows(texts, shape.columns)[0]
+
+    # ------------------------------------------------------------------ side by side
+
+    def beside(self) -> Sink:
+        declaration = replace(self._declaration, prefix=self._prefix + NEXT)
+        copy = replace(self._copy, name=self._copy.name + NEXT, declaration=declaration)
+        return RedisSink(copy, self._surroundings)
+
+    def discard(self) -> None:
+        with self._errors() as client:
+            self._remove(client, self._prefix + NEXT)
+
+    def switch(self) -> None:
+        self._exchange(PREVIOUS, NEXT)
+
+    def rollback(self) -> None:
+        self._exchange(NEXT, PREVIOUS)
+
+    def previous(self) -> SinkPosition | None:
+        with self._errors() as client:
+            return decode_position(client.hget(f"{self._prefix}{PREVIOUS}:{META}", "position"))
+
+    def _exchange(self, away: str, back: str) -> None:
+        with self._errors() as client:
+            self._remove(client, self._prefix + away)
+            client.hset(self._meta, "switching", orjson.dumps([away, back, 1]))
+            self._finish_switch(client)
+
+    def _finish_switch(self, client: Any) -> None:
+        """Do what is left of a switch: 1, keys in use; 2, keys only the new copy has."""
+        text = client.hget(self._meta, "switching")
+        if text is None:
+            return
+        away, back, step = orjson.loads(text)
+        used, gone, new = self._prefix, self._prefix + away, self._prefix + back
+        if step == 1:
+            for keys in self._keys(client, used):
+                client.eval(EXCHANGE, 3, used, gone, new, *keys)
+            client.hset(self._meta, "switching", orjson.dumps([away, back, 2]))
+        for keys in self._keys(client, new):
+            client.eval(BRING, 2, used, new, *keys)
+        client.eval(FINISH, 3, self._meta, f"{gone}:{META}", f"{new}:{META}")
+
+    def _remove(self, client: Any, prefix: str) -> None:
+        for key in client.scan_iter(match=_literal(prefix) + ":*", count=SLICE):
+            client.unlink(key)
+
+
+def redis_sink(copy: Copy, surroundings: Surroundings) -> Sink:
+    """The sink for a declaration: invalidation keeps no rows of its own."""
+    assert isinstance(copy.declaration, Redis)
+    kind = RedisInvalidation if copy.declaration.mode == "invalidate" else RedisSink
+    return kind(copy, surroundings)
 
 
 def _unavailable(where: str, reason: Exception) -> TargetUnavailableError:
@@ -229,21 +362,59 @@ def _literal(text: str) -> str:
     return "".join("\\" + c if c in "*?[]\\^" else c for c in text)
 
 
+def _value_column(shape: Shape) -> str:
+    """The column a string entry holds."""
+    return next((name for name in shape.names if name not in shape.key), shape.names[0])
+
+
+def _key_parts(text: str) -> list[str | None]:
+    """Undo `_key_text`."""
+    parts: list[str] = [""]
+    unset: set[int] = set()
+    letters = iter(text)
+    for letter in letters:
+        if letter == ":":
+            parts.append("")
+        elif letter == "\\":
+            escaped = next(letters, "")
+            if escaped == "N":
+                unset.add(len(parts) - 1)
+            else:
+                parts[-1] += escaped
+        else:
+            parts[-1] += letter
+    return [None if index in unset else part for index, part in enumerate(parts)]
+
+
+def _row_of_string(key: bytes, value: bytes, shape: Shape) -> bytes:
+    """A row's JSON from the key and the one column that a string entry has."""
+    row: dict[str, Any] = {}
+    texts = dict(zip(shape.key, _key_parts(key.decode()), strict=True))
+    texts.setdefault(_value_column(shape), value.decode() or None)
+    for field in shape.schema:
+        text = texts.get(field.name)
+        row[field.name] = text if text is None or _is_text(field.type) else orjson.loads(text)
+    return orjson.dumps(row)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether values of a type are JSON strings."""
+    return not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_nested(kind)
+    )
+
+
 def _row_of_hash(entry: dict[bytes, bytes], shape: Shape) -> bytes:
     """A row's JSON from the texts of a hash."""
     row: dict[str, Any] = {}
     for field in shape.schema:
         raw = entry.get(field.name.encode())
-        kind = field.type
-        quoted = not (
-            pa.types.is_integer(kind)
-            or pa.types.is_floating(kind)
-            or pa.types.is_boolean(kind)
-            or pa.types.is_nested(kind)
-        )
         if raw is None:
             row[field.name] = None
-        elif quoted:
+        elif _is_text(field.type):
             row[field.name] = raw.decode()
         else:
             row[field.name] = orjson.loads(raw)

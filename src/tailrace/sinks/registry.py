@@ -20,7 +20,7 @@ KINDS = {
     "postgres": ("postgres", "PostgresSink", "postgres"),
     "mysql": ("mysql", "MySQLSink", "mysql"),
     "duckdb": ("duckdb", "DuckDBSink", "duckdb"),
-    "redis": ("redis", "RedisSink", "redis"),
+    "redis": ("redis", "redis_sink", "redis"),
     "search": ("search", "SearchSink", "search"),
     "elasticsearch": ("elasticsearch", "ElasticsearchSink", ""),
     "delta": ("delta", "DeltaSink", "delta"),

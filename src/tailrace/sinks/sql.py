@@ -113,6 +113,16 @@ def python_rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return list(zip(*[column.to_pylist() for column in table.columns], strict=True))
 
 
+def largest_row(rows: pa.Table) -> int:
+    """About how many bytes the largest row has."""
+    total = None
+    for column in rows.columns:
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            length = pc.cast(pc.fill_null(pc.binary_length(column), 0), pa.int64())
+            total = length if total is None else pc.add(total, length)
+    return 0 if total is None else int(pc.max(total).as_py() or 0)
+
+
 def check_key(shape: Shape, table: str, unique: Sequence[frozenset[str]]) -> None:
     """The target must have a unique key on exactly the view's key columns."""
     if shape.key and frozenset(shape.key) not in unique:

@@ -18,22 +18,21 @@ import orjson
 import pytest
 
 from tailrace.records.rows import python_rows
-from tailrace.sinks.base import Readable, Replaceable, Shape, Sink, SinkPosition
+from tailrace.sinks.base import Batch, Readable, Shape, Sink, SinkPosition
 from tailrace.sinks.changes import Collector
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.declare import Declaration
 from tailrace.sinks.delivery import Delivery, DeliverySettings
 from tailrace.sinks.errors import (
     SinkAheadError,
-    SinkError,
     SinkFencedError,
-    SinkHeldError,
     TargetUnavailableError,
 )
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.sinks.verify import Verifier
 from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
 from tailrace.testing.crash import kill_at_line
+from tailrace.testing.side_by_side_contract import SideBySide
 
 Row = dict[str, Any]
 COLUMNS = (
@@ -97,7 +96,7 @@ class Target:
         """Let go of what the target holds."""
 
 
-class SinkContract:
+class SinkContract(SideBySide):
     """The promises. Flags say which do not apply to a target."""
 
     keeps_nulls_in_keys = True
@@ -426,107 +425,49 @@ class SinkContract:
         delivery.close()
         self.assert_in_step(place, copy, writer)
 
-    def test_a_switch_can_be_rolled_back(self, place: Target) -> None:
-        writer = self._simple()
-        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
+    def test_nested_documents_arrive_whole(self, place: Target) -> None:
+        writer = TickWriter(MemoryLog())
+        columns = [
+            ("id", "BIGINT"),
+            ("customer", "STRUCT<name: STRING, tags: ARRAY<STRING>>"),
+            ("lines", "ARRAY<STRUCT<sku: STRING, n: INT, price: DECIMAL(8,2)>>"),
+        ]
+        writer.declare("v", ["id"], columns)
+        line = {"sku": 'a"b', "n": 2, "price": "1.50"}
+        documents: list[Row] = [
+            {"id": 1, "customer": {"name": "Ann", "tags": ["x", "y"]}, "lines": [line, line]},
+            {"id": 2, "customer": {"name": None, "tags": []}, "lines": []},
+            {"id": 3, "customer": None, "lines": None},
+        ]
+        writer.tick({"v": [({"id": row["id"]}, row) for row in documents]})
         copy = self.copy(place, "v")
-        sink = make_sink(copy, place.surroundings)
-        if not isinstance(sink, Replaceable):
-            pytest.skip("this target cannot hold two copies")
-        self.deliver(place, copy, writer)
-        kept = writer.views["v"], dict(writer.contents["v"])
-        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
-        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new"})]})
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
-        sink.rollback()
-        position = sink.position()
-        sink.close()
-        assert position is not None
-        assert position.generation == 1
-        writer.views["v"], writer.contents["v"] = kept
+        documents[0]["lines"] = [{**line, "n": 3}]
+        writer.tick({"v": [({"id": 1}, documents[0]), ({"id": 3}, None)]})
+        self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
-    def test_a_second_copy_is_filled_compared_switched_and_rolled_back(self, place: Target) -> None:
+    def test_a_whole_tick_is_applied_together_if_asked(self, place: Target) -> None:
         writer = self._simple()
-        writer.tick({"v": [({"id": n}, {"id": n, "name": "first"}) for n in range(30)]})
-        copy = self.copy(place, "v", batch_rows=7)
-        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
-            pytest.skip("this target cannot hold two copies")
-        delivery = self.opened(place, copy, writer)
-        assert delivery.sink.position() is None
-        with pytest.raises(SinkError, match="no copy yet"):
-            delivery.rebuild(0)
-        delivery.close()
-        self.deliver(place, copy, writer)
-        with pytest.raises(SinkError, match="no copy beside"):
-            delivery.switch(0)
-        with pytest.raises(SinkError, match="no copy to go back to"):
-            delivery.rollback()
-        beside, goal = delivery.rebuild(0)
-        self.settle(beside)
-        with Verifier(copy.name, beside, writer.log, goal.shape) as verifier:
-            assert verifier.compare().in_step
-        beside.close()
-        before = dict(writer.contents["v"])
-        assert self.held(place, copy, writer) == before
-        writer.tick({"v": [({"id": 3}, None), ({"id": 4}, {"id": 4, "name": "second"})]})
-        delivery.switch(0)
-        delivery.close()
-        self.assert_in_step(place, copy, writer)
-        self.deliver(place, copy, writer)
-        delivery = self.opened(place, copy, writer)
-        back = delivery.rollback()
-        delivery.close()
-        assert back.tick == 1
-        assert self.held(place, copy, writer) == before
-        self.deliver(place, copy, writer)  # of the same generation: it catches up
-        self.assert_in_step(place, copy, writer)
+        writer.log.chunk_records = 4
+        copy = self.copy(place, "v", whole=True, batch_rows=5)
+        applied: list[int] = []
 
-    def test_a_copy_rolled_back_to_an_older_generation_stays_there_until_told(
-        self, place: Target
-    ) -> None:
-        writer = self._simple()
-        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
-        copy = self.copy(place, "v")
-        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
-            pytest.skip("this target cannot hold two copies")
-        self.deliver(place, copy, writer)
-        old = writer.views["v"], dict(writer.contents["v"])
-        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
-        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new"})]})
-        delivery = self.opened(place, copy, writer)
-        delivery.step(0)
-        delivery.rollback()
-        writer.tick({"v": [({"id": 3}, {"id": 3, "name": "newer"})]})
-        for _ in range(2):
-            with pytest.raises(SinkHeldError) as held:
-                delivery.step(0)
-            assert "switch" in held.value.hint
-            delivery.close()
-        assert self.held(place, copy, writer) == old[1]
-        delivery.switch(0)
-        delivery.step(0)
-        delivery.close()
-        self.assert_in_step(place, copy, writer)
+        def watch(delivery: Delivery) -> None:
+            apply = delivery.sink.apply
 
-    def test_a_view_that_goes_back_finds_the_copy_of_its_generation(self, place: Target) -> None:
-        writer = self._simple()
-        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "old"})]})
-        copy = self.copy(place, "v")
-        if not isinstance(make_sink(copy, place.surroundings), Replaceable):
-            pytest.skip("this target cannot hold two copies")
-        self.deliver(place, copy, writer)
-        old = writer.views["v"], dict(writer.contents["v"])
-        writer.declare("v", ["id"], [("id", "BIGINT"), ("name", "STRING")], generation=2)
-        writer.tick({"v": [({"id": 2}, {"id": 2, "name": "new"})]})
-        self.deliver(place, copy, writer)
-        writer.views["v"], writer.contents["v"] = old
-        writer.tick({"v": [({"id": 5}, {"id": 5, "name": "old again"})]})
-        delivery = self.deliver(place, copy, writer)
-        assert delivery.position is not None
-        assert delivery.position.generation == 1
-        self.assert_in_step(place, copy, writer)
+            def counted(batch: Batch) -> None:
+                applied.append(batch.changes.num_rows)
+                apply(batch)
+
+            delivery.sink.apply = counted  # type: ignore[method-assign]
+
+        for name in ("a", "b"):
+            writer.tick({"v": [({"id": n}, {"id": n, "name": name}) for n in range(40)]})
+            self.deliver(place, copy, writer, watch)
+            self.assert_in_step(place, copy, writer)
+        assert applied == [40, 40]
 
     def opened(self, place: Target, copy: Copy, writer: TickWriter) -> Delivery:
         """A delivery that remembers what it is told, as a process does."""
