@@ -247,24 +247,28 @@ class Copies:
         table = self._table_of(chunk.catalog, position)
         frame = copy_frame(table, self._journal.epoch, transaction, last=chunk.last)
         touched = self._touched[name]
-        keys, values = self._rows.chunk(
+        topic, count = table.schema.topic, 0
+        for keys, values in self._rows.chunk(
             table, frame, chunk, touched, transaction.commit_lsn, self._comparisons.get(name)
-        )
+        ):
+            self._journal.add(topic, keys, values)
+            count += len(values)
+            if count >= self._settings.spill_rows:
+                # The broker writes a piece while the next one is decoded.
+                self._journal.spill()
         state: dict[str, Any] = dict(self._journal.copies[name])
         state["after"] = None if chunk.after is None else list(chunk.after)
         state["rows"] = state.get("rows", 0) + chunk.rows
         if chunk.last and name in self._comparisons:
             comparison = self._comparisons.pop(name)
             gone = [key for key in comparison.unseen() if key not in touched]
-            more_keys, more_values = self._rows.vanished(
-                frame, gone, transaction.commit_lsn, len(values)
+            self._journal.add(
+                topic, *self._rows.vanished(frame, gone, transaction.commit_lsn, count)
             )
-            self._journal.add(table.schema.topic, keys, values)
-            keys, values = more_keys, more_values
+            count += len(gone)
             comparison.close()
-        self._journal.add(table.schema.topic, keys, values)
         if name in self._unmet:
-            self._met(chunk, table, frame, transaction.commit_lsn, len(values))
+            self._met(chunk, table, frame, transaction.commit_lsn, count)
         if len(touched) > 10_000 and name not in self._comparisons:
             # Whatever this snapshot sees, every later one sees too.
             for key in [k for k, xid in touched.items() if chunk.snapshot.sees(xid)]:
@@ -273,7 +277,7 @@ class Copies:
             self._finish(name, state)
         else:
             self._journal.record_copy(name, state)
-        return len(values)
+        return count
 
     def _met(
         self, chunk: Chunk, table: CapturedTable, frame: TransactionFrame, lsn: int, order: int

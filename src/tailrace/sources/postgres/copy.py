@@ -16,7 +16,7 @@ from __future__ import annotations
 import queue
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from psycopg import sql
@@ -26,6 +26,7 @@ from tailrace.sources.postgres.catalog import CatalogTable, Connection, connect,
 from tailrace.sources.postgres.copy_socket import CopySocket
 from tailrace.sources.postgres.pgoutput import Relation
 
+PIECE_BYTES = 1 << 19
 MARK_PREFIX = "tailrace.chunk"
 
 
@@ -72,6 +73,14 @@ class Chunk:
     rows: int
     after: tuple[str, ...] | None
     last: bool
+
+    def pieces(self, size: int = PIECE_BYTES) -> Iterator[bytes]:
+        """The rows in pieces of whole lines of about `size` bytes."""
+        start = 0
+        while start < len(self.block):
+            end = self.block.find(b"\n", min(start + size, len(self.block) - 1)) + 1
+            yield self.block[start:end]
+            start = end
 
     @property
     def lines(self) -> list[bytes]:

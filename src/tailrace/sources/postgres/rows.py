@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy
 import orjson
@@ -232,11 +232,12 @@ class RowWriter:
     def chunk(
         self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
         touched: Mapping[bytes, int], lsn: int, comparison: Comparison | None = None,
-    ) -> tuple[Keys, Values]:  # fmt: skip
-        """Read events of a chunk, without the rows an unseen transaction has changed and,
-        when comparing, without those the log has already."""
-        if chunk.block and comparison is None and table.name not in self._incomplete_rows:
-            return self._whole_chunk(table, frame, chunk, touched, lsn)
+    ) -> Iterator[tuple[Keys, Values]]:  # fmt: skip
+        """Read events of a chunk in pieces, without the rows an unseen transaction has
+        changed and, when comparing, without those the log has already."""
+        if comparison is None and table.name not in self._incomplete_rows:
+            yield from self._columns_of(table, frame, chunk, touched, lsn)
+            return
         keys: list[bytes | None] = []
         values: list[bytes | None] = []
         line_of = table.decoder.line
@@ -270,22 +271,25 @@ class RowWriter:
                     )
                 )
             )  # fmt: skip
-        return keys, values
+        yield keys, values
 
-    def _whole_chunk(
+    def _columns_of(
         self, table: CapturedTable, frame: TransactionFrame, chunk: Chunk,
         touched: Mapping[bytes, int], lsn: int,
-    ) -> tuple[Keys, Values]:  # fmt: skip
-        rows = table.columns.from_lines(chunk.block)
-        if touched and rows.key is not None:
-            sees = chunk.snapshot.sees
-            found = [touched.get(key) for key in rows.key.to_pylist()]
-            fresh = numpy.array([xid is None or sees(xid) for xid in found], bool)
-            if not fresh.all():
-                mask = mask_array(fresh)
-                pieces = [p if isinstance(p, bytes) else p.filter(mask) for p in rows.pieces]
-                rows = DecodedRows(int(fresh.sum()), pieces, rows.key.filter(mask))
-        return rows.key, copied_events(frame, rows, self._kept(table, rows), lsn)
+    ) -> Iterator[tuple[Keys, Values]]:  # fmt: skip
+        first = 1
+        sees = chunk.snapshot.sees
+        for block in chunk.pieces():
+            rows = table.columns.from_lines(block)
+            if touched and rows.key is not None:
+                found = [touched.get(key) for key in rows.key.to_pylist()]
+                fresh = numpy.array([xid is None or sees(xid) for xid in found], bool)
+                if not fresh.all():
+                    mask = mask_array(fresh)
+                    pieces = [p if isinstance(p, bytes) else p.filter(mask) for p in rows.pieces]
+                    rows = DecodedRows(int(fresh.sum()), pieces, rows.key.filter(mask))
+            yield rows.key, copied_events(frame, rows, self._kept(table, rows), lsn, first)
+            first += rows.count
 
     def vanished(
         self, frame: TransactionFrame, gone: list[bytes], lsn: int, order: int

@@ -14,7 +14,7 @@ class CaptureSettings:
 
     group_seconds: float = 0.004
     group_rows: int = 20_000
-    spill_rows: int = 10_000
+    spill_rows: int = 5_000
     part_rows: int = 100_000
     chunk_rows: int = 20_000
     chunks_ahead: int = 3
