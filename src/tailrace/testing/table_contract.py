@@ -5,6 +5,7 @@ The target must offer `execute(statement)`, which runs SQL there and gives the r
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -12,14 +13,15 @@ import pytest
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.errors import ShapeError
 from tailrace.testing.changelogs import MemoryLog, TickWriter
+from tailrace.testing.crash import kill_at_line
 from tailrace.testing.sink_contract import SinkContract
 
 
 class TableContract(SinkContract):
     """`SinkContract` and the policies for tables."""
 
-    mark = '"'
     widens = True
+    whole_kills = range(80, 480, 80)
 
     def table(self, copy: Any) -> str:
         """The copy's table as SQL names it."""
@@ -107,6 +109,32 @@ class TableContract(SinkContract):
         assert letter.error["detail"]
         assert letter.error["code"] == "rows-refused"
         del writer.contents["v"][b'{"id":9}']
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_kill_never_shows_half_of_a_tick_that_is_wanted_whole(self, place: Any) -> None:
+        """Every tick moves amounts between rows: their sum tells a tick torn apart."""
+        chance = random.Random(8)
+        writer = TickWriter(MemoryLog())
+        writer.log.chunk_records = 3
+        writer.declare("v", ["id"], [("id", "BIGINT"), ("n", "BIGINT")])
+        amounts = dict.fromkeys(range(12), 100)
+        copy = self.copy(place, "v", whole=True, batch_rows=2)
+
+        def move() -> None:
+            for _ in range(4):
+                one, other = chance.sample(range(12), 2)
+                amounts[one], amounts[other] = amounts[one] - 7, amounts[other] + 7
+            writer.tick({"v": [({"id": i}, {"id": i, "n": n}) for i, n in amounts.items()]})
+
+        move()
+        self.deliver(place, copy, writer)
+        for line in self.whole_kills:
+            move()
+            move()
+            kill_at_line(lambda: self.deliver(place, copy, writer), self.files, line)
+            rows = self.held(place, copy, writer).values()
+            assert sum(row["n"] for row in rows) == 1200
+        self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
     def test_a_row_of_four_megabytes_arrives(self, place: Any) -> None:
