@@ -1,6 +1,6 @@
 """How fast copies are kept, against the plain driver writing the same rows.
 
-    make bench-sinks        or: python benchmarks/sinks.py [--rows 200000] [--only postgres …]
+    make bench-sinks        or: python -m benchmarks.sinks [--rows 200000] [--only postgres …]
 
 Every sink gets the same Arrow batches of upserts (half of the keys new, half known) and
 keeps its promises: guard and position in the same transaction. The plain driver writes
@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import json
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
-from tailrace.sinks import Delta, DuckDB, Postgres, Redis, Search, SQLite
+from tailrace.sinks import Delta, DuckDB, MySQL, Postgres, Redis, Search, SQLite
 from tailrace.sinks.base import (
     AT,
     DELETED,
@@ -113,6 +114,10 @@ def _batch(shape: Shape, table: pa.Table, start: int) -> Batch:
     return Batch(shape, table, SinkPosition("bench", 1, 1, {0: start + count}))
 
 
+class NotInstalledError(Exception):
+    """A server that this machine does not have (`make setup-servers`)."""
+
+
 def timed(work: Callable[[], None]) -> tuple[float, float]:
     """Seconds of wall and CPU time."""
     wall, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
@@ -190,6 +195,42 @@ def bench_postgres(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
 
         sink = deliver(Postgres(server.dsn(), table="t"), directory, SHAPE, made)
         return timed(sink), timed(plain)
+
+
+def bench_mysql(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
+    import pymysql
+
+    from servers.mariadb import MariaDBServer
+
+    program = shutil.which("mariadbd") or shutil.which("mysqld", path="/usr/sbin:/usr/bin")
+    if program is None:
+        raise NotInstalledError("mariadb-server")
+    server = MariaDBServer(directory, program)
+    try:
+        dsn = server.create_database("bench")
+
+        def plain() -> None:
+            connection = pymysql.connect(
+                host="127.0.0.1", port=server.port, user="root", database="bench"
+            )
+            with connection, connection.cursor() as cursor:
+                cursor.execute(
+                    "CREATE TABLE plain (id BIGINT PRIMARY KEY, country TEXT, orders INT, "
+                    "value DECIMAL(12,2), changed_at DATETIME(6))"
+                )
+                for batch in made:
+                    cursor.executemany(
+                        "INSERT INTO plain VALUES (%s, %s, %s, %s, %s) ON DUPLICATE KEY UPDATE "
+                        "country = VALUES(country), orders = VALUES(orders), "
+                        "value = VALUES(value), changed_at = VALUES(changed_at)",
+                        plain_rows(batch),
+                    )
+                    connection.commit()
+
+        sink = deliver(MySQL(dsn, table="t"), directory, SHAPE, made)
+        return timed(sink), timed(plain)
+    finally:
+        server.stop()
 
 
 def bench_duckdb(directory: Path, made: list[Batch]) -> tuple[Any, Any]:
@@ -275,8 +316,6 @@ def bench_search(directory: Path, rows: int) -> tuple[Any, Any]:
 
 def bench_views(directory: Path, rows: int) -> dict[str, float]:
     """Look-ups by key in Python, while nothing else runs."""
-    import orjson
-
     from tailrace.testing.changelogs import MemoryLog, TickWriter
     from tailrace.views.follower import Follower
     from tailrace.views.reader import Views
@@ -313,15 +352,10 @@ def bench_views(directory: Path, rows: int) -> dict[str, float]:
 
             each, _ = timed(look)
             together, _ = timed(look_in_one_tick)
-            query, _ = timed(
-                lambda: views.sql("SELECT country, sum(orders) FROM v GROUP BY 1") and None
-            )
-    assert orjson
     return {
         "applied_rows_per_s": count / wall,
         "lookups_per_s": asked / each,
         "lookups_in_one_snapshot_per_s": asked / together,
-        "first_sql_s": query,
     }
 
 
@@ -332,40 +366,76 @@ def scratch() -> Iterator[Path]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=200_000)
+    parser.add_argument("--repeat", type=int, default=3, help="take the best of so many")
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    benches: dict[str, Callable[[Path], tuple[Any, Any]]] = {
-        "sqlite": lambda d: bench_sqlite(d, batches(options.rows, 20_000)),
-        "postgres": lambda d: bench_postgres(d, batches(options.rows, 20_000)),
-        "duckdb": lambda d: bench_duckdb(d, batches(options.rows, 20_000)),
-        "redis": lambda d: bench_redis(d, batches(options.rows, 2_000)),
-        "delta": lambda d: bench_delta(d, batches(options.rows, 100_000)),
-        "search": lambda d: bench_search(d, min(options.rows, 100_000)),
+    rows = options.rows
+    benches: dict[str, tuple[int, Callable[[Path], tuple[Any, Any]], float, int]] = {
+        # rows, work, goal as a share of the plain driver, goal in rows a second
+        "sqlite": (rows, lambda d: bench_sqlite(d, batches(rows, 20_000)), 0.7, 0),
+        "postgres": (rows, lambda d: bench_postgres(d, batches(rows, 20_000)), 0.7, 0),
+        "mysql": (rows, lambda d: bench_mysql(d, batches(rows, 20_000)), 0, 0),
+        "duckdb": (rows, lambda d: bench_duckdb(d, batches(rows, 20_000)), 0.7, 0),
+        "redis": (rows, lambda d: bench_redis(d, batches(rows, 2_000)), 0.7, 0),
+        "delta": (rows, lambda d: bench_delta(d, batches(rows, 100_000)), 0, 200_000),
+        "search": (min(rows, 100_000), lambda d: bench_search(d, min(rows, 100_000)), 0, 20_000),
     }
-    wanted = options.only or [*benches, "views"]
+    print(f"{'':30} {'a second':>10} {'plain':>10} {'ratio':>6} {'µs CPU':>7} {'plain':>7}  goal")
     results: dict[str, Any] = {}
-    print(f"{'':10} {'rows/s':>10} {'plain':>10} {'ratio':>7} {'µs CPU/row':>11} {'plain':>7}")
-    for name in wanted:
-        with scratch() as directory:
-            if name == "views":
-                results[name] = bench_views(directory, options.rows)
-                continue
-            rows = min(options.rows, 100_000) if name == "search" else options.rows
-            (wall, cpu), (plain_wall, plain_cpu) = benches[name](directory)
-        results[name] = {
-            "rows_per_s": rows / wall,
-            "plain_rows_per_s": rows / plain_wall,
-            "ratio": plain_wall / wall,
-        }
-        print(
-            f"{name:10} {rows / wall:>10,.0f} {rows / plain_wall:>10,.0f} {plain_wall / wall:>7.2f} "
-            f"{cpu / rows * 1e6:>11.1f} {plain_cpu / rows * 1e6:>7.1f}"
+    for name in options.only or [*benches, "views"]:
+        if name == "views":
+            results[name] = _best_views(rows, options.repeat)
+            continue
+        count, work, share, least = benches[name]
+        try:
+            ours, plain = _best(work, options.repeat)
+        except NotInstalledError as missing:
+            print(f"{name:30} not measured: {missing} is not installed")
+            continue
+        ratio, rate = plain[0] / ours[0], count / ours[0]
+        results[name] = {"rows_per_s": rate, "ratio": ratio}
+        goal = f"≥ {share:g}×" if share else f"≥ {least:,}/s" if least else ""
+        met = ratio >= share and rate >= least
+        _line(
+            f"{name}, {'documents' if name == 'search' else 'rows'}",
+            rate,
+            goal,
+            met,
+            f"{count / plain[0]:>10,.0f} {ratio:>6.2f} {ours[1] / count * 1e6:>7.1f} "
+            f"{plain[1] / count * 1e6:>7.1f}",
         )
-    for name, value in results.get("views", {}).items():
-        print(f"views      {name:32} {value:>12,.2f}")
-    print(json.dumps(results))
+    if options.json:
+        print(json.dumps(results))
+
+
+def _best(work: Callable[[Path], tuple[Any, Any]], repeat: int) -> tuple[Any, Any]:
+    """The shortest of several runs, of ours and of the plain driver's."""
+    runs = []
+    for _ in range(repeat):
+        with scratch() as directory:
+            runs.append(work(directory))
+    return min(run[0] for run in runs), min(run[1] for run in runs)
+
+
+def _best_views(rows: int, repeat: int) -> dict[str, float]:
+    runs = []
+    for _ in range(repeat):
+        with scratch() as directory:
+            runs.append(bench_views(directory, rows))
+    best = {name: max(run[name] for run in runs) for name in runs[0]}
+    rate = best["lookups_per_s"]
+    _line("look-ups by key in Python", rate, "≥ 200,000/s", rate >= 200_000)
+    _line("look-ups in one snapshot", best["lookups_in_one_snapshot_per_s"])
+    _line("rows applied by the follower", best["applied_rows_per_s"])
+    return best
+
+
+def _line(name: str, rate: float, goal: str = "", met: bool = True, more: str = " " * 33) -> None:
+    verdict = "" if not goal else f"{goal}  {'met' if met else 'MISSED'}"
+    print(f"{name:30} {rate:>10,.0f} {more}  {verdict}", flush=True)
 
 
 if __name__ == "__main__":
