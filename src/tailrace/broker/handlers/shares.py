@@ -103,7 +103,9 @@ class ShareRequests:
                 error_message=answer.message,
                 member_id=body.member_id,
                 member_epoch=answer.epoch,
-                heartbeat_interval_ms=0 if answer.error else self._shares.heartbeat_ms,
+                heartbeat_interval_ms=0
+                if answer.error
+                else self._shares.heartbeat_ms_of(body.group_id),
                 assignment=None
                 if answer.assigned is None
                 else share_group_heartbeat.Assignment(

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.broker.internal_topic import InternalTopic
-from tailrace.broker.journal import EndMarker
+from tailrace.broker.journal import EndMarker, KeyValue
 from tailrace.broker.shares.dead_letters import bury
-from tailrace.broker.shares.membership import Beat, BeatAnswer, Membership
+from tailrace.broker.shares.member_records import KINDS, Kept, epoch_record, member_records
+from tailrace.broker.shares.membership import Beat, BeatAnswer, Membership, ShareGroup
 from tailrace.broker.shares.partition import Given, Run, SharePartition
 from tailrace.broker.shares.reading import Window, read_window
 from tailrace.broker.shares.settings import GroupSettings
@@ -83,7 +84,7 @@ class Shares:
         self._most_in_flight = values.integer("group.share.partition.max.record.locks")
         self.membership = Membership(
             Topics(broker),
-            session_seconds=values.integer("group.share.session.timeout.ms") / 1000,
+            session_seconds=self._session_seconds,
             most_members=values.integer("group.share.max.size"),
         )
         self.sessions: dict[tuple[str, str], Session] = {}
@@ -99,10 +100,23 @@ class Shares:
         self._kept: dict[Key, share_records.ShareSnapshotValue] = {}
         self._load()
 
+    def _session_seconds(self, group: str) -> float:
+        """Silence after which a member goes: the group's own setting, else the broker's."""
+        if "share.session.timeout.ms" in self.settings.given(group):
+            return self.settings.integer(group, "share.session.timeout.ms") / 1000
+        return self._broker.settings.integer("group.share.session.timeout.ms") / 1000
+
+    def heartbeat_ms_of(self, group: str) -> int:
+        """How often members are asked to say something."""
+        if "share.heartbeat.interval.ms" in self.settings.given(group):
+            return self.settings.integer(group, "share.heartbeat.interval.ms")
+        return self.heartbeat_ms
+
     # Members -------------------------------------------------------------------
 
     def beat(self, beat: Beat) -> BeatAnswer:
         answer = self.membership.beat(beat, self._now())
+        self._keep_members()
         if answer.error is ErrorCode.NONE and answer.epoch < 0:
             self.let_go(beat.group_id, beat.member_id)
         return answer
@@ -112,11 +126,29 @@ class Shares:
         now = self._now()
         for group, member_id in list(self.membership.expired(now)):
             self.let_go(group.id, member_id)
+        self._keep_members()
         for key, share in list(self.partitions.items()):
             deadline = share.next_deadline()
             if deadline is not None and deadline <= now and share.expire(now):
                 self.keep(key)
                 self.released(key)
+
+    def _keep_members(self) -> None:
+        """Write what has changed of groups and members."""
+        changed = self.membership.changed
+        if not changed:
+            return
+        self.membership.changed = {}
+        by_group: dict[str, list[KeyValue]] = {}
+        for group_id, member_id in changed:
+            group = self.membership.groups.get(group_id)
+            member = None if group is None else group.members.get(member_id)
+            by_group.setdefault(group_id, []).extend(member_records(group_id, member_id, member))
+        for group_id, written in by_group.items():
+            group = self.membership.groups.get(group_id)
+            if group is not None:
+                written.append(epoch_record(group))
+            self._topic.append(java_hash(group_id) % self._topic.partitions, written, _noted)
 
     @property
     def idle(self) -> bool:
@@ -304,7 +336,9 @@ class Shares:
         for key in self.keys(group_id):
             error = self.forget(key)
             worst = error if error is not ErrorCode.NONE else worst
-        self.membership.groups.pop(group_id, None)
+        if self.membership.groups.pop(group_id, None) is not None:
+            home = java_hash(group_id) % self._topic.partitions
+            self._topic.append(home, [(epoch_record(ShareGroup(group_id))[0], None)], _noted)
         return worst
 
     def start_of(self, key: Key) -> int | None:
@@ -346,9 +380,15 @@ class Shares:
         return problem
 
     def _load(self) -> None:
+        members = Kept()
         for partition in range(self._topic.partitions):
             for entry in self._topic.read(partition):
-                if isinstance(entry, EndMarker) or leading_version(entry.key) != SNAPSHOT:
+                if isinstance(entry, EndMarker):
+                    continue
+                kind = leading_version(entry.key)
+                if kind in KINDS:
+                    members.take(kind, entry.key, entry.value)
+                if kind != SNAPSHOT:
                     continue
                 found = decode_data(share_records.DECODE_SHARE_SNAPSHOT_KEY, 0, entry.key, 2)
                 key = (found.group_id, found.topic_id, found.partition)
@@ -360,9 +400,15 @@ class Shares:
                     entry.value, 2,
                 )  # fmt: skip
                 self._epochs[key] = self._kept[key].snapshot_epoch
+        members.restore(self.membership, self._now())
 
     def _now(self) -> float:
         return self._broker.clock.monotonic()
+
+
+def _noted(result: int | Exception) -> None:
+    if isinstance(result, Exception):
+        log.error("share group was not kept", extra={"error": str(result)})
 
 
 def _covering(window: Window, given: Sequence[Given]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tailrace.log.reading import read_checked
 from tailrace.records.header import iterate_batches
 from tailrace.records.markers import decode_marker
 
@@ -28,8 +29,7 @@ def read_window(
 
     Markers are no data, and with `committed` neither are aborted records.
     """
-    with partition.read(offset, min(most_bytes, WINDOW_BYTES), limit) as part:
-        data = part.read()
+    data = read_checked(partition, offset, min(most_bytes, WINDOW_BYTES), limit)
     waiting = []
     if committed:
         waiting = sorted(
