@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import inspect
 import sys
+import tempfile
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tailrace.broker import settings as broker_settings
 from tailrace.cli.main import COMMANDS, cli
 from tailrace.config import KEYS
+from tailrace.console.app import Served, create_app
 from tailrace.errors import TailraceError, all_errors
 from tailrace.log.settings import TOPIC_SETTINGS
+from tailrace.project import load, scaffold
+from tailrace.views.reader import Views
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- Written by scripts/reference.py from the code. -->\n"
@@ -77,6 +82,42 @@ def errors() -> Iterator[str]:
         yield " ".join((inspect.getdoc(listed[code]) or "").split()) + "\n"
 
 
+def http() -> Iterator[str]:
+    yield "# HTTP API\n"
+    yield "On the console's address; the same as OpenAPI at `/api/openapi.json`, in words at `/api/docs`.\n"  # fmt: skip
+    yield "Answers about views carry `Tailrace-Position`. Errors are JSON of four parts: `error`, `detail`, `hint`, `code`.\n"  # fmt: skip
+    with tempfile.TemporaryDirectory() as scratch:
+        scaffold.create(Path(scratch) / "project")
+        project = load.load(Path(scratch) / "project")
+        served = Served(project, "", Views(Path(scratch) / "views"), None)  # type: ignore[arg-type]
+        described = create_app(served).openapi()
+    forms = described.get("components", {}).get("schemas", {})
+    for path, methods in sorted(described["paths"].items()):
+        for method, about in methods.items():
+            yield f"## {method.upper()} {path}\n"
+            yield about.get("description", "") + "\n"
+            for parameter in about.get("parameters", []):
+                form = parameter["schema"]
+                default = (
+                    f", default `{form['default']}`" if form.get("default") is not None else ""
+                )
+                yield f"- `{parameter['name']}` ({parameter['in']}{'' if parameter.get('required') else ', optional'}{default})"  # fmt: skip
+            body = about.get("requestBody", {}).get("content", {}).get("application/json", {})
+            named = body.get("schema", {}).get("$ref", "").rpartition("/")[2]
+            if named:
+                yield f"- body: {forms[named].get('description', '')}"
+                for name, form in forms[named]["properties"].items():
+                    needed = name in forms[named].get("required", ())
+                    yield f"    - `{name}`{'' if needed else ' (optional)'}{_kind(form)}"
+            yield ""
+
+
+def _kind(form: dict[str, Any]) -> str:
+    kinds = [form.get("type")] if "type" in form else [one.get("type") for one in form.get("anyOf", [])]  # fmt: skip
+    told = " or ".join(kind for kind in kinds if kind and kind != "null")
+    return f": {told}" if told else ""
+
+
 FOLDERS = {
     "reference": ("Reference", "What there is, in full."),
     "how-to": ("How-to", "One task a page."),
@@ -95,7 +136,7 @@ def listing(folder: str) -> Iterator[str]:
             yield f"- [{heading[2:]}]({path.name})"
 
 
-PAGES = {"commands": commands, "settings": settings, "errors": errors}
+PAGES = {"commands": commands, "settings": settings, "errors": errors, "http": http}
 
 
 def main() -> int:

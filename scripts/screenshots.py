@@ -23,10 +23,7 @@ IMAGES = Path(__file__).parent.parent / "docs" / "images"
 PAGES = {
     "overview": "/#/",
     "view": "/#/views/open_orders",
-    "pipelines": "/#/pipelines",
     "source": "/#/sources/shop",
-    "sinks": "/#/sinks",
-    "schemas": "/#/schemas",
 }
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 CHARTS_FILL_SECONDS = 60
