@@ -1,8 +1,9 @@
-"""Reads of data that is not in memory, kept off the loop.
+"""Reads of data that is not in memory or was never checked, kept off the loop.
 
 `sendfile` of cold pages would stop every client for the time of a disk read. A range
-is probed first with a read that refuses to wait; if it refuses, a helper thread reads
-the range once, which brings it into the page cache, and the loop sends it then.
+is probed first with a read that refuses to wait; if it refuses, or if the range was not
+read since the broker started, a helper thread reads it once. That brings it into the page
+cache and checks every batch against its checksum, and the loop sends it then.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from queue import SimpleQueue
 
 from tailrace.broker.connection import FileRange
 from tailrace.broker.loop import Loop
+from tailrace.log.slices import Slice
+from tailrace.log.verification import Broken, find_damage
+
+Done = Callable[[list[list[Broken]]], None]
 
 THREADS = 2
 PROBE_STRIDE_BYTES = 128 * 1024
-CHUNK_BYTES = 1024 * 1024
-
 _probe = bytearray(1)
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 
@@ -43,19 +46,18 @@ def is_warm(source: FileRange) -> bool:
 
 
 class ColdReader:
-    """Warms file ranges in helper threads; callbacks come on the loop thread."""
+    """Reads and checks ranges in helper threads; callbacks come on the loop thread."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
-        self._work: SimpleQueue[tuple[Sequence[FileRange], Callable[[], None]] | None] = (
-            SimpleQueue()
-        )
+        self._work: SimpleQueue[tuple[Sequence[Slice], Done] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._pending = 0
         self.reads_total = 0
 
-    def warm(self, sources: Sequence[FileRange], done: Callable[[], None]) -> None:
-        """Call `done` once the ranges have been read; they must not be released before."""
+    def warm(self, sources: Sequence[Slice], done: Done) -> None:
+        """Call `done` with what is broken in each range, once all have been read; they must
+        not be released before."""
         self.reads_total += 1
         self._pending += 1
         if len(self._threads) < min(THREADS, self._pending):
@@ -72,28 +74,19 @@ class ColdReader:
             thread.join()
 
     def _read(self) -> None:
-        buffer = bytearray(CHUNK_BYTES)
-        view = memoryview(buffer)
         while (item := self._work.get()) is not None:
             sources, done = item
+            broken: list[list[Broken]] = []
             for source in sources:
-                position, left = source.position, source.length
                 try:
-                    while left > 0:
-                        count = os.preadv(
-                            source.descriptor, [view[: min(left, CHUNK_BYTES)]], position
-                        )
-                        if count == 0:
-                            break
-                        position += count
-                        left -= count
+                    broken.append(find_damage(source))
                 except OSError:
-                    continue  # sending it will fail on the loop, which knows what to close
-            self._loop.call_from_thread(self._finish(done))
+                    broken.append([])  # sending it will fail on the loop, which closes
+            self._loop.call_from_thread(self._finish(done, broken))
 
-    def _finish(self, done: Callable[[], None]) -> Callable[[], None]:
+    def _finish(self, done: Done, broken: list[list[Broken]]) -> Callable[[], None]:
         def finished() -> None:
             self._pending -= 1
-            done()
+            done(broken)
 
         return finished

@@ -40,6 +40,7 @@ class ArchivedSegment(Segment):
 
     def __init__(self, partition: Partition, base_offset: int, size: int, archive: Archive) -> None:
         super().__init__(str(partition.directory), base_offset, size, partition.shelf, sealed=True)
+        self.unread_bytes = 0  # what an archive gives back it answers for itself
         self._local = self.path[:-4]
         self.partition = partition
         self.archive = archive

@@ -5,8 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from tailrace.log.errors import NotFetchedError, OffsetOutOfRangeError
+from tailrace.log.errors import CorruptSegmentError, NotFetchedError, OffsetOutOfRangeError
 from tailrace.log.slices import Slice
+from tailrace.log.verification import find_damage, settle
+
+_LOOK_BYTES = 1024 * 1024
 
 if TYPE_CHECKING:
     from tailrace.log.partition import Partition
@@ -25,6 +28,35 @@ def read_slice(
         return _find(partition, offset, max_bytes, limit_offset, minimum_one_batch)
     except NotFetchedError:
         return Slice(None, 0, 0)  # the partition's `on_moved` tells when it is here
+    except CorruptSegmentError:
+        if not _mark_damage(partition, offset):
+            raise
+        return _find(partition, offset, max_bytes, limit_offset, minimum_one_batch)
+
+
+def _mark_damage(partition: Partition, offset: int) -> bool:
+    """A header on the way to `offset` is broken: find where that begins and ends. Whether
+    anything was found that was not known."""
+    place = max(0, bisect_right(partition.bases, offset) - 1)
+    segment = partition.segments[place]
+    known = len(segment.damaged)
+    start = segment.index.lookup(offset - segment.base_offset)
+    length = min(segment.size - start, _LOOK_BYTES)
+    with Slice(segment.acquire(), start, length, segment) as part:
+        settle(partition, part, find_damage(part))
+    return len(segment.damaged) > known
+
+
+def read_checked(partition: Partition, offset: int, max_bytes: int, limit_offset: int) -> bytes:
+    """The bytes of a read, checked here and now; raises `CorruptSegmentError` (56)."""
+    with partition.read(offset, max_bytes, limit_offset) as part:
+        broken = find_damage(part) if part.unchecked else []
+        if part.unchecked:
+            settle(partition, part, broken)
+        if not broken:
+            return part.read()
+    with partition.read(offset, max_bytes, limit_offset) as part:
+        return part.read()
 
 
 def _find(
@@ -75,7 +107,7 @@ def _find(
                 break
     if length <= 0:
         return Slice(None, 0, 0)
-    return Slice(segment.acquire(), position, length)
+    return Slice(segment.acquire(), position, length, segment)
 
 
 def _before_damage(segment: Segment, position: int, end: int) -> int:

@@ -29,12 +29,11 @@ from tailrace.log.partition import Partition
 from tailrace.log.producers import Producers
 from tailrace.log.segment import Segment
 from tailrace.log.transactions import decode_entries
-from tailrace.records.checksum import crc32c
-from tailrace.records.header import HEADER, HEADER_BYTES, BatchHeader
+from tailrace.log.whole_batches import WholeBatches, next_whole
+from tailrace.records.header import BatchHeader
 
 log = logging.getLogger(__name__)
 
-_BLOCK_BYTES = 1024 * 1024
 _LARGEST_BATCH = 2**31 - 1
 
 
@@ -285,12 +284,12 @@ def _check_segment(
     since, position = 0, start
     first_timestamp = -1
     descriptor = segment.open_to_write()
-    reader = _Reader(descriptor.number, segment.size)
+    reader = WholeBatches(descriptor.number, segment.size)
     files = partition.shelf.files
     while position < segment.size:
-        header = reader.whole_batch(position, expected)
+        header = reader.at(position, expected)
         if header is None:
-            found = _next_whole(descriptor.number, position + 1, segment.size, expected)
+            found = next_whole(descriptor.number, position + 1, segment.size, expected)
             if not same_boot or (found is None and not has_later):
                 if found is not None:
                     _keep_aside(partition, segment, position)
@@ -343,6 +342,7 @@ def _check_segment(
     if segment.sealed and largest >= 0:
         kept_times.add(largest, largest_at - segment.base_offset)
     segment.adopt(kept_index, kept_times, largest, largest_at)
+    segment.trust(start, segment.size)
     if segment.first_timestamp < 0:
         segment.first_timestamp = first_timestamp
     if not segment.created_ms:
@@ -404,78 +404,6 @@ def _largest_before(segment: Segment, end: int, expected: int) -> tuple[int, int
         if header.max_timestamp > largest:
             largest, largest_at = header.max_timestamp, header.last_offset
     return largest, largest_at, expected
-
-
-class _Reader:
-    """Reads a file forwards in blocks; small batches cost no system call each."""
-
-    __slots__ = ("_block", "_number", "_start", "size")
-
-    def __init__(self, number: int, size: int) -> None:
-        self._number = number
-        self.size = size
-        self._block = b""
-        self._start = 0
-
-    def bytes_at(self, position: int, length: int) -> tuple[bytes, int]:
-        """(block, place in it) with at least `length` bytes there, fewer at the file's end."""
-        place = position - self._start
-        if place < 0 or place + length > len(self._block):
-            self._block = os.pread(self._number, max(length, _BLOCK_BYTES), position)
-            self._start, place = position, 0
-        return self._block, place
-
-    def whole_batch(self, position: int, expected: int) -> BatchHeader | None:
-        """The header of the batch at `position` if all of it is right, else None."""
-        if self.size - position < HEADER_BYTES:
-            return None
-        block, place = self.bytes_at(position, HEADER_BYTES)
-        if len(block) - place < HEADER_BYTES:
-            return None
-        header = BatchHeader._make(HEADER.unpack_from(block, place))
-        if (
-            header.magic != 2
-            or header.length < HEADER_BYTES - 12
-            or position + header.size > self.size
-            or header.base_offset < expected
-            or header.last_offset_delta < 0
-        ):
-            return None
-        block, place = self.bytes_at(position, header.size)
-        if crc32c(memoryview(block)[place + 21 : place + header.size]) != header.crc:
-            return None
-        return header
-
-
-def _next_whole(
-    number: int, position: int, size: int, expected: int
-) -> tuple[int, BatchHeader] | None:
-    """The first whole batch that begins at `position` or later: damage has an end."""
-    reader = _Reader(number, size)
-    while position < size:
-        block = os.pread(number, _BLOCK_BYTES, position)
-        if len(block) < HEADER_BYTES:
-            return None
-        place = 0
-        while True:
-            # The magic stands at byte 16, behind the high bytes of offset and length.
-            place = block.find(b"\x02", place)
-            if place < 0:
-                break
-            start = place - 16
-            place += 1
-            if start < 0 or start + HEADER_BYTES > len(block):
-                continue
-            header = BatchHeader._make(HEADER.unpack_from(block, start))
-            if not expected < header.base_offset < expected + 2**31:
-                continue
-            whole = reader.whole_batch(position + start, expected)
-            if whole is not None:
-                return position + start, whole
-        if position + len(block) >= size:
-            return None
-        position += len(block) - HEADER_BYTES
-    return None
 
 
 def _replay(partition: Partition, recovery_point: int) -> None:

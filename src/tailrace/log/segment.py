@@ -23,6 +23,7 @@ _SCAN_BYTES = 16 * 1024
 _SEARCH_BYTES = 6 * 1024  # a little more than lies between two entries of the index
 _PLACE = struct.Struct(">qi4xb6xi")
 """Of a batch's header: base offset, length, magic, last offset delta."""
+_TRUSTED_RANGES = 32
 _REMEMBERED_STARTS = 128
 
 
@@ -64,6 +65,7 @@ class Segment:
         "_index",
         "_max_timestamp",
         "_times",
+        "_trusted",
         "base_offset",
         "created_ms",
         "damaged",
@@ -78,6 +80,7 @@ class Segment:
         "since_index",
         "size",
         "starts",
+        "unread_bytes",
     )
 
     def __init__(
@@ -88,6 +91,9 @@ class Segment:
         self.size = size
         self.shelf = shelf
         self.sealed = sealed
+        self.unread_bytes = size
+        """Up to here the file was found on opening: a read is checked before it is served."""
+        self._trusted: tuple[tuple[int, int], ...] = ()
         self.descriptor: Descriptor | None = None
         self.damaged: list[Damage] = []
         """Ranges that hold no whole batch; walks go round them."""
@@ -306,6 +312,26 @@ class Segment:
             if damage.position <= position < damage.end_position:
                 position = damage.end_position
         return position
+
+    def trusts(self, position: int, end: int) -> bool:
+        """Whether every batch that begins in this range was checked by this process."""
+        return position >= self.unread_bytes or any(
+            first <= position and min(end, self.unread_bytes) <= last
+            for first, last in self._trusted
+        )
+
+    def trust(self, position: int, end: int) -> None:
+        """Every batch that begins in this range was checked. Ranges that touch are joined."""
+        apart = []
+        for first, last in self._trusted:
+            if last < position or end < first:
+                apart.append((first, last))
+            else:
+                position, end = min(position, first), max(end, last)
+        if position <= 0 and end >= self.unread_bytes:
+            self.unread_bytes, self._trusted = 0, ()
+        else:
+            self._trusted = (*apart[-_TRUSTED_RANGES:], (position, end))
 
     def read_batch(self, position: int, size: int) -> bytes:
         """The bytes of one batch."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.log.files import Descriptor
+
+if TYPE_CHECKING:
+    from tailrace.log.segment import Segment
 
 
 class Appended(NamedTuple):
@@ -20,15 +23,23 @@ class Appended(NamedTuple):
 
 
 class Slice:
-    """Bytes of one segment file, ready to be sent. Release it when they are."""
+    """Bytes of one segment file, ready to be sent. Release it when they are.
 
-    __slots__ = ("_held", "descriptor", "length", "position")
+    `unchecked` ones were never read since this process began: `verification` comes first.
+    """
 
-    def __init__(self, held: Descriptor | None, position: int, length: int) -> None:
+    __slots__ = ("_held", "descriptor", "file_bytes", "length", "position", "segment", "unchecked")
+
+    def __init__(
+        self, held: Descriptor | None, position: int, length: int, segment: Segment | None = None
+    ) -> None:
         self._held = held
         self.descriptor = held.number if held is not None else -1
         self.position = position
         self.length = length
+        self.segment = segment
+        self.file_bytes = 0 if segment is None else segment.size
+        self.unchecked = segment is not None and not segment.trusts(position, position + length)
 
     def read(self) -> bytes:
         """The bytes themselves, for small answers and readers in this process."""

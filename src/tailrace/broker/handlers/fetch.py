@@ -22,6 +22,7 @@ from tailrace.broker.fetch_sessions import (
 from tailrace.broker.handlers.fetch_response import TOPIC_IDS, Outcome, encode
 from tailrace.broker.router import Request, Route, Timer
 from tailrace.errors import TailraceError
+from tailrace.log.verification import Broken, settle
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.fetch import FetchRequest
@@ -159,11 +160,40 @@ class Fetch:
                 if outcome.records is not None:
                     outcome.records.release()
             return
-        cold = [o.records for o in outcomes if o.records is not None and not is_warm(o.records)]
+        cold = [
+            (outcome.wanted, records)
+            for outcome in outcomes
+            if (records := outcome.records) is not None
+            and (records.unchecked or not is_warm(records))
+        ]
         if cold:
-            self._broker.cold.warm(cold, lambda: self._send(fetching, outcomes))
+            self._broker.cold.warm(
+                [records for _, records in cold],
+                lambda broken: self._send_checked(fetching, outcomes, cold, broken),
+            )
         else:
             self._send(fetching, outcomes)
+
+    def _send_checked(
+        self,
+        fetching: Fetching,
+        outcomes: list[Outcome],
+        cold: list[tuple[Wanted, Slice]],
+        broken: list[list[Broken]],
+    ) -> None:
+        """Records came from the disk: what is broken is not sent, but looked for again, which
+        ends before it or tells the client."""
+        for (wanted, records), found in zip(cold, broken, strict=True):
+            partition = self._find(wanted)
+            if partition is not None:
+                settle(partition, records, found)
+        if not any(broken):
+            self._send(fetching, outcomes)
+            return
+        for outcome in outcomes:
+            if outcome.records is not None:
+                outcome.records.release()
+        self._serve(fetching, final=True)
 
     def _send(self, fetching: Fetching, outcomes: list[Outcome]) -> None:
         request = fetching.request
