@@ -189,3 +189,26 @@ class Running:
         self.stop()
         if kind is None and self.error is not None:
             raise self.error
+
+
+class PostgresCase:
+    """A Postgres database as the contract of sources wants it."""
+
+    schema = "public"
+
+    def __init__(self, database: Database, shared: SharedLog, directory: Path) -> None:
+        self._database, self._shared, self._directory = database, shared, directory
+
+    def execute(self, *statements: str) -> None:
+        self._database.run(*statements)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._database.rows(query)
+
+    def position(self) -> str:
+        return self._database.position()
+
+    def capture(self, *, fail_after: int | None = None) -> Running:
+        self._database.wait_for_slot()
+        source = Postgres("shop", self._database.dsn, tables=["items"])
+        return Running(source, self._shared, self._directory, SMALL, fail_after)

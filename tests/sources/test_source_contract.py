@@ -9,31 +9,10 @@ from typing import Any
 
 import pytest
 
-from servers.capture import SMALL, SMALL_SQLITE, Database, Running
-from tailrace.sources import Postgres, SQLite
+from servers.capture import SMALL_SQLITE, Database, PostgresCase, Running
+from tailrace.sources import SQLite
 from tailrace.testing.source_contract import SourceContract
 from tailrace.testing.source_log import SharedLog
-
-
-class PostgresCase:
-    schema = "public"
-
-    def __init__(self, database: Database, shared: SharedLog, directory: Path) -> None:
-        self._database, self._shared, self._directory = database, shared, directory
-
-    def execute(self, *statements: str) -> None:
-        self._database.run(*statements)
-
-    def rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self._database.rows(query)
-
-    def position(self) -> str:
-        return self._database.position()
-
-    def capture(self, *, fail_after: int | None = None) -> Running:
-        self._database.wait_for_slot()
-        source = Postgres("shop", self._database.dsn, tables=["items"])
-        return Running(source, self._shared, self._directory, SMALL, fail_after)
 
 
 class SQLiteCase:

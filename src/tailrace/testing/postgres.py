@@ -67,8 +67,9 @@ class PostgresServer:
         settings: Mapping[str, str] = {},
         durable: bool = False,
         port: int | None = None,
+        bin: Path | None = None,
     ) -> None:
-        self._bin = binaries(version)
+        self._bin = binaries(version) if bin is None else bin
         self._owned = directory is None
         # A Unix socket's path has room for 107 bytes, less than pytest's directories take.
         self.directory = (
