@@ -44,6 +44,14 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         yield Checked(f"sink {sink.name}", f"{sink.subject} → {sink.declaration.place}")
     if connect:
         yield from _connected(project)
+    elif project.views and all(one.error is None for one in parsed):
+        tables = _known_inputs(project)
+        if tables is None:
+            yield Checked(
+                "columns and types", "not looked at: they need `tailrace check --connect`"
+            )
+        else:
+            yield from _compiled(list(project.views.values()), tables)
 
 
 def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
@@ -87,11 +95,35 @@ def _connected(project: Project) -> Iterator[Checked]:
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
     if project.views:
-        yield _look("columns and types", _compile, list(project.views.values()), tables)
+        yield from _compiled(list(project.views.values()), tables)
 
 
-def _compile(views: list[View], tables: list[TableInput]) -> str:
-    from tailrace.pipelines.incremental.compile import compile_views
+def _compiled(views: list[View], tables: list[TableInput]) -> Iterator[Checked]:
+    """Every view against the columns and types of its tables."""
+    from tailrace.pipelines.incremental.compile import compile_views, problems
 
-    compiled = compile_views(views, tables)
-    return f"{len(compiled.views)} views, {len(compiled.nodes)} operators"
+    wrong = problems(views, tables)
+    for name, error in wrong.items():
+        yield Checked(f"view {name}: columns and types", error=error)
+    if not wrong:
+        graph = compile_views(views, tables)
+        found = f"{len(graph.views)} views, {len(graph.nodes)} operators"
+        yield Checked("columns and types", found)
+
+
+def _known_inputs(project: Project) -> list[TableInput] | None:
+    """What views read, where that can be told without a server: topics with a schema, and
+    databases that are files. None when there is more."""
+    from tailrace.pipelines.ticks.catalog import described_table, topic_table
+    from tailrace.sources import describe
+
+    tables = [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    for source in project.sources.values():
+        if getattr(source, "kind", "") != "sqlite":
+            return None
+        try:
+            found = describe(source)
+        except TailraceError:
+            return None  # the file is not there yet; --connect says why
+        tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
+    return tables

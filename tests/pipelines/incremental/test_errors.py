@@ -15,7 +15,7 @@ from tailrace.pipelines.errors import (
     SqlTypeError,
     ViewError,
 )
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views, problems
 from tailrace.testing.ticks import MemoryTables, run_ticks, table
 
 TABLES = [
@@ -46,16 +46,30 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
         ("SELECT id FROM shop.orders WHERE n", SqlTypeError, "condition", "n"),
         ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
         ("SELECT rand() r FROM shop.orders", NotIncrementalError, "not deterministic", "rand"),
-        ("SELECT now() t FROM shop.orders", NotIncrementalError, "clock", "now"),
         ("SELECT status, count(*) c FROM shop.orders", SqlNameError, "neither grouped", "status"),
-        ("SELECT id, id FROM shop.orders", SqlNameError, "two columns", ""),
+        ("SELECT id, id FROM shop.orders", SqlNameError, "two columns", "id FROM"),
+        ("SELECT id FROM shop.orders WHERE status = 'open", SqlSyntaxError, "does not parse", "'open"),
+        ("SELECT id,, n FROM shop.orders", SqlSyntaxError, "does not parse", ", n"),
+        ("SELECT id, FROM shop.orders", SqlSyntaxError, "does not parse", "FROM"),
+        ("SELECT uuid() u FROM shop.orders", NotIncrementalError, "not deterministic", "uuid"),
+        ("SELECT shuffle(array(n)) u FROM shop.orders", NotIncrementalError, "not deterministic", "shuffle"),
+        ("SELECT upper(array(n)) u FROM shop.orders", SqlTypeError, "cannot become STRING", "upper"),
+        ("SELECT array_contains(n, 1) u FROM shop.orders", SqlTypeError, "not an array", "array_contains"),
+        ("SELECT lower(status, 1) u FROM shop.orders", SqlTypeError, "number of arguments", "lower"),
+        ("SELECT transform(array(n), 1) u FROM shop.orders", SqlTypeError, "a function such as", ""),
+        ("SELECT from_json(status, 'a WRONG') u FROM shop.orders", SqlTypeError, "unknown type", "from_json"),
+        ("SELECT grouping(n) g FROM shop.orders GROUP BY n", SqlTypeError, "ROLLUP", ""),
+        ("SELECT window(id, 'soon') w, count(*) c FROM shop.orders GROUP BY 1", SqlTypeError, "become TIMESTAMP|duration", ""),
+        ("SELECT regexp_replace(status, '(', '') u FROM shop.orders", SqlTypeError, "regular expression", "regexp_replace"),
+        ("SELECT explode(n) u FROM shop.orders", SqlTypeError, "an array or a map", ""),
+        ("SELECT sum(n) OVER (ORDER BY status RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) s FROM shop.orders", SqlTypeError, "no distance", ""),
         (
             "SELECT o.id FROM shop.orders o, shop.public.customers c",
-            NotIncrementalError, "every row with every row", "",
+            NotIncrementalError, "every row with every row", "shop.public.customers",
         ),
         (
             "SELECT sum((SELECT max(n) FROM shop.orders)) s FROM shop.orders",
-            NotIncrementalError, "cannot be taken apart", "",
+            NotIncrementalError, "subquery is not kept", "",
         ),
         (
             "SELECT DISTINCT status FROM shop.orders ORDER BY id LIMIT 2",
@@ -81,6 +95,27 @@ def test_bad_sql_is_refused_with_the_place(
         line, marks = caught.value.detail.splitlines()[-2:]
         start = marks.index("^")
         assert line[start:].startswith(marked)
+
+
+def test_a_dropped_source_column_is_pointed_at() -> None:
+    sql = "SELECT id,\n       status\nFROM shop.orders"
+    without = [table("shop.public.orders", "id BIGINT, state STRING", ["id"])]
+    with pytest.raises(SqlNameError, match="'status' does not exist") as caught:
+        compile_views([ViewDefinition("v", sql)], without)
+    assert "line 2:        status" in caught.value.detail
+    assert "state" in caught.value.hint
+
+
+def test_one_bad_view_does_not_hide_another() -> None:
+    views = [
+        ViewDefinition("good", "SELECT id FROM shop.orders"),
+        ViewDefinition("bad", "SELECT nothing FROM shop.orders"),
+        ViewDefinition("worse", "SELECT id FROM bad"),
+        ViewDefinition("last", "SELECT rand() AS r FROM shop.orders"),
+    ]
+    found = problems(views, TABLES)
+    assert sorted(found) == ["bad", "last", "worse"]
+    assert all("^" in error.detail for error in found.values())
 
 
 def test_error_names_the_line_of_a_long_query() -> None:

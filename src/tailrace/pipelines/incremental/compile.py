@@ -8,7 +8,7 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from tailrace.pipelines.errors import SqlNameError, ViewError
+from tailrace.pipelines.errors import NotIncrementalError, SqlNameError, ViewError
 from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
 from tailrace.pipelines.incremental.sql.bind import QueryBinder
@@ -17,6 +17,7 @@ from tailrace.pipelines.incremental.sql.infer import best_key
 from tailrace.pipelines.incremental.sql.lower import Lowering
 from tailrace.pipelines.incremental.sql.parse import parse
 from tailrace.pipelines.incremental.sql.plan import Plan
+from tailrace.pipelines.incremental.sql.recompute import recomputed, whole_input
 from tailrace.pipelines.incremental.sql.scope import Context
 from tailrace.pipelines.incremental.types import ddl
 
@@ -52,41 +53,99 @@ def compile_views(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> Gr
     declared = {view.name: view for view in views}
     catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
     lowering = Lowering()
-    plans: dict[str, ViewPlan] = {}
-    for view in declared.values():
-        plan = arrange(_bind(view, declared, catalog, ()))
-        _check_names(view, plan)
-        key = _key(view, plan)
-        node = lowering.result(view.name, plan, key)
-        columns = tuple((f.name, ddl(f.type)) for f in plan.fields)
-        if key is None:
-            columns = (*columns, ("count", "BIGINT"))
-        plans[view.name] = ViewPlan(
-            view.name,
-            node,
-            tuple(f.name for f in plan.fields) if key is None else key,
-            columns,
-            view.sql,
-            bag=key is None,
-            policy=view.policy,
-        )
+    plans = {v.name: _compile(lowering, v, declared, catalog) for v in declared.values()}
     return Graph(lowering.tables, tuple(lowering.nodes.values()), plans)
 
 
-def _bind(
-    view: ViewLike, declared: Mapping[str, ViewLike], catalog: Catalog, around: tuple[str, ...]
-) -> Plan:
-    context = Context(view.name, view.sql)
+def problems(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> dict[str, ViewError]:
+    """What is wrong with each view that cannot be compiled; one does not hide another."""
+    declared = {view.name: view for view in views}
+    catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
+    found: dict[str, ViewError] = {}
+    for view in declared.values():
+        try:
+            _compile(Lowering(), view, declared, catalog)
+        except ViewError as error:
+            found[view.name] = error
+    return found
 
-    def view_plan(name: str, node: exp.Table) -> Plan:
-        if name == view.name or name in around:
-            raise context.name_error(
-                f"reads itself through {' → '.join((*around, view.name, name))}", node
+
+def _compile(
+    lowering: Lowering, view: ViewLike, declared: Mapping[str, ViewLike], catalog: Catalog
+) -> ViewPlan:
+    context = Context(view.name, view.sql, view.policy)
+    plan = arrange(_bind(context, declared, catalog, ()))
+    _check_names(view, plan)
+    key = _key(view, plan)
+    lowering.places = context.places
+    node = lowering.result(view.name, recomputed(lowering, plan, view.policy), key)
+    if view.policy == "strict":
+        _refuse_recomputing(view, lowering, node)
+    columns = tuple((f.name, ddl(f.type)) for f in plan.fields)
+    if key is None:
+        columns = (*columns, ("count", "BIGINT"))
+    return ViewPlan(
+        view.name,
+        node,
+        tuple(f.name for f in plan.fields) if key is None else key,
+        columns,
+        view.sql,
+        bag=key is None,
+        policy=view.policy,
+    )
+
+
+def _refuse_recomputing(view: ViewLike, lowering: Lowering, last: str) -> None:
+    """Policy strict: no operator may go through all of its input because of one row."""
+    waiting = [last]
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in lowering.nodes:
+            continue
+        seen.add(name)
+        node = lowering.nodes[name]
+        why = whole_input(node)
+        if why:
+            raise NotIncrementalError(
+                f"view {view.name!r} is strict: {why}",
+                detail=node.operator.describe(),
+                hint='give it keys (PARTITION BY, GROUP BY, an equality), or policy="auto"',
             )
-        return _renumbered(context, _bind(declared[name], declared, catalog, (*around, view.name)))
+        waiting += [edge.source for edge in node.edges]
+
+
+def _bind(
+    context: Context,
+    declared: Mapping[str, ViewLike],
+    catalog: Catalog,
+    around: tuple[str, ...],
+) -> Plan:
+    def view_plan(name: str, node: exp.Table) -> Plan:
+        if name == context.view or name in around:
+            raise context.name_error(
+                f"reads itself through {' → '.join((*around, context.view, name))}", node
+            )
+        inner = Context(name, declared[name].sql, context.policy)
+        return _renumbered(context, _bind(inner, declared, catalog, (*around, context.view)))
 
     binder = QueryBinder(context, catalog, view_plan)
-    return binder.query(parse(view.sql, view.name), {}, None)
+    tree = parse(context.sql, context.view)
+    if not around and isinstance(tree, exp.Select):
+        _check_items(context, tree)
+    return binder.query(tree, {}, None)
+
+
+def _check_items(context: Context, tree: exp.Select) -> None:
+    """Two columns of one name, where the text shows them."""
+    seen: set[str] = set()
+    for item in tree.expressions:
+        name = item.alias_or_name.lower() if not item.is_star else ""
+        if name and name in seen:
+            raise context.name_error(
+                f"two columns are named {item.alias_or_name!r}", item, "give one of them an alias"
+            )
+        seen.add(name)
 
 
 def _renumbered(context: Context, plan: Plan) -> Plan:

@@ -27,14 +27,15 @@ Array: TypeAlias = pa.Array
 Native: TypeAlias = Callable[[list[pa.Array], pa.DataType], pa.Array]
 
 
-def in_arrow(expression: Expression) -> bool:
-    """Whether `evaluate` knows every function in it; the others are Spark's work."""
+def in_arrow(expression: Expression, *, clock: bool = False) -> bool:
+    """Whether `evaluate` knows every function in it. `clock`: `now` will be a constant."""
     return all(
         node.function in NATIVE
         or node.function in FUNCTIONS
         or node.function in PLAIN
         or node.function in LAMBDAS
         or node.function == "lambda"
+        or (clock and node.function == "now")
         for node in walk(expression)
         if isinstance(node, Call)
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tailrace.pipelines.incremental.graph import Graph, Node
+from tailrace.pipelines.incremental.sql.recompute import part_of_input, whole_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,26 @@ def explain(graph: Graph, view: str, sizes: Mapping[str, Size] | None = None) ->
     seen: set[str] = set()
     _tell(plan.node, 0, nodes, users, view, sizes or {}, lines, seen)
     depth = max(nodes[name].level for name in seen if name in nodes)
-    lines.append(f"incremental: every operator; {depth} exchange{'s' if depth != 1 else ''} deep")
+    lines += _cost([nodes[name] for name in seen if name in nodes])
+    lines.append(f"{depth} exchange{'s' if depth != 1 else ''} deep")
     lines.append("runs in one task when a tick is small, as levels otherwise")
     return "\n".join(lines)
+
+
+def _cost(nodes: list[Node]) -> list[str]:
+    """What is incremental, and what is computed again and why."""
+    again = {node.id: whole_input(node) for node in nodes}
+    partly = {node.id: part_of_input(node) for node in nodes}
+    lines = []
+    if not any(again.values()) and not any(partly.values()):
+        lines.append("incremental: every operator; a change costs what it touches")
+    for identity, why in sorted(again.items()):
+        if why:
+            lines.append(f"not incremental: {identity}: {why}")
+    for identity, what in sorted(partly.items()):
+        if what:
+            lines.append(f"incremental by key: {identity} computes {what} again")
+    return lines
 
 
 def _tell(

@@ -163,7 +163,10 @@ class Graph:
     @property
     def timed(self) -> bool:
         """Whether rows come or leave by the clock: ticks are then due without input."""
-        return any(node.operator.kind == "clock" for node in self.nodes)
+        return any(
+            node.operator.kind == "clock" or getattr(node.operator, "timed", False)
+            for node in self.nodes
+        )
 
     @property
     def fingerprint(self) -> str:

@@ -14,6 +14,7 @@ from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
+from tailrace.pipelines.incremental.sql.scope import refuse
 from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_call
 
 if TYPE_CHECKING:
@@ -74,8 +75,9 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
     """The function, its arguments and its order from any of the ways to write it."""
     condition: Expression | None = None
     order: Order = ()
-    outer, saved = node, binder.collected
+    outer, saved, subquery = node, binder.collected, binder.subquery
     binder.collected = None  # no aggregates inside aggregates
+    binder.subquery = refuse(binder.context)
     try:
         if isinstance(node, exp.Filter):
             condition = binder.condition(node.expression.this)
@@ -108,7 +110,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
             known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
             condition = known if condition is None else conjunction([condition, known])
     finally:
-        binder.collected = saved
+        binder.collected, binder.subquery = saved, subquery
     if name not in KNOWN:
         raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
     return _typed(binder, name, bound, distinct, condition, order, within, outer)

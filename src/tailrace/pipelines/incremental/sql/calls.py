@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.errors import ViewError
+from tailrace.pipelines.errors import EvaluationError, ViewError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
@@ -57,8 +58,17 @@ def _declared(
     kinds = signature.types(len(given))
     if kinds is None:
         raise binder.context.type_error("wrong number of arguments", node)
-    values = (binder.coerce(v, k, node) for v, k in zip(given, kinds, strict=True))
+    values = [binder.coerce(v, k, node) for v, k in zip(given, kinds, strict=True)]
+    if name in PATTERNED and isinstance(values[1], Literal) and values[1].value is not None:
+        try:
+            compiled(str(values[1].value))
+        except EvaluationError as error:
+            raise binder.context.type_error(error.message, node, error.hint) from error
     return Call(name, tuple(values), signature.result)
+
+
+PATTERNED = ("rlike", "regexp_like", "regexp_replace", "regexp_extract", "regexp_count",
+             "regexp_substr", "regexp_instr")  # fmt: skip
 
 
 def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:

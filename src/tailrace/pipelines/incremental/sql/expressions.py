@@ -15,7 +15,7 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
-from tailrace.pipelines.incremental.sql.calls import bind_call
+from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
@@ -30,7 +30,30 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 NONDETERMINISTIC = (
     exp.Rand, exp.Randn, exp.Uuid,
 )  # fmt: skip
-VOLATILE = ("rand", "random", "randn", "uuid", "monotonically_increasing_id", "shuffle", "input_file_name", "spark_partition_id")  # fmt: skip
+VOLATILE = {
+    "rand",
+    "random",
+    "randn",
+    "randstr",
+    "uniform",
+    "uuid",
+    "shuffle",
+    "input_file_name",
+    "monotonically_increasing_id",
+    "spark_partition_id",
+    "input_file_block_start",
+    "input_file_block_length",
+    "current_user",
+    "user",
+    "session_user",
+    "current_catalog",
+    "current_database",
+    "current_schema",
+    "version",
+    "reflect",
+    "java_method",
+}
+CLOCK_WORDS = ("now", "curdate")
 CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
 
 
@@ -157,16 +180,13 @@ class ExpressionBinder:
                 ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression), node
             )
         if kind in NONDETERMINISTIC or (
-            isinstance(node, exp.Anonymous) and node.name.lower() in VOLATILE
+            isinstance(node, exp.Func) and name_and_arguments(node)[0] in VOLATILE
         ):
             raise self.context.not_incremental(
                 f"{node.sql('spark')} is not deterministic", node, "compute it before it is stored"
             )
-        if kind in CLOCK or (isinstance(node, exp.Anonymous) and node.name.lower() == "now"):
-            raise self.context.not_incremental(
-                "the clock may only stand in a filter such as `placed_at > now() - interval '1 hour'`",
-                node,
-            )
+        if kind in CLOCK or (isinstance(node, exp.Anonymous) and node.name.lower() in CLOCK_WORDS):
+            return self._clock(node)
         if isinstance(node, exp.Grouping | exp.GroupingId):
             return grouping_call(self, node)
         from tailrace.pipelines.incremental.sql.aggregates import bind_aggregate, is_aggregate
@@ -174,6 +194,21 @@ class ExpressionBinder:
         if is_aggregate(node):
             return bind_aggregate(self, node)
         return bind_call(self, node)
+
+    def _clock(self, node: exp.Expr) -> Expression:
+        """The present time; the part of the view that depends on it is recomputed."""
+        if self.context.policy in ("strict", "incremental"):
+            raise self.context.not_incremental(
+                "the clock may only stand in a filter such as"
+                " `placed_at > now() - interval '1 hour'`", node,
+                'with policy="auto" this part is computed again in every tick',
+            )  # fmt: skip
+        now = Call("now", (), types.TIMESTAMP)
+        if isinstance(node, exp.CurrentDate) or node.name.lower() == "curdate":
+            return Call("cast", (now,), types.DATE)
+        if isinstance(node, exp.CurrentTime):
+            raise self.context.not_incremental("the time of day", node, "use current_timestamp()")
+        return now
 
     def _names_source(self, alias: str) -> bool:
         around: Scope | None = self.scope

@@ -92,6 +92,9 @@ class Lowering:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.tables: dict[str, TableInput] = {}
+        self.made: dict[str, Flow] = {}  # of parts that are recomputed
+        self.clock = False  # may expressions read the time? (in such a part)
+        self.places: dict[str, str] = {}  # where the relation of a column stands in the SQL
         self._spread: dict[str, tuple[str, ...] | None] = {}
 
     # Nodes --------------------------------------------------------------------------------
@@ -173,7 +176,7 @@ class Lowering:
 
     def _check(self, projection: Projection) -> None:
         for bound in [*(e for _, e in projection.columns), projection.where]:
-            if bound is not None and not in_arrow(bound):
+            if bound is not None and not in_arrow(bound, clock=self.clock):
                 raise NotIncrementalError(
                     f"{bound.sql} can only be computed by Spark",
                     hint="this version computes it nowhere between operators",
@@ -185,7 +188,7 @@ class Lowering:
         """The rows of a plan with (at least) the needed columns."""
         match plan:
             case Scan():
-                return self._scan(plan)
+                return self.made.get(plan.table.topic) or self._scan(plan)
             case Constant():
                 return self._constant(plan)
             case Filter():

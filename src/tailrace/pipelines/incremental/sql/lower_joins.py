@@ -105,9 +105,11 @@ def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
         _as_key(parts, parts.right_only, on_left=False)
     unbounded = not parts.left_keys and not parts.rest and mode not in ("semi", "anti")
     if unbounded and not (at_most_one(left) or at_most_one(right)):
+        places = [lowering.places.get(f.id, "") for f in (*right.fields, *left.fields)]
+        between = f"between ({_shown(left)}) and ({_shown(right)})"
         raise NotIncrementalError(
             "a join without a condition pairs every row with every row",
-            detail=f"between ({_shown(left)}) and ({_shown(right)})",
+            detail="\n".join(filter(None, [between, next(filter(None, places), "")])),
             hint="give it a condition, or aggregate one side to a single row",
         )
     return _equi_join(lowering, mode, left, right, parts, needed)

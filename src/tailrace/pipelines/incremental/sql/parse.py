@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
@@ -58,13 +58,43 @@ def parse(sql: str, view: str) -> exp.Query:
         ) from error
     except TokenError as error:
         raise SqlSyntaxError(
-            f"the SQL of view {view!r} does not parse", detail=str(error)
+            f"the SQL of view {view!r} does not parse",
+            detail=f"a text or a comment is never closed\n{_open_quote(sql)}",
         ) from error
+    _refuse_empty_items(sql, view)
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise SqlSyntaxError(
             f"the SQL of view {view!r} is not one query", hint="a view is a single SELECT"
         )
     return statements[0]
+
+
+def _open_quote(sql: str) -> str:
+    """Where a text that is never closed begins."""
+    rest = re.sub(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`", lambda m: "." * len(m[0]), sql)
+    found = re.search(r"['\"`]", rest)
+    at = found.start() if found else 0
+    return point(sql, sql.count("\n", 0, at) + 1, at - (sql.rfind("\n", 0, at) + 1) + 1)
+
+
+_AFTER_COMMA = {TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE,
+                TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT}  # fmt: skip
+
+
+def _refuse_empty_items(sql: str, view: str) -> None:
+    """`a,, b` and `a, FROM`: the parser lets them pass, Spark does not."""
+    tokens = dialect()().tokenize(sql)
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type == TokenType.COMMA and (
+            following is None or following.token_type in _AFTER_COMMA
+        ):
+            at = (following or token).start
+            line = sql.count("\n", 0, at) + 1
+            column = at - (sql.rfind("\n", 0, at) + 1) + 1
+            raise SqlSyntaxError(
+                f"the SQL of view {view!r} does not parse",
+                detail=f"nothing stands behind a comma\n{point(sql, line, column)}",
+            )
 
 
 _WINDOW_CALL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\bwindow(?=\s*\()", re.I)

@@ -10,6 +10,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
     Field,
@@ -104,6 +105,8 @@ def _relation(
             f"there are two tables {alias!r}", node, "give one an alias"
         )
     scope.sources.append(Source(alias, plan.fields))
+    where = place(binder.context.sql, node)
+    binder.context.places |= {f.id: where for f in plan.fields}
     return plan
 
 

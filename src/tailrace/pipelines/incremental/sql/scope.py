@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import count
+from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from tailrace.pipelines.errors import NotIncrementalError, SqlNameError, SqlTypeError, ViewError
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import Field
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.expression import Expression
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
 
 @dataclass(slots=True)
@@ -33,8 +39,9 @@ class Scope:
 class Context:
     """What all passes over one view share: its text, fresh ids, errors that point."""
 
-    def __init__(self, view: str, sql: str) -> None:
-        self.view, self.sql = view, sql
+    def __init__(self, view: str, sql: str, policy: str = "auto") -> None:
+        self.view, self.sql, self.policy = view, sql, policy
+        self.places: dict[str, str] = {}  # where the relation of a column stands
         self._numbers = count(1)
 
     def fresh(self, name: str) -> str:
@@ -61,6 +68,18 @@ class Context:
 
     def _error(self, kind: type[ViewError], message: str, node: exp.Expr, hint: str) -> ViewError:
         return kind(f"view {self.view!r}: {message}", detail=place(self.sql, node), hint=hint)
+
+
+def refuse(context: Context) -> Callable[[exp.Expr, ExpressionBinder], Expression]:
+    """For clauses in which a subquery has no place."""
+
+    def bind(node: exp.Expr, binder: ExpressionBinder) -> Expression:
+        raise context.not_incremental(
+            "a subquery is not kept incrementally here", node,
+            "join its table, or compute it in WITH and name its column here",
+        )  # fmt: skip
+
+    return bind
 
 
 def resolve(context: Context, scope: Scope, node: exp.Column) -> Field:

@@ -40,22 +40,14 @@ from tailrace.pipelines.incremental.sql.plan import (
     free,
     ids,
 )
-from tailrace.pipelines.incremental.sql.scope import Context
+from tailrace.pipelines.incremental.sql.scope import Context, refuse
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.bind import Common, QueryBinder
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
 TRUE = Literal(True, types.BOOLEAN)
-
-
-def refuse(context: Context) -> Callable[[exp.Expr, ExpressionBinder], Expression]:
-    """For clauses in which a subquery has no place."""
-
-    def bind(node: exp.Expr, binder: ExpressionBinder) -> Expression:
-        raise context.not_incremental("a subquery is not kept incrementally here", node)
-
-    return bind
+__all__ = ["Work", "bind_lateral", "bind_top_level", "pull", "refuse"]
 
 
 @dataclass(slots=True)

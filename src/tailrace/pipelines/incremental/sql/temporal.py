@@ -24,13 +24,17 @@ def is_clock(node: exp.Expr) -> bool:
     )
 
 
+def _reads_clock(node: exp.Expr) -> bool:
+    return any(is_clock(p) or isinstance(p, exp.CurrentDate) for p in node.walk())
+
+
 def bind_clock_filter(binder: ExpressionBinder, node: exp.Expr, plan: Plan) -> Plan | None:
     """`x > now() - interval …` and its like: rows come and leave by themselves.
 
     None when the clock does not stand in the node. The clock must stand alone on one side,
     plus or minus constant intervals.
     """
-    if not any(is_clock(part) for part in node.walk()):
+    if not _reads_clock(node):
         return None
     from tailrace.pipelines.incremental.sql.expressions import INFIX
 
