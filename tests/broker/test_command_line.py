@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -109,6 +110,54 @@ def test_records_are_read_from_where_one_says(run: Run) -> None:
     assert run("read", "t", "--from", "latest").stdout == ""
     assert len(run("read", "t", "--max", "2").stdout.splitlines()) == 2
     assert run("read", "t", "--from", "2000-01-01T00:00:00", "--max", "1").stdout != ""
+
+
+def test_following_a_topic_prints_what_comes_later_until_it_is_stopped(
+    broker: BrokerThread, talk: WireClient
+) -> None:
+    talk.create("t", 4)
+    talk.produce("t", batch_of(b"before"))
+    reader = subprocess.Popen(
+        [sys.executable, "-m", "tailrace", "topic", "read", "t", "--follow", "--format", "raw",
+         "--log", broker.address],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with reader:
+        assert reader.stdout is not None
+        assert reader.stderr is not None
+        assert reader.stdout.readline() == "before\n"
+        for number in range(8):
+            talk.produce("t", batch_of(b"%d" % number), partition=number % 4)
+            assert reader.stdout.readline() == f"{number}\n", "each is printed as it comes"
+        assert reader.poll() is None
+        reader.send_signal(signal.SIGINT)
+        assert reader.stdout.read() == ""
+        assert "Traceback" not in reader.stderr.read()
+    assert reader.returncode in (0, 130)
+
+
+def test_following_from_the_end_ends_after_as_many_as_one_wants(
+    broker: BrokerThread, talk: WireClient
+) -> None:
+    talk.create("t", 2)
+    talk.produce("t", batch_of(b"old"))
+    reader = subprocess.Popen(
+        [sys.executable, "-m", "tailrace", "topic", "read", "t", "--follow", "--from", "latest",
+         "--max", "2", "--log", broker.address],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with reader:
+        assert reader.stdout is not None
+        lines: list[str] = []
+        number = 0
+        while reader.poll() is None:  # where it began to read, only it knows
+            talk.produce("t", batch_of(b"%d" % number), partition=number % 2)
+            number += 1
+            time.sleep(0.02)
+        lines = reader.stdout.read().splitlines()
+    assert reader.returncode == 0
+    assert len(lines) == 2
+    assert "old" not in {json.loads(line)["value"] for line in lines}
 
 
 def test_growing_a_keyed_topic_needs_force(run: Run) -> None:

@@ -118,7 +118,7 @@ def records(
                     del live[index]
                     continue
                 end = None if follow else ends[index]
-                wait = WAIT_SECONDS if not moved else 0.0
+                wait = 0.0 if moved else WAIT_SECONDS / len(live)
                 found = fetcher.fetch(
                     name, index, live[index], wait=wait, isolation=isolation, end=end
                 )
