@@ -204,6 +204,9 @@ def test_dead_letters_can_be_listed_and_retried(project, tailrace_broker, tmp_pa
         "1 rows written" in command(capsys, "sink", "dead-letters", "totals.sqlite", "--retry")[1]
     )
     assert held(path) == {"NL": 1, "DE": 99}
+    status, out, _ = command(capsys, "sink", "dead-letters", "totals.sqlite")
+    assert status == 0
+    assert "no dead letters" in out  # what has arrived is struck off
 
 
 def test_list_and_status_tell_what_is_declared(project, capsys):

@@ -34,7 +34,6 @@ class TopicTarget(Target):
 
 class TestTopicSink(SinkContract):
     adds_columns = False
-    replaces_generations = False
     kill_lines = range(3, 300, 50)
 
     @pytest.fixture

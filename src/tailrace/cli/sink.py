@@ -304,7 +304,7 @@ def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> 
     with _opened(address, name) as opened:
         letters = read_letters(opened.reader, name)
         if retry:
-            done = opened.delivery.retry([letter.row for letter in letters])
+            done = opened.delivery.retry(letters)
             click.echo(f"{done} rows written, {len(letters) - done} not", err=as_json)
             return
     rows = [

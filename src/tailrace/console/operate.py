@@ -280,8 +280,7 @@ def retry_letters_of(served: Served, name: str) -> int:
         from tailrace.sinks.dead_letters import read_letters
 
         with opened_copy(served.project, served.bootstrap, name) as opened:
-            rows = [letter.row for letter in read_letters(opened.reader, name)]
-            return opened.delivery.retry(rows)
+            return opened.delivery.retry(read_letters(opened.reader, name))
     topic = _letters_topic(served.project, name)
     if name in served.project.views:
         raise UsageError(

@@ -2,7 +2,7 @@
 
 A letter is one JSON object: which sink, which record of which topic, the row, and the
 error in its four parts. The key is the record's address, so repeats after a crash can be
-told apart from new ones.
+told apart from new ones; a null value strikes a letter off once its row has arrived.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from typing import Any, Protocol
 import orjson
 
 from tailrace.client.ranges import Range, RangeReader
-from tailrace.sinks.errors import SinkError
+from tailrace.records.rows import python_rows
+from tailrace.sinks.base import OFFSET, PARTITION, Batch
+from tailrace.sinks.changes import BadRecord
+from tailrace.sinks.errors import RowsRefusedError, SinkError
+from tailrace.sinks.registry import Copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,41 @@ def decode_letter(value: bytes) -> DeadLetter:
     return DeadLetter(**orjson.loads(value))
 
 
+def letter_of_record(copy: Copy, record: BadRecord, at_ms: int) -> DeadLetter:
+    """A letter about a record that is no row."""
+    content = record.key if record.value is None else record.value
+    return DeadLetter(
+        sink=copy.name,
+        topic=copy.topic,
+        partition=record.partition,
+        offset=record.offset,
+        row=None if content is None else content.decode(errors="replace"),
+        error=RowsRefusedError(record.reason).as_dict(),
+        at_ms=at_ms,
+    )
+
+
+def letter_of_row(copy: Copy, batch: Batch, reason: SinkError, at_ms: int) -> DeadLetter:
+    """A letter about the first row of a batch, which the target has refused."""
+    row: dict[str, Any] = python_rows(batch.changes.slice(0, 1))[0]
+    return DeadLetter(
+        sink=copy.name,
+        topic=batch.position.topic,
+        partition=row[PARTITION],
+        offset=row[OFFSET],
+        row={name: row[name] for name in batch.shape.names},
+        error=reason.as_dict(),
+        at_ms=at_ms,
+    )
+
+
 class DeadLetters(Protocol):
     """Takes refused rows; returns once they are safe."""
 
     def write(self, letters: Sequence[DeadLetter]) -> None: ...
+
+    def strike(self, letters: Sequence[DeadLetter]) -> None:
+        """Forget letters whose rows have arrived after all."""
 
 
 class TopicDeadLetters:
@@ -67,6 +102,13 @@ class TopicDeadLetters:
         self._producer: Any = None
 
     def write(self, letters: Sequence[DeadLetter]) -> None:
+        self._send([(letter.address.encode(), letter.encode()) for letter in letters])
+
+    def strike(self, letters: Sequence[DeadLetter]) -> None:
+        if letters:
+            self._send([(letter.address.encode(), None) for letter in letters])
+
+    def _send(self, records: Sequence[tuple[bytes, bytes | None]]) -> None:
         from confluent_kafka import Producer
 
         if self._producer is None:
@@ -85,13 +127,8 @@ class TopicDeadLetters:
             if error is not None:
                 failures.append(str(error))
 
-        for letter in letters:
-            self._producer.produce(
-                self.topic,
-                key=letter.address.encode(),
-                value=letter.encode(),
-                on_delivery=delivered,
-            )
+        for key, value in records:
+            self._producer.produce(self.topic, key=key, value=value, on_delivery=delivered)
         if self._producer.flush(30) or failures:
             raise SinkError(
                 "dead letters could not be written",
@@ -109,9 +146,13 @@ class ListedDeadLetters:
     def write(self, letters: Sequence[DeadLetter]) -> None:
         self.letters.update({letter.address: letter for letter in letters})
 
+    def strike(self, letters: Sequence[DeadLetter]) -> None:
+        for letter in letters:
+            self.letters.pop(letter.address, None)
+
 
 def read_letters(reader: RangeReader, sink: str) -> list[DeadLetter]:
-    """All dead letters of a sink, oldest first, each record once."""
+    """The dead letters of a sink, oldest first, each record once."""
     topic = f"{sink}.dead"
     ranges = [
         Range(topic, partition, start, end)
@@ -119,8 +160,10 @@ def read_letters(reader: RangeReader, sink: str) -> list[DeadLetter]:
     ]
     found: dict[str, DeadLetter] = {}
     for chunk in reader.read(ranges):
-        for value in chunk.values:
+        for key, value in zip(chunk.keys, chunk.values, strict=True):
             if value is not None:
                 letter = decode_letter(value)
                 found[letter.address] = letter
+            elif key is not None:
+                found.pop(key.decode(errors="replace"), None)  # its row has arrived since
     return list(found.values())

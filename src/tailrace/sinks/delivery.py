@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -23,8 +22,6 @@ from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
 from tailrace.records.rows import normal_key, python_rows
 from tailrace.sinks.base import (
-    OFFSET,
-    PARTITION,
     Batch,
     Readable,
     Replaceable,
@@ -34,8 +31,13 @@ from tailrace.sinks.base import (
     SinkPosition,
     decode_position,
 )
-from tailrace.sinks.changes import BadRecord, Collector, KnownColumns, pieces, removal
-from tailrace.sinks.dead_letters import DeadLetter, DeadLetters
+from tailrace.sinks.changes import Collector, KnownColumns, pieces, removal
+from tailrace.sinks.dead_letters import (
+    DeadLetter,
+    DeadLetters,
+    letter_of_record,
+    letter_of_row,
+)
 from tailrace.sinks.errors import (
     RowsRefusedError,
     SinkAheadError,
@@ -181,42 +183,55 @@ class Delivery:
             )
         return goal
 
-    def retry(self, rows: Iterable[object], timeout: float = 5.0) -> int:
+    def retry(self, letters: Iterable[DeadLetter], timeout: float = 5.0) -> int:
         """Write refused rows again, with the values the log has for their keys now; how
-        many the target takes this time."""
+        many the target takes this time. Those are struck off the dead letters."""
         goal = self.goal(timeout)
         self.sink.open(goal.shape)
         self._shape = goal.shape
         self.position = self.sink.position()
-        keys = {
-            orjson.dumps({name: row.get(name) for name in goal.shape.key})
-            for row in rows
-            if isinstance(row, dict)
-        }
-        if self.position is None or not keys or not goal.shape.key:
+        if self.position is None:
             return 0
-        bounds = self._reader.bounds(self.position.topic)
-        newest: dict[bytes, tuple[int, int, bytes | None]] = {}
+        done: list[DeadLetter] = []
+        for letter, record in self._newest(list(letters), goal.shape, self.position):
+            collector = self._collector(goal.shape)
+            collector.add(record, record.offsets[0] + 1)
+            batch, bad = collector.make(self.position)
+            if not bad:
+                with contextlib.suppress(RowsRefusedError):
+                    self.sink.apply(batch)
+                    done.append(letter)
+        self._dead_letters.strike(done)
+        return len(done)
+
+    def _newest(
+        self, letters: list[DeadLetter], shape: Shape, position: SinkPosition
+    ) -> Iterator[tuple[DeadLetter, Chunk]]:
+        """The record to write for every letter: its key's newest up to the position, or,
+        where rows have no key, the one that was refused."""
+        if not shape.key:
+            for letter in letters:
+                wanted = Range(letter.topic, letter.partition, letter.offset, letter.offset + 1)
+                yield from ((letter, c) for c in self._reader.read([wanted]) if c.offsets)
+            return
+        by_key = {
+            orjson.dumps({name: letter.row.get(name) for name in shape.key}): letter
+            for letter in letters
+            if isinstance(letter.row, dict)
+        }
+        bounds = self._reader.bounds(position.topic)
+        newest: dict[bytes, Chunk] = {}
         for chunk in self._reader.read(
             [
-                Range(self.position.topic, partition, bounds.get(partition, (0, 0))[0], end)
-                for partition, end in self.position.offsets.items()
+                Range(position.topic, partition, bounds.get(partition, (0, 0))[0], end)
+                for partition, end in position.offsets.items()
+                if by_key
             ]
         ):
             for offset, key, value in zip(chunk.offsets, chunk.keys, chunk.values, strict=True):
-                if key is not None and normal_key(key) in keys:
-                    newest[key] = (chunk.partition, offset, value)
-        done = 0
-        for key, (partition, offset, value) in newest.items():
-            collector = self._collector(goal.shape)
-            collector.add(Chunk("", partition, [offset], [key], [value], [0]), offset + 1)
-            batch, bad = collector.make(self.position)
-            if bad:
-                continue
-            with contextlib.suppress(RowsRefusedError):
-                self.sink.apply(batch)
-                done += 1
-        return done
+                if key is not None and (name := normal_key(key)) in by_key:
+                    newest[name] = Chunk("", chunk.partition, [offset], [key], [value], [0])
+        yield from ((by_key[name], record) for name, record in newest.items())
 
     def replay(self, timeout: float = 5.0) -> None:
         """Fill the copy again from the start of its topic: beside the one in use where the
@@ -533,7 +548,8 @@ class Delivery:
     def _make(self, collector: Collector, position: SinkPosition) -> Batch:
         batch, bad = collector.make(position)
         if bad:
-            self._write_letters([self._bad_letter(record) for record in bad])
+            at_ms = self._clock.wall_ms()
+            self._write_letters([letter_of_record(self.copy, record, at_ms) for record in bad])
         return batch
 
     # ------------------------------------------------------------------ applying
@@ -551,7 +567,8 @@ class Delivery:
                 return
             if count == 0:
                 raise
-            self._write_letters([self._refused_letter(batch, reason)])
+            at_ms = self._clock.wall_ms()
+            self._write_letters([letter_of_row(self.copy, batch, reason, at_ms)])
             self.sink.apply(batch.tail(1))
         else:
             if count:
@@ -571,30 +588,3 @@ class Delivery:
                 f"{letters[-1].error.get('error', '')}",
                 hint="compare the table with the view: `tailrace sink status`",
             )
-
-    def _bad_letter(self, record: BadRecord) -> DeadLetter:
-        return DeadLetter(
-            sink=self.copy.name,
-            topic=self.copy.topic,
-            partition=record.partition,
-            offset=record.offset,
-            row=_text(record.value) if record.value is not None else _text(record.key),
-            error=RowsRefusedError(record.reason).as_dict(),
-            at_ms=self._clock.wall_ms(),
-        )
-
-    def _refused_letter(self, batch: Batch, reason: RowsRefusedError) -> DeadLetter:
-        row: dict[str, Any] = python_rows(batch.changes.slice(0, 1))[0]
-        return DeadLetter(
-            sink=self.copy.name,
-            topic=batch.position.topic,
-            partition=row[PARTITION],
-            offset=row[OFFSET],
-            row={name: row[name] for name in batch.shape.names},
-            error=reason.as_dict(),
-            at_ms=self._clock.wall_ms(),
-        )
-
-
-def _text(value: bytes | None) -> str | None:
-    return None if value is None else value.decode(errors="replace")

@@ -9,20 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import ClassVar, Literal
 
 import orjson
+import pyarrow as pa
 
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError, ProducerFencedError, RecordTooLargeError
 from tailrace.client.fetcher import Fetcher
+from tailrace.client.ranges import KafkaRanges
 from tailrace.client.writer import TransactionalWriter
 from tailrace.config import resolve
 from tailrace.records.partitioner import partition_for
-from tailrace.records.rows import python_rows
+from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition, decode_position
 from tailrace.sinks.declare import Topic
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.expected import ExpectedRows
 from tailrace.sinks.registry import Copy, Surroundings
 
 MARKERS = "__tailrace_markers"
@@ -78,6 +82,19 @@ class TopicSink:
                 self._writer.send(self._topic, None if key else 0, key, value)
             self._writer.send(MARKERS, None, self._key, batch.position.encode().encode())
             self._writer.commit()
+
+    def scan(self, shape: Shape) -> Iterator[pa.Table]:
+        with self._errors():
+            reader = KafkaRanges(self._bootstrap)
+            try:
+                ends = {p: end for p, (_, end) in reader.bounds(self._topic).items()}
+                with ExpectedRows(reader, wrapped=False) as held:
+                    held.advance(SinkPosition(self._topic, offsets=ends))
+                    texts = (text for _, text in held.rows())
+                    while part := list(islice(texts, 20_000)):
+                        yield read_rows(part, shape.columns)[0]
+            finally:
+                reader.close()
 
     def close(self) -> None:
         if self._writer is not None:
