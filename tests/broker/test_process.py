@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.broker.embedded import BrokerProcess
+from tailrace.broker.embedded import BrokerProcess, BrokerThread
 from tailrace.broker.errors import StartError
 from tailrace.broker.process import run
+from tailrace.broker.vitals import SAMPLES, Vitals
 from tailrace.clock import SYSTEM
 from tailrace.telemetry.part import Part, read_reports
 from tailrace.testing.wire_client import WireClient, batch_of
@@ -27,6 +28,13 @@ def test_a_part_reports_its_address_and_stops_when_told(tmp_path: Path) -> None:
     while not (reports := read_reports(tmp_path)) and SYSTEM.monotonic() < deadline:
         SYSTEM.sleep(0.02)
     assert reports[0]["state"] == "running"
+    vitals = {
+        name: reports[0][name]
+        for name in ("produce_error_share", "damaged_ranges", "failed_partitions")
+    }
+    assert vitals == dict.fromkeys(vitals, 0)
+    assert 0 <= reports[0]["loop_idle_share"] <= 1
+    assert 0 < reports[0]["disk_free_share"] < 1
     with WireClient(reports[0]["address"]) as client:
         client.create("t")
         assert client.produce("t", batch_of(b"x")).base_offset == 0
@@ -34,6 +42,22 @@ def test_a_part_reports_its_address_and_stops_when_told(tmp_path: Path) -> None:
     running.join()
     assert read_reports(tmp_path)[0]["state"] == "stopped"
     assert (tmp_path / "log" / "clean-stop").exists()
+
+
+def test_vitals_tell_the_share_of_refused_requests_and_damage(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path) as thread, WireClient(thread.address) as client:
+        vitals = Vitals(thread.broker)
+        client.create("t")
+        assert vitals.look()["produce_requests"] == 0
+        for number in range(10):
+            refused = bytearray(batch_of(b"x"))
+            refused[-1] ^= 1 if number < 4 else 0
+            client.produce("t", refused)
+        found = vitals.look()
+        assert (found["produce_requests"], found["produce_error_share"]) == (10, 0.4)
+        for _ in range(SAMPLES):
+            found = vitals.look()
+        assert (found["produce_requests"], found["produce_error_share"]) == (0, 0.0)
 
 
 def test_a_child_that_does_not_come_up_leaves_its_last_words(tmp_path: Path) -> None:

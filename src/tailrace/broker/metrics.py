@@ -195,6 +195,7 @@ class BrokerMetrics:
             ("logstartoffset", "First offset.", lambda p: p.log_start_offset),
             ("logendoffset", "Next offset.", lambda p: p.end_offset),
             ("numlogsegments", "Segments.", lambda p: len(p.segments)),
+            ("damagedranges", "Ranges not served because they do not match their checksum.", lambda p: len(p.damaged)),
             ("unsyncedrecords", "Records a power cut could take now.", lambda p: p.end_offset - p.synced_offset),
         )  # fmt: skip
         for name, text, value in names:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tailrace.broker.server import Broker, raise_descriptor_limit
 from tailrace.broker.settings import BrokerSettings
+from tailrace.broker.vitals import Vitals
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
@@ -31,6 +32,8 @@ def run(
     if threading.current_thread() is threading.main_thread():
         tune()
 
+    vitals = Vitals(broker)
+
     def report() -> None:
         if part.stopping.is_set():
             broker.stop()
@@ -41,6 +44,7 @@ def run(
             address=address,
             connections=len(broker.listener.connections),
             topics=len(broker.store.topics),
+            **vitals.look(),
         )
         broker.call_later(REPORT_SECONDS, report)
 

@@ -19,6 +19,11 @@ RETENTION_CRITICAL = 0.8
 LATE_WARNING = 0.01  # share of a topic's records that came behind the watermark
 LATE_FEWEST = 10
 RESTARTS_WARNING = 3
+PRODUCE_ERRORS_WARNING = 0.01  # share of a minute's produce requests
+PRODUCE_ERRORS_CRITICAL = 0.10
+PRODUCE_FEWEST = 20
+LOOP_IDLE_WARNING = 0.10  # share of a minute the broker's loop had nothing to do
+LOOP_IDLE_CRITICAL = 0.02
 
 
 def alarms(
@@ -31,6 +36,7 @@ def alarms(
     records = {topic["name"]: topic["records"] for topic in topics}
     for part in parts:
         yield from _of_part(part)
+        yield from _of_broker(part)
         yield from _late(part, records)
     for group in groups:
         yield from _of_group(group)
@@ -64,6 +70,27 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if dead:
         command = f"tailrace sink dead-letters {name}" if kind == "sink" else "tailrace pipeline dead-letters NAME"  # fmt: skip
         yield _alarm("warning", what, f"{dead} records were set aside", f"look at them and retry: `{command}`")  # fmt: skip
+
+
+def _of_broker(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """What the broker says of its last minute (`tailrace.broker.vitals`)."""
+    what = f"{part['kind']} {part['name']}"
+    share = part.get("produce_error_share") or 0.0
+    if share >= PRODUCE_ERRORS_WARNING and int(part.get("produce_requests") or 0) >= PRODUCE_FEWEST:
+        level = "critical" if share >= PRODUCE_ERRORS_CRITICAL else "warning"
+        yield _alarm(level, what, f"refused {share:.0%} of the last minute's produce requests", "the producers' errors say why: too large, a full disk, a wrong sequence")  # fmt: skip
+    idle = part.get("loop_idle_share")
+    if idle is not None and idle < LOOP_IDLE_WARNING:
+        level = "critical" if idle < LOOP_IDLE_CRITICAL else "warning"
+        yield _alarm(level, what, f"was idle {idle:.0%} of the last minute: it is the limit", "larger batches (linger.ms), fewer requests, or Apache Kafka for a part of the load")  # fmt: skip
+    if part.get("failed_partitions"):
+        yield _alarm("critical", what, f"{part['failed_partitions']} partitions cannot be written", "the broker's log says why: a full or broken disk")  # fmt: skip
+    if part.get("damaged_ranges"):
+        yield _alarm("critical", what, f"{part['damaged_ranges']} ranges of records are damaged and not served", "the broker's log names files and offsets: restore them from a copy, or read on behind them")  # fmt: skip
+    free = part.get("disk_free_share")
+    if free is not None and free < DISK_WARNING:
+        level = "critical" if free < DISK_CRITICAL else "warning"
+        yield _alarm(level, what, f"its fullest disk has {free:.0%} free", "shorten retention, or add space: a full disk stops producers")  # fmt: skip
 
 
 def _streams(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
