@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -13,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.errors import AlreadyRunningError
+from tailrace.node.plan import plan
 from tailrace.node.supervisor import Supervisor, born, end_leftovers
 from tailrace.project import load
 
@@ -147,3 +150,45 @@ def test_a_broker_that_cannot_start_says_why(project: load.Project, tmp_path: Pa
     ):
         supervisor.start()
     assert "no.such" in caught.value.detail
+
+
+def test_a_used_port_is_told_before_anything_starts(project: load.Project) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        taken = load.load(project.directory, flags={"console.listen": f"127.0.0.1:{port}"})
+        with (
+            pytest.raises(PortInUseError) as caught,
+            Supervisor(taken, echo=lambda line: None) as supervisor,
+        ):
+            supervisor.start()
+    assert str(port) in caught.value.message
+    assert not list((project.settings.state_directory / "run").glob("*.json"))
+
+
+def test_mistakes_in_a_project_are_told_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "wrong"\n')
+    (tmp_path / "pipelines").mkdir()
+    for code, expected in (
+        ('import tailrace as tr\nv = tr.view("v", "SELEC 1")\n', "main.py:2"),
+        ("import sys\nsys.exit(3)\n", "main.py:2"),
+        ("import os\nos._exit(3)\n", "status 3"),
+    ):
+        (tmp_path / "pipelines" / "main.py").write_text(code)
+        with pytest.raises(TailraceError) as caught:
+            plan(tmp_path)
+        assert expected in caught.value.detail, caught.value.render()
+
+
+def test_the_supervisor_keeps_nothing_of_what_a_project_imports(tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "heavy"\n')
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "main.py").write_text("import pyarrow, wave\n")
+    code = (
+        "import sys, pathlib; from tailrace.node.plan import plan;"
+        f"from tailrace.node.supervisor import Supervisor; plan(pathlib.Path({str(tmp_path)!r}));"
+        "print([m for m in ('pyarrow', 'wave', 'pyspark', 'duckdb') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr

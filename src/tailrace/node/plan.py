@@ -29,10 +29,11 @@ def plan(
     """Load and check the project in `directory`, in a process of its own."""
 
     def work() -> Plan:
-        from tailrace.project import graph, load
+        from tailrace.project import load
+        from tailrace.project.check import refuse_mistakes
 
         project = load.load(directory, flags=flags)
-        graph.build(project)
+        refuse_mistakes(project)
         return Plan(project.settings, tuple(parts_of(project, only)))
 
     return apart(work)

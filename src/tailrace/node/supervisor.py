@@ -14,6 +14,7 @@ import logging
 import os
 import selectors
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,8 @@ from typing import IO, TYPE_CHECKING
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.config import parse_address
+from tailrace.errors import PortInUseError
 from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
 from tailrace.node.parts import DRAIN, PartSpec, parts_of
 from tailrace.node.plan import Plan
@@ -125,6 +128,7 @@ class Supervisor:
     def start(self) -> None:
         """Start every part; returns when the log answers and the rest are on their way."""
         parts = self.project.parts
+        refuse_used_port(self.project.settings.console.listen)
         for spec in parts:
             if spec.kind == "broker":
                 self._start_broker(spec)
@@ -308,6 +312,21 @@ class Supervisor:
         draft = path.with_suffix(".tmp")
         draft.write_bytes(orjson.dumps(listed))
         draft.replace(path)
+
+
+def refuse_used_port(listen: str) -> None:
+    """Say at once that the console's port is taken, before anything is started."""
+    host, port = parse_address(listen)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise PortInUseError(
+                f"cannot listen on {host}:{port}",
+                detail=error.strerror or str(error),
+                hint="choose another: console.listen in tailrace.toml, or --console HOST:PORT",
+            ) from error
 
 
 def born(pid: int) -> int | None:

@@ -7,7 +7,7 @@ exist in them. An error in one thing does not hide the others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,8 @@ from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import View
 from tailrace.project import graph
 from tailrace.project.load import Project
+from tailrace.sources.declare import Postgres, SQLite, patterns
+from tailrace.sources.errors import TableMissingError
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.graph import TableInput
@@ -36,7 +38,10 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
-    parsed = [_look(f"view {view.name}", _parse, view) for view in project.views.values()]
+    parsed = [
+        _look(f"view {view.name}", _parse, view, place=project.places[view.name])
+        for view in project.views.values()
+    ]
     yield from parsed
     if all(one.error is None for one in parsed):
         yield _look("topology", _topology, project)
@@ -54,10 +59,12 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
             yield from _compiled(list(project.views.values()), tables)
 
 
-def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
+def _look(what: str, look: Callable[..., str], *about: object, place: str = "") -> Checked:
     try:
         return Checked(what, look(*about))
     except TailraceError as error:
+        if place and place not in error.detail:
+            error.detail = f"{error.detail}\ndeclared at {place}".strip()
         return Checked(what, error=error)
 
 
@@ -92,8 +99,12 @@ def _connected(project: Project) -> Iterator[Checked]:
             yield Checked(f"source {source.name}", error=error)
             return
         tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
+        absent = _absent(source, {table.name for table in found})
+        if absent is not None:
+            yield Checked(f"source {source.name}", error=absent)
+            return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     if project.views:
         yield from _compiled(list(project.views.values()), tables)
 
@@ -117,7 +128,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources import describe
 
-    tables = [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     for source in project.sources.values():
         if getattr(source, "kind", "") != "sqlite":
             return None
@@ -125,5 +136,29 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
             found = describe(source)
         except TailraceError:
             return None  # the file is not there yet; --connect says why
+        if _absent(source, {table.name for table in found}) is not None:
+            return None
         tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
     return tables
+
+
+def _absent(source: Postgres | SQLite, found: Collection[str]) -> TableMissingError | None:
+    """A table that the source names and its database does not have."""
+    for pattern in patterns(source):
+        if "*" in pattern:
+            continue
+        table = source.table(pattern)
+        if f"{table.schema}.{table.table}" not in found:
+            return TableMissingError(
+                f'table "{pattern}" does not exist',
+                detail=f"The database has: {', '.join(sorted(found)) or 'no table'}.",
+                hint=f"create it, or correct tables= of source {source.name!r}",
+            )
+    return None
+
+
+def refuse_mistakes(project: Project) -> None:
+    """Raise the first mistake that can be known without running."""
+    for one in check(project):
+        if one.error is not None:
+            raise one.error

@@ -177,11 +177,11 @@ def _modules(home: Path) -> Iterator[types.ModuleType]:
             yield importlib.import_module(f"{FOLDER}.{path.stem}")
         except TailraceError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise _user_error(error, path, home) from error
 
 
-def _user_error(error: Exception, path: Path, home: Path) -> UserFileError:
+def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{_shown(Path(error.filename), home)}:{error.lineno}"
         line = (error.text or "").strip()

@@ -167,7 +167,9 @@ class SQLiteCapture:
             if "*" not in bare and bare not in names:
                 there = ", ".join(s.table for s in change_table.read_shapes(connection)) or "none"
                 raise TableMissingError(
-                    f'table "{bare}" does not exist', detail=f"Tables there: {there}."
+                    f'table "{bare}" does not exist',
+                    detail=f"Tables there: {there}.",
+                    hint="create it, or correct tables= of the source; capture tries again",
                 )
         outdated = [s for s in shapes if self._outdated(s)]
         if outdated:
