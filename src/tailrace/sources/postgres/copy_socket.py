@@ -15,7 +15,7 @@ import os
 import select
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 from psycopg import pq
@@ -25,8 +25,8 @@ _DATA = ord("d")
 _STARTED = b"GHW"  # CopyIn, CopyOut, CopyBoth
 _PASSING = b"NSA"  # notice, parameter, notification
 RECEIVE_BYTES = 1 << 18
-GATHER_PIECES = 32
-GATHER_SECONDS = 0.002
+GATHER_PIECES = 64
+GATHER_SECONDS = 0.02
 
 
 class CopyError(Exception):
@@ -86,13 +86,14 @@ class CopySocket:
             self._libpq.flush()
 
     def read(
-        self, most_bytes: int = RECEIVE_BYTES, *, gather: bool = False
+        self, most_bytes: int = RECEIVE_BYTES, *, enough: Callable[[bytes], bool] | None = None
     ) -> tuple[bytes, list[int], bool]:
         """What has arrived, without waiting: bytes, where the content of each message of
         COPY data begins in them, and whether the COPY is over.
 
-        With `gather` it waits a few milliseconds to get more at a time: a socket between
-        processes holds some hundred rows, too few to be worth decoding as columns.
+        With `enough` it waits a few milliseconds for more, until that is true of what came:
+        a socket between processes holds some hundred rows, too few to be worth decoding
+        as columns.
 
         The content of a message ends 5 bytes before the next begins, that of the last
         at the end of the bytes.
@@ -100,9 +101,11 @@ class CopySocket:
         if not self._plain:
             return self._read_libpq(most_bytes)
         self._receive(most_bytes)
-        if gather:
+        if enough is not None:
             for _ in range(GATHER_PIECES):
-                if len(self._rest) >= most_bytes or not self.wait(GATHER_SECONDS):
+                if len(self._rest) >= most_bytes or enough(self._rest):
+                    break
+                if not self.wait(GATHER_SECONDS):
                     break
                 self._receive(most_bytes)
         data = self._rest

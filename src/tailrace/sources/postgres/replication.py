@@ -34,6 +34,9 @@ EPOCH_MICROSECONDS = 946_684_800_000_000
 
 _KEEPALIVE = struct.Struct(">cqqB")
 _STATUS = struct.Struct(">cqqqqB")
+# COPY data (5 bytes) with a WAL message (25) with a Commit (26).
+_COMMIT_BYTES = 56
+_COMMIT_HEAD = b"d\0\0\0\x37w"
 _POSITION = struct.Struct(">q").unpack_from
 # Lets a decoder read a 5-byte column head at the last byte, and the head of a short message.
 _PADDING = bytes(40)
@@ -135,7 +138,9 @@ class ReplicationStream:
         """
         while True:
             try:
-                data, starts, over = self._copy.read(READ_BYTES, gather=self.patient)
+                data, starts, over = self._copy.read(
+                    READ_BYTES, enough=_ends_with_commit if self.patient else None
+                )
             except (psycopg.OperationalError, CopyError) as error:
                 raise self._lost(str(error)) from error
             if over:
@@ -244,6 +249,12 @@ class ReplicationStream:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _ends_with_commit(data: bytes) -> bool:
+    """Whether the last message is a commit: nobody should wait behind it."""
+    start = len(data) - _COMMIT_BYTES
+    return start >= 0 and data[start : start + 6] == _COMMIT_HEAD and data[start + 30] == 0x43
 
 
 def connect_replication(dsn: str) -> pq.abc.PGconn:
