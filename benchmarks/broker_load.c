@@ -1,15 +1,15 @@
 /* The load of `benchmarks.broker`, in C so that the client is not the limit.
  *
  *   broker_load produce HOST PORT FRAMES RESULT_AT REQUESTS CONNECTIONS IN_FLIGHT
- *   broker_load consume HOST PORT TOPIC PARTITIONS MESSAGES PARTITION_MAX_BYTES FIRST
+ *   broker_load consume HOST PORT TOPIC PARTITIONS MESSAGES PARTITION_MAX_BYTES FIRST PASSES
  *   broker_load ack     HOST PORT FRAMES RESULT_AT ROUNDS
  *   broker_load end     HOST PORT FRAMES RESULT_AT ROUNDS TOPIC
  *
  * FRAMES holds whole Produce requests (version 9) one after another, built before the
  * clock starts; RESULT_AT is where an answer, without its length, holds the error code
  * and base offset of its partition. `produce` sends the frames in turn and prints
- * seconds; `consume` (Fetch version 11) reads all partitions from the offset FIRST and
- * prints messages, bytes and seconds, counted by the headers of the batches; `ack` and `end`
+ * seconds; `consume` (Fetch version 11) reads all partitions from the offset FIRST, so
+ * many times, and prints messages, bytes and seconds, counted by the headers of the batches; `ack` and `end`
  * print one line of microseconds for each message. Any error ends it with status 1.
  */
 #define _GNU_SOURCE
@@ -287,13 +287,15 @@ static void consume(char **given) {
     int64_t offsets[PARTITIONS_LIMIT] = {0}, messages = 0, bytes = 0, wanted = atoll(given[4]);
     int partitions = atoi(given[3]);
     if (partitions > PARTITIONS_LIMIT) fail("too many partitions");
-    for (int i = 0; i < partitions; i++) offsets[i] = atoll(given[6]);
     in.sock = connected(given[0], given[1]);
     double started = now();
-    while (messages < wanted) {
-        size_t size = fetch(request, given[2], offsets, partitions, atoll(given[5]), 500);
-        send_all(in.sock, request, size);
-        fetched(&in, offsets, &messages, &bytes);
+    for (int pass = 1; pass <= atoi(given[7]); pass++) {
+        for (int i = 0; i < partitions; i++) offsets[i] = atoll(given[6]);
+        while (messages < wanted * pass) {
+            size_t size = fetch(request, given[2], offsets, partitions, atoll(given[5]), 500);
+            send_all(in.sock, request, size);
+            fetched(&in, offsets, &messages, &bytes);
+        }
     }
     printf("%lld %lld %.6f\n", (long long)messages, (long long)bytes, now() - started);
 }
@@ -347,7 +349,7 @@ int main(int count, char **given) {
         int arguments;
         void (*run)(char **);
     } commands[] = {
-        {"produce", 7, produce}, {"consume", 7, consume}, {"ack", 5, acknowledge},
+        {"produce", 7, produce}, {"consume", 8, consume}, {"ack", 5, acknowledge},
         {"end", 6, end_to_end},
     };
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)

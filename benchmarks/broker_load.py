@@ -223,10 +223,13 @@ def consume_load(
     partition_max_bytes: int = 8 << 20,
     *,
     first: int = 0,
+    passes: int = 1,
 ) -> Moved:
-    """Read every partition from the offset `first` until `messages` were seen; counts them
-    by the headers of their batches."""
-    out = _run("consume", address, None, topic, partitions, messages, partition_max_bytes, first)
+    """Read every partition from the offset `first` until `messages` were seen, `passes`
+    times; counts them by the headers of their batches."""
+    out = _run(
+        "consume", address, None, topic, partitions, messages, partition_max_bytes, first, passes
+    )
     seen, size, seconds = out.split()
     return Moved(int(seen), int(size), float(seconds))
 
