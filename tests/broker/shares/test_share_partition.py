@@ -87,8 +87,9 @@ class SharePartitionMachine(RuleBasedStateMachine):
         kind=st.sampled_from([0, ACCEPT, RELEASE, REJECT, RENEW]),
     )
     def acknowledge(self, member: str, first: int, count: int, kind: int) -> None:
-        offsets = range(first, first + count)
-        mine = all(
+        # What is done for already is passed over.
+        offsets = range(max(first, self.share.start), first + count)
+        mine = first + count <= self.share.end and all(
             offset in self.rows
             and self.rows[offset].state == "held"
             and self.rows[offset].member == member
@@ -188,3 +189,33 @@ def test_a_long_gap_costs_no_memory() -> None:
     given = share.acquire("a", [(10_000_000, 10_000_004, True)], 10, 0.0)
     assert [(run.first, run.last) for run in given] == [(10_000_000, 10_000_004)]
     assert share.in_flight == 5
+
+
+def test_renewing_in_a_loop_costs_no_memory() -> None:
+    share = SharePartition(0)
+    share.acquire("a", [(0, 9, True)], 10, 0.0)
+    for step in range(10_000):
+        assert share.acknowledge("a", 0, 9, [RENEW], step / 10_000) is ErrorCode.NONE
+    assert share.deadline_count < 5_000
+    assert not share.expire(30.0)
+    assert share.expire(31.0)
+
+
+def test_a_hot_loop_of_releases_ends_at_the_delivery_count() -> None:
+    share = SharePartition(0, most_deliveries=5)
+    rounds = 0
+    while share.acquire("a", [(0, 99, True)], 100, 0.0):
+        rounds += 1
+        assert share.acknowledge("a", 0, 99, [RELEASE], 0.0) is ErrorCode.NONE
+    assert rounds == 5
+    assert share.start == share.end == 100
+    assert {gone.reason for gone in share.gone} == {"delivered too often"}
+
+
+def test_acknowledging_far_ranges_costs_nothing() -> None:
+    share = SharePartition(0)
+    share.acquire("a", [(0, 9, True)], 10, 0.0)
+    assert share.acknowledge("a", 0, 2**62, [ACCEPT], 0.0) is ErrorCode.INVALID_REQUEST
+    assert share.acknowledge("a", -(2**62), 2**62, [ACCEPT], 0.0) is ErrorCode.INVALID_REQUEST
+    assert share.acknowledge("a", -(2**62), 3, [ACCEPT], 0.0) is ErrorCode.NONE
+    assert share.start == 4

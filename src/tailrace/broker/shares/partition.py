@@ -174,16 +174,23 @@ class SharePartition:
     def acknowledge(
         self, member: str, first: int, last: int, kinds: Sequence[int], now: float
     ) -> ErrorCode:
-        """Take a member's answer for offsets it holds: all of them, or none."""
+        """Take a member's answer for offsets it holds: all of them, or none.
+
+        What lies below `start` is done for already and is passed over, as Kafka does.
+        """
         count = last - first + 1
         if count < 1 or len(kinds) not in (1, count) or any(not 0 <= k <= RENEW for k in kinds):
             return ErrorCode.INVALID_REQUEST
-        if first < self.start or last >= self.end:
-            return ErrorCode.INVALID_RECORD_STATE
+        if last >= self.end:
+            return ErrorCode.INVALID_REQUEST
+        if first < self.start:
+            kinds = kinds if len(kinds) == 1 else kinds[self.start - first :]
+            first = self.start
         held = [self._records.get(offset) for offset in range(first, last + 1)]
         for record in held:
             if record is None or record.state != ACQUIRED or record.member != member:
                 return ErrorCode.INVALID_RECORD_STATE
+        renewed = False
         for number, record in enumerate(held):
             assert record is not None
             offset = first + number
@@ -196,6 +203,7 @@ class SharePartition:
                 case 4:
                     record.deadline = now + self.lock_seconds
                     heapq.heappush(self._deadlines, (record.deadline, offset))
+                    renewed = True
                     continue
                 case _:
                     record.state = ARCHIVED
@@ -203,7 +211,18 @@ class SharePartition:
                         self.gone.append(Gone(offset, record.count, "rejected"))
             self.changed = True
         self._advance()
+        if renewed and len(self._deadlines) > 2 * (self.in_flight + 1000):
+            self._forget_old_deadlines()
         return ErrorCode.NONE
+
+    def _forget_old_deadlines(self) -> None:
+        """Whoever renews in a loop leaves a deadline behind each time."""
+        self._deadlines = [
+            (record.deadline, offset)
+            for offset, record in self._records.items()
+            if record.state == ACQUIRED
+        ]
+        heapq.heapify(self._deadlines)
 
     def release_member(self, member: str) -> bool:
         """Give back whatever a member holds; whether it held anything."""
@@ -302,6 +321,11 @@ class SharePartition:
                 heapq.heappush(self._available, offset)
         self._advance()
         self.changed = False
+
+    @property
+    def deadline_count(self) -> int:
+        """Deadlines remembered, old ones included."""
+        return len(self._deadlines)
 
     @property
     def in_flight(self) -> int:
