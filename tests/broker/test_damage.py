@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from tailrace.broker.embedded import BrokerThread
+from tailrace.cli.broker import broker as broker_command
 from tailrace.log.errors import CorruptSegmentError
 from tailrace.log.reading import read_checked
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
@@ -106,6 +109,24 @@ def test_flipped_bits_anywhere_are_never_served(directory: Path, seed: int) -> N
         found, refused = read_everything(broker.address)
     assert refused == hit
     assert found == {n: value(n) for n in range(COUNT) if n not in hit}
+
+
+def test_inspect_names_what_is_damaged(directory: Path) -> None:
+    whole = CliRunner().invoke(broker_command, ["inspect", "--check", str(directory)])
+    assert (whole.exit_code, "damaged" in whole.stdout) == (0, False)
+    path = segments(directory)[1]
+    position, size = list(batch_positions(path))[2]
+    flip(path, position + 70)
+    told = CliRunner().invoke(broker_command, ["inspect", "--check", "--json", str(directory)])
+    assert told.exit_code == 1
+    ((damage,),) = [row["damaged"] for row in json.loads(told.stdout)["partitions"]]
+    offset = int(path.stem) + 2
+    assert damage == {
+        "path": str(path), "position": position, "end_position": position + size,
+        "first_offset": offset, "last_offset": offset,
+    }  # fmt: skip
+    text = CliRunner().invoke(broker_command, ["inspect", "--check", str(directory)])
+    assert f"damaged: t-0 offsets {offset} to {offset}, {path}" in text.stdout
 
 
 def test_a_restored_file_is_served_again(directory: Path) -> None:

@@ -64,12 +64,14 @@ def start(
 @broker.command()
 @click.argument("directories", nargs=-1, required=True, metavar="DIR…",
                 type=click.Path(path_type=Path, exists=True, file_okay=False))  # fmt: skip
+@click.option("--check", is_flag=True, help="Read every batch and compare it with its checksum; status 1 if one is damaged.")  # fmt: skip
 @json_option
-def inspect(directories: tuple[Path, ...], as_json: bool) -> None:
+def inspect(directories: tuple[Path, ...], check: bool, as_json: bool) -> None:
     """Topics, segments, sizes, index health, producers and open transactions.
 
     Reads the files without starting a broker or changing anything.
     """
     from tailrace.cli.broker_inspect import inspect_directories
 
-    inspect_directories(directories, as_json=as_json)
+    if not inspect_directories(directories, check=check, as_json=as_json):
+        raise SystemExit(1)

@@ -13,8 +13,9 @@ from tailrace.cli.output import print_json, print_rows
 from tailrace.errors import EnvironmentProblem
 
 
-def inspect_directories(directories: tuple[Path, ...], *, as_json: bool) -> None:
-    """Print what is in the data directories."""
+def inspect_directories(directories: tuple[Path, ...], *, check: bool, as_json: bool) -> bool:
+    """Print what is in the data directories; with `check` every batch is read. Whether nothing
+    that was read is damaged."""
     partitions: list[dict[str, Any]] = []
     for directory in directories:
         if not (directory / "meta.properties").exists():
@@ -22,8 +23,11 @@ def inspect_directories(directories: tuple[Path, ...], *, as_json: bool) -> None
                 f"{directory} is no data directory of a broker",
                 hint="give the directory that `tailrace broker start --data` was given",
             )
-        partitions += [inspect_partition(path) for path in _partition_directories(directory)]
+        partitions += [
+            inspect_partition(path, check=check) for path in _partition_directories(directory)
+        ]
     partitions.sort(key=lambda row: (row["topic"], row["partition"]))
+    good = not any(row["damaged"] for row in partitions)
     if as_json:
         print_json(
             {
@@ -32,7 +36,7 @@ def inspect_directories(directories: tuple[Path, ...], *, as_json: bool) -> None
                 "partitions": partitions,
             }
         )
-        return
+        return good
     for directory in directories:
         clean = (directory / "clean-stop").exists()
         told = "stopped cleanly" if clean else "in use, or not stopped cleanly"
@@ -55,6 +59,16 @@ def inspect_directories(directories: tuple[Path, ...], *, as_json: bool) -> None
         as_json=False,
         empty="no topics",
     )  # fmt: skip
+    for row in partitions:
+        for damage in row["damaged"]:
+            click.echo(
+                f"damaged: {row['topic']}-{row['partition']} offsets {damage['first_offset']} to "
+                f"{damage['last_offset']}, {damage['path']}, bytes {damage['position']} to "
+                f"{damage['end_position']}"
+            )
+    if not good:
+        click.echo("hint: restore these files from a copy, or read on behind the ranges")
+    return good
 
 
 def _partition_directories(directory: Path) -> Iterator[Path]:
@@ -64,8 +78,9 @@ def _partition_directories(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def inspect_partition(path: Path) -> dict[str, Any]:
-    """Segments, offsets, index health, torn bytes and producers of one partition."""
+def inspect_partition(path: Path, *, check: bool = False) -> dict[str, Any]:
+    """Segments, offsets, index health, torn bytes and producers of one partition; what is
+    damaged only if every batch is to be read."""
     from tailrace.log.producers import Producers
     from tailrace.log.recovery import list_directory
 
@@ -111,8 +126,32 @@ def inspect_partition(path: Path) -> dict[str, Any]:
             for row in rows
             if row.current_transaction_start >= 0
         ],
+        "damaged": list(_damage(path, listing.segments)) if check else [],
         "leftovers": listing.leftovers,
     }
+
+
+def _damage(path: Path, segments: dict[int, int]) -> Iterator[dict[str, Any]]:
+    """Ranges in the middle of segments that match no checksum; a torn end is none."""
+    from tailrace.log.verification import broken_between
+
+    bases = sorted(segments)
+    for place, base in enumerate(bases):
+        file = path / f"{base:020d}.log"
+        size = segments[base]
+        with file.open("rb") as opened:
+            for each in broken_between(opened.fileno(), 0, size, size, base):
+                last = place == len(bases) - 1
+                if each.following < 0 and last:
+                    break
+                following = each.following if each.following >= 0 else bases[place + 1]
+                yield {
+                    "path": str(file),
+                    "position": each.position,
+                    "end_position": each.end_position,
+                    "first_offset": each.expected,
+                    "last_offset": following - 1,
+                }
 
 
 def _walk(path: Path, base: int) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """Batches in the middle of a segment that do not match their checksum.
 
 They are found by recovery, when they are read from the disk (`verification`), by the cleaner
-and by `tailrace broker inspect`, told with file and offsets, and never served. `damaged-ranges` in the partition's directory keeps the
+and by `tailrace broker inspect --check`, told with file and offsets, and never served. `damaged-ranges` in the partition's directory keeps the
 first offset of each, so that every start looks there again and a restored file is back in
 service.
 """

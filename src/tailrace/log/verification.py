@@ -28,33 +28,39 @@ _BATCHES_BETWEEN_TURNS = 32
 
 
 class Broken(NamedTuple):
-    """Bytes [position, end_position) that hold no whole batch; `following` is the base
-    offset of the batch behind them, −1 if there is none."""
+    """Bytes [position, end_position) that hold no whole batch; `expected` is the offset
+    behind the batch before them, `following` the base offset of the batch behind them,
+    −1 if there is none."""
 
     position: int
     end_position: int
+    expected: int
     following: int
 
 
 def find_damage(part: Slice) -> list[Broken]:
     """Read every batch that begins in the slice; what is broken. Brings it into memory."""
-    segment = part.segment
-    if segment is None:
+    if part.segment is None:
         return []
-    size = max(part.file_bytes, part.position + part.length)
-    position, end = part.position, part.position + part.length
-    expected = segment.base_offset
-    batches = WholeBatches(part.descriptor, size)
+    end = part.position + part.length
+    size = max(part.file_bytes, end)
+    return broken_between(part.descriptor, part.position, end, size, part.segment.base_offset)
+
+
+def broken_between(number: int, position: int, end: int, size: int, expected: int) -> list[Broken]:
+    """What is broken of the batches of a file of `size` bytes that begin in [position, end);
+    none of them holds an offset below `expected`."""
+    batches = WholeBatches(number, size)
     broken: list[Broken] = []
     turns = _BATCHES_BETWEEN_TURNS
     while position < end:
         header = batches.at(position, expected)
         if header is None:
-            found = next_whole(part.descriptor, position + 1, size, expected)
+            found = next_whole(number, position + 1, size, expected)
             if found is None:
-                broken.append(Broken(position, size, -1))
+                broken.append(Broken(position, size, expected, -1))
                 break
-            broken.append(Broken(position, found[0], found[1].base_offset))
+            broken.append(Broken(position, found[0], expected, found[1].base_offset))
             position, expected = found[0], found[1].base_offset
             continue
         position += header[1] + 12
