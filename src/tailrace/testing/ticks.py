@@ -100,18 +100,22 @@ class MemoryTables:
         self.number += 1
         context = TickContext(self.number, self.now_ms, dict(self.watermarks))
         emitted = run_tick(self.graph, self.inputs(), self.states, context, shards=self.shards)
+        self.apply({name: changes.to_pylist() for name, changes in emitted.items()})
+        return emitted
+
+    def apply(self, emitted: Mapping[str, list[Row]]) -> None:
+        """Take in what a tick of all events so far has emitted."""
         self._events.clear()
         for name, changes in emitted.items():
             plan = self.graph.views[name]
             view = self.views[name]
-            for row in changes.to_pylist():
+            for row in changes:
                 deleted = row.pop(DELETED)
                 key = orjson.dumps([row[part] for part in plan.key], default=repr)
                 if deleted:
                     del view[key]
                 else:
                     view[key] = row
-        return emitted
 
     def attempt(self) -> dict[str, pa.Table]:
         """Run a tick on a copy of the state and throw it away."""
