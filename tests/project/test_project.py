@@ -141,3 +141,19 @@ def test_only_names_parts_that_exist(tmp_path: Path) -> None:
     with pytest.raises(UnknownPartError) as caught:
         parts_of(made, ["shp"])
     assert "shop" in caught.value.hint
+
+
+def test_a_view_is_explained_while_nothing_runs(tmp_path: Path) -> None:
+    import sqlite3
+
+    from tailrace.project.explain import draw_view, explain_view
+
+    made = project(tmp_path, SHOP + 'v = tr.view("v", "SELECT count(*) AS n FROM shop.orders")\n')
+    connection = sqlite3.connect(tmp_path / "x.db")
+    connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
+    connection.close()
+    nobody = "127.0.0.1:1"
+    assert "shop.main.orders" in explain_view(made, nobody, "v")
+    kinds = [node["kind"] for node in draw_view(made, nobody, "v")["nodes"]]
+    assert kinds[0] == "table"
+    assert kinds[-1] == "result"

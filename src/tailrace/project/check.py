@@ -7,6 +7,7 @@ exist in them. An error in one thing does not hide the others.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -94,7 +95,8 @@ def _connected(project: Project) -> Iterator[Checked]:
     tables: list[TableInput] = []
     for source in project.sources.values():
         try:
-            found = describe(source)
+            with contextlib.chdir(project.directory):  # relative paths are the project's
+                found = describe(source)
         except TailraceError as error:
             yield Checked(f"source {source.name}", error=error)
             return
@@ -133,7 +135,8 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
         if getattr(source, "kind", "") != "sqlite":
             return None
         try:
-            found = describe(source)
+            with contextlib.chdir(project.directory):
+                found = describe(source)
         except TailraceError:
             return None  # the file is not there yet; --connect says why
         if _absent(source, {table.name for table in found}) is not None:

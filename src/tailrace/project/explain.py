@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from tailrace.config import parse_address
 from tailrace.errors import UsageError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.explain import explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
 from tailrace.pipelines.ticks.project import subgraph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
@@ -20,7 +25,7 @@ TABLE = "table:"
 
 
 def explain_view(project: Project, bootstrap: str, name: str) -> str:
-    """The operators of view `name`, in words. The log must be reachable: it knows the types."""
+    """The operators of view `name`, in words; types come from the log, or the databases."""
     _known(project, name)
     return explain(_compiled(project, bootstrap), name)
 
@@ -66,6 +71,8 @@ def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]
     from tailrace.pipelines.ticks.driver import last_row
 
     _known(project, name)
+    if not _answers(bootstrap):
+        raise UsageError("the log does not answer", hint="run the project: `tailrace up`")
     with LogReader(bootstrap) as reader:
         tick = last_row(reader, project.name)
     if tick is None:
@@ -96,7 +103,34 @@ def _known(project: Project, name: str) -> None:
 
 
 def _compiled(project: Project, bootstrap: str) -> Graph:
-    with LogReader(bootstrap) as reader:
-        tables: list[TableInput] = list(read_catalog(reader).tables.values())
+    tables = _from_log(bootstrap) if _answers(bootstrap) else _from_databases(project)
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
     return compile_views(project.views.values(), tables)
+
+
+def _from_log(bootstrap: str) -> list[TableInput]:
+    with LogReader(bootstrap) as reader:
+        return list(read_catalog(reader).tables.values())
+
+
+def _from_databases(project: Project) -> list[TableInput]:
+    """Nothing runs: ask the databases themselves what their tables look like."""
+    from tailrace.sources import describe
+
+    with contextlib.chdir(project.directory):  # relative paths are the project's
+        return [
+            described_table(orjson.loads(table.record("")[1]))
+            for source in project.sources.values()
+            for table in describe(source)
+        ]
+
+
+def _answers(bootstrap: str) -> bool:
+    """Whether any broker of the list accepts a connection."""
+    for address in bootstrap.split(","):
+        try:
+            socket.create_connection(parse_address(address.strip()), timeout=2).close()
+        except OSError:
+            continue
+        return True
+    return False

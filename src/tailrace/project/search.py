@@ -11,13 +11,20 @@ from tailrace.sinks.registry import Surroundings
 
 
 def search(project: Project, name: str, words: str, limit: int = 10) -> list[dict[str, Any]]:
-    """Rows of the index `name` (a sink, or the view it copies) that match, best first."""
+    """Rows of the index `name` (a sink, its index, or the view it copies) that match, best first."""
     from tailrace.sinks.search import search as find
 
     indexes = {
         copy.name: copy for copy in project.sinks.values() if isinstance(copy.declaration, Search)
     }
-    chosen = indexes.get(name) or next((c for c in indexes.values() if c.subject == name), None)
+    chosen = indexes.get(name) or next(
+        (
+            c
+            for c in indexes.values()
+            if name in (c.subject, str(getattr(c.declaration, "index", "")))
+        ),
+        None,
+    )
     if chosen is None:
         raise UnknownSinkError(
             f"no search index {name!r}",
