@@ -13,7 +13,9 @@ SourceError                   source                 capture cannot work
 ├── ReplicationProtocolError  replication-protocol   bytes that make no sense
 ├── PositionError             source-position        text that is no position
 ├── PositionTooOldError       position-too-old       history was not kept that long
-└── SnapshotRequestError      snapshot-request       a re-snapshot that cannot be done
+├── SnapshotRequestError      snapshot-request       a re-snapshot that cannot be done
+├── CopyBlockedError          copy-blocked           a table cannot be read
+└── StateStorageError         source-storage         no room for the state beside the source
 """
 
 from __future__ import annotations
@@ -113,3 +115,19 @@ class SnapshotRequestError(SourceError):
     a primary key together with a filter."""
 
     code = "snapshot-request"
+
+
+class CopyBlockedError(SourceError):
+    """A table cannot be read, so its copy waits: the role may not read it, or a condition
+    in `where=` or of a re-snapshot does not fit it. Its changes and the other tables go on;
+    the copy is tried again by itself, every few seconds."""
+
+    code = "copy-blocked"
+
+
+class StateStorageError(SourceError):
+    """What capture keeps beside a source (large rows, the digests of a comparison, its
+    report) cannot be written, mostly because the disk is full. Everything committed is in
+    the log, and the server keeps the rest; capture goes on when there is room."""
+
+    code = "source-storage"

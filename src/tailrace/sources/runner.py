@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import sqlite3
+from contextlib import suppress
 
 from tailrace.client.errors import BrokerUnavailableError, RequestTimeoutError
 from tailrace.errors import TailraceError
 from tailrace.sources.control import pause_path, paused
 from tailrace.sources.declare import Postgres, Source
-from tailrace.sources.errors import ServerUnreachableError, SlotTakenError
+from tailrace.sources.errors import ServerUnreachableError, SlotTakenError, StateStorageError
 from tailrace.sources.log import BrokerSourceLog
 from tailrace.telemetry.part import Part
 
@@ -17,7 +20,13 @@ __all__ = ["attempt", "pause_path", "paused", "run"]
 log = logging.getLogger(__name__)
 
 # What passes by itself: the other side restarts, or an earlier run is still ending.
-PASSING = (ServerUnreachableError, SlotTakenError, BrokerUnavailableError, RequestTimeoutError)
+PASSING = (
+    ServerUnreachableError,
+    SlotTakenError,
+    StateStorageError,
+    BrokerUnavailableError,
+    RequestTimeoutError,
+)
 LONGEST_PAUSE = 5.0
 
 
@@ -42,7 +51,9 @@ def run(source: Source, part: Part) -> None:
             if part.clock.monotonic() - started_at > 10:
                 pause = 0.1
             log.warning("capture interrupted", extra={"source": source.name, "error": str(error)})
-            part.report("lagging", error=error.as_dict())
+            # Where the disk is full the report cannot be written either; it was logged.
+            with suppress(OSError):
+                part.report("lagging", error=error.as_dict())
             part.stopping.wait(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
         except TailraceError as error:
@@ -55,13 +66,25 @@ def attempt(source: Source, part: Part) -> None:
     """One life of a source: from connecting until it stops or something breaks."""
     source_log = BrokerSourceLog(part.bootstrap, source.name)
     try:
-        if isinstance(source, Postgres):
-            from tailrace.sources.postgres.capture import PostgresCapture
-
-            PostgresCapture(source, source_log, part).work()
-        else:
-            from tailrace.sources.sqlite.capture import SQLiteCapture
-
-            SQLiteCapture(source, source_log, part).work()
+        _capture(source, source_log, part)
+    except (OSError, sqlite3.OperationalError) as error:
+        if isinstance(error, OSError) and error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise StateStorageError(
+            f"the state of source {source.name!r} in {part.directory} cannot be written",
+            detail=str(error),
+            hint="make room on that disk; capture goes on by itself",
+        ) from error
     finally:
         source_log.close()
+
+
+def _capture(source: Source, source_log: BrokerSourceLog, part: Part) -> None:
+    if isinstance(source, Postgres):
+        from tailrace.sources.postgres.capture import PostgresCapture
+
+        PostgresCapture(source, source_log, part).work()
+    else:
+        from tailrace.sources.sqlite.capture import SQLiteCapture
+
+        SQLiteCapture(source, source_log, part).work()

@@ -9,11 +9,16 @@ waited for `group_seconds`.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
 
 from tailrace.config import resolve
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.control import paused
 from tailrace.sources.declare import Postgres, patterns
+from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog, ddl, keyless
 from tailrace.sources.postgres.reception import Reception
@@ -27,6 +32,19 @@ log = logging.getLogger(__name__)
 
 DEFAULTS = CaptureSettings()
 ROUND_SECONDS = 0.25
+
+
+@contextmanager
+def lost_connections() -> Iterator[None]:
+    """Whatever breaks a connection passes: the source connects again."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        raise ServerUnreachableError(
+            "the connection to the database was lost",
+            detail=str(error).strip(),
+            hint="capture connects again and goes on where the log ends",
+        ) from error
 
 
 class StartAgain(Exception):
@@ -50,11 +68,12 @@ class PostgresCapture:
         self._clock = part.clock
         self._dsn = resolve(source.dsn)
         self._connection = catalog.connect(self._dsn)
-        self._reception = Reception(
-            source, self._dsn, self._connection,
-            Journal(source, source_log, clock=part.clock), self.settings, part.directory,
-            part.clock, self._between,
-        )  # fmt: skip
+        with lost_connections():
+            self._reception = Reception(
+                source, self._dsn, self._connection,
+                Journal(source, source_log, clock=part.clock), self.settings, part.directory,
+                part.clock, self._between,
+            )  # fmt: skip
         self._stream: ReplicationStream | None = None
         self._last_round_at = 0.0
         self._patterns = any("*" in pattern for pattern in patterns(source))
@@ -64,8 +83,9 @@ class PostgresCapture:
     def work(self) -> None:
         """Capture until the part is told to stop; raises when it cannot go on."""
         try:
-            self._start()
-            self._loop()
+            with lost_connections():
+                self._start()
+                self._loop()
         except StartAgain:
             return
         finally:
@@ -176,15 +196,16 @@ class PostgresCapture:
         metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
             **labels
         ).set(behind)
+        blocked = next(iter(reception.copies.blocked.values()), None)
         self._part.report(
-            "running",
+            "running" if blocked is None else "lagging",
             freshness_ms=max(freshness, 0),
             lag=behind,
             position=reception.journal.position_text(reception.position),
             copying=reception.copies.running,
             progress=reception.copies.progress,
             events=reception.journal.events_written,
-            error=None,
+            error=None if blocked is None else blocked.as_dict(),
             **reception.safety.watch(),
         )
 

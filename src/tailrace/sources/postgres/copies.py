@@ -13,16 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import psycopg
 
 from tailrace.clock import Clock
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.compare import Comparison
 from tailrace.sources.declare import Postgres, changed_declaration, for_table
-from tailrace.sources.errors import ServerUnreachableError
+from tailrace.sources.errors import CopyBlockedError, ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.checksum import GROUP_ROWS, TableSums
 from tailrace.sources.postgres.copy import Chunk, ChunkReader, key_text
+from tailrace.sources.postgres.copy_socket import CopyError
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.rows import RowWriter
 from tailrace.sources.postgres.settings import CaptureSettings
@@ -38,6 +40,8 @@ log = logging.getLogger(__name__)
 
 # States in which rows are still to be read.
 ACTIVE = ("copying", "again")
+# SQLSTATE classes that speak of one table: data, syntax or access rule, limits.
+TABLE_ERRORS = ("22", "42", "54")
 
 
 class Copies:
@@ -69,6 +73,9 @@ class Copies:
         self._gates: dict[str, int] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._estimates: dict[str, object] = {}
+        # Tables whose copy waits until somebody repairs something, and why.
+        self.blocked: dict[str, CopyBlockedError] = {}
+        self._blocked_until: dict[str, float] = {}
         # Keys that were asked for and not met yet, as texts, by table.
         self._unmet: dict[str, set[tuple[str, ...]]] = {}
 
@@ -113,11 +120,9 @@ class Copies:
 
     def work(self, tables: dict[int, catalog.CatalogTable]) -> None:
         """Keep a few tables being read; raises what ended a reader."""
-        for reader in self._readers.values():
+        for name, reader in list(self._readers.items()):
             if reader.error is not None:
-                raise ServerUnreachableError(
-                    f'the copy of "{reader.table}" stopped', detail=str(reader.error)
-                ) from reader.error
+                self._stopped(name, reader, reader.error)
         for name, reader in list(self._readers.items()):
             if reader.gone:
                 self._finish(name, {**self._journal.copies[name], "reason": "table dropped"})
@@ -125,8 +130,35 @@ class Copies:
             if len(self._readers) >= self._settings.copies:
                 return
             state = self._journal.copies.get(table.name, {})
+            if self._blocked_until.get(table.name, 0.0) > self._clock.monotonic():
+                continue
             if state.get("state") in ACTIVE and table.key and table.name not in self._readers:
                 self._read(table, state)
+
+    def _stopped(self, name: str, reader: ChunkReader, error: BaseException) -> None:
+        """What ended a reader: the connection, or something about this table alone."""
+        if not isinstance(error, (CopyError, psycopg.Error)):
+            raise error
+        state = error.state if isinstance(error, CopyError) else error.sqlstate or ""
+        if state[:2] not in TABLE_ERRORS:
+            raise ServerUnreachableError(
+                f'the copy of "{name}" stopped', detail=str(error)
+            ) from error
+        if name not in self.blocked:
+            log.warning("copy blocked", extra={"table": name, "error": str(error)})
+        hint = "correct `where=`, or the condition of the re-snapshot"
+        if state == "42501":
+            schema, _, table = name.partition(".")
+            hint = f'GRANT SELECT ON "{schema}"."{table}" TO "{self._connection.info.user}";'
+        self.blocked[name] = CopyBlockedError(
+            f'table "{name}" cannot be read, so its copy waits', detail=str(error), hint=hint
+        )
+        self._blocked_until[name] = self._clock.monotonic() + self._settings.look_seconds
+        reader.stop()
+        del self._readers[name]
+        comparison = self._comparisons.pop(name, None)
+        if comparison is not None:
+            comparison.close()
 
     def _read(self, table: catalog.CatalogTable, state: dict[str, Any]) -> None:
         relation = table.relation
@@ -239,6 +271,7 @@ class Copies:
         chunk = None if reader is None else reader.take(identifier)
         if chunk is None:
             return 0  # of an earlier run, or rejected
+        self.blocked.pop(name, None)
         return self._write(chunk, transaction, position)
 
     def _write(self, chunk: Chunk, transaction: Transaction, position: int) -> int:

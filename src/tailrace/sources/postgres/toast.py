@@ -21,6 +21,7 @@ import lmdb
 import orjson
 
 from tailrace.sources.base import LogRecord
+from tailrace.sources.errors import StateStorageError
 
 SMALLEST = 256
 _STAMP = b"\0stamp"
@@ -108,15 +109,23 @@ class RowStore:
 
     def commit(self, offsets: Mapping[str, int]) -> None:
         """After the log's commit: keep the changes, with the offsets they reach."""
-        self._offsets.update(offsets)
-        stamp = orjson.dumps({"boot": self._boot_id(), "offsets": self._offsets})
-        with self._environment.begin(write=True) as writing:
-            for name, row in self._changes.items():
-                if row is None:
-                    writing.delete(_short(name))
-                else:
-                    writing.put(_short(name), row)
-            writing.put(_STAMP, stamp)
+        reached = {**self._offsets, **offsets}
+        stamp = orjson.dumps({"boot": self._boot_id(), "offsets": reached})
+        try:
+            with self._environment.begin(write=True) as writing:
+                for name, row in self._changes.items():
+                    if row is None:
+                        writing.delete(_short(name))
+                    else:
+                        writing.put(_short(name), row)
+                writing.put(_STAMP, stamp)
+        except lmdb.Error as error:
+            raise StateStorageError(
+                f"the rows kept in {self._path} cannot be written",
+                detail=str(error),
+                hint="make room on that disk; capture goes on by itself",
+            ) from error
+        self._offsets = reached
         self._changes.clear()
 
     @property
