@@ -90,7 +90,7 @@ def _topology(project: Project) -> str:
 
 def _connected(project: Project) -> Iterator[Checked]:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
-    from tailrace.sources import describe
+    from tailrace.sources.describe import describe
 
     tables: list[TableInput] = []
     for source in project.sources.values():
@@ -128,7 +128,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
-    from tailrace.sources import describe
+    from tailrace.sources.describe import describe
 
     tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     for source in project.sources.values():

@@ -115,7 +115,7 @@ def _from_log(bootstrap: str) -> list[TableInput]:
 
 def _from_databases(project: Project) -> list[TableInput]:
     """Nothing runs: ask the databases themselves what their tables look like."""
-    from tailrace.sources import describe
+    from tailrace.sources.describe import describe
 
     with contextlib.chdir(project.directory):  # relative paths are the project's
         return [
