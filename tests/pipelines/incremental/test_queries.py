@@ -9,7 +9,7 @@ from pipelines.incremental.harness import check_view
 QUERIES = [
     "SELECT id, k, d FROM shop.a WHERE k > 1",
     "SELECT k, s FROM shop.a",
-    "SELECT k, count(*) n, sum(d) s, avg(d) a, sum(f) sf, avg(f) af, min(f) mi, max(s) ma, count(s) cs FROM shop.a GROUP BY k",
+    "SELECT k, count(*) n, sum(d) s, CAST(avg(d) AS DECIMAL(14,6)) a, sum(f) sf, avg(f) af, min(f) mi, max(s) ma, count(s) cs FROM shop.a GROUP BY k",
     "SELECT count(*) n, sum(d) s, min(k) m FROM shop.a",
     "SELECT a.id, b.id bid, a.d + b.d x, a.d * b.d y FROM shop.a JOIN shop.b ON a.k = b.k",
     "SELECT a.id, b.id bid FROM shop.a LEFT JOIN shop.b ON a.k = b.k",

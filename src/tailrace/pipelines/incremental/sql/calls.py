@@ -81,7 +81,8 @@ def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:
 
 def known_functions() -> list[str]:
     """The names of all scalar functions that a view may use."""
-    inner = {"parse_unix", "months_between_exact"}
+    inner = {"parse_unix", "months_between_exact", "tumble", "week", "week_of_year",
+             "day_of_month", "day_of_week", "day_of_year"}  # fmt: skip
     names = {*RULES, *SIGNATURES, *HIGHER, *ALIASES, *UNITS_FIRST} - inner
     return sorted(name for name in names if name[0].isalpha())
 
