@@ -58,6 +58,7 @@ bench-capture: setup ## capture beside pg_recvlogical and Debezium
 
 bench-pipelines: setup ## pipelines beside Spark's own state
 	@$(PY) -m benchmarks.pipelines
+	@$(PY) -m benchmarks.pipelines_streams
 
 bench-views: setup ## views: cost follows the change
 	@$(PY) -m benchmarks.views

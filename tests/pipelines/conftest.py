@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,11 +21,29 @@ def log_address(request: pytest.FixtureRequest) -> str:
     return address
 
 
+@pytest.fixture(autouse=True)
+def kept_connections_closed() -> Iterator[None]:
+    """What a worker keeps for its next task, a test gives back."""
+    yield
+    ranges = sys.modules.get("tailrace.pipelines.ranges")
+    if ranges is not None:
+        ranges.close_kept()
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """One Spark session for all tests that need one."""
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """One Spark session for all tests that need one; with Spark's Kafka connector where a
+    test of both readers runs, if it can be had."""
+    from servers.spark_kafka import ConnectorUnavailable, connector_jars
     from tailrace.pipelines import session
 
-    running = session.start("tests", tmp_path_factory.mktemp("spark"), master="local[2]")
+    conf: dict[str, str] = {}
+    if any("test_readers" in item.nodeid for item in request.session.items):
+        with contextlib.suppress(ConnectorUnavailable):
+            conf["spark.jars"] = ",".join(str(path) for path in connector_jars())
+    directory = tmp_path_factory.mktemp("spark")
+    running = session.start("tests", directory, master="local[2]", conf=conf)
     yield running
     running.stop()

@@ -68,6 +68,17 @@ def test_history_keeps_every_version_with_its_time() -> None:
     assert decoded.rows.drop_columns(["__shard"]).schema == input_schema(table)
 
 
+def test_a_plain_topic_with_a_key_is_a_table() -> None:
+    table = TableInput("t", "prices", SCHEMA, ("id",))
+    given = records((b"1", orjson.dumps(ROW)), (b"1", orjson.dumps({**ROW, "id": 7})), (b"2", None), (None, orjson.dumps(ROW)), (b"3", b"{"))  # fmt: skip
+    decoded = decode(table, given, 3, envelope=False)
+    assert decoded.rows.column("__key").to_pylist() == [b"1", b"1", b"2"]
+    assert decoded.rows.column("id").to_pylist() == [1, 7, None]
+    assert decoded.rows.column("__deleted").to_pylist() == [False, False, True]
+    assert [d.offset for d in decoded.dead] == [14, 13]
+    assert decoded.rows.drop_columns(["__shard"]).schema == input_schema(table)
+
+
 def test_a_stream_takes_plain_rows_or_inserts() -> None:
     table = TableInput("t", "clicks", SCHEMA, kind="stream")
     plain = decode(table, records((None, orjson.dumps(ROW)), (None, None)), 2, envelope=False)

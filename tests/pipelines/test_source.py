@@ -19,7 +19,6 @@ from tailrace.pipelines.dead import letters
 from tailrace.pipelines.errors import DataLostError, DeclarationError, UndecodableRecordError
 from tailrace.pipelines.forms import ddl_of
 from tailrace.pipelines.held import ORIGIN, TIMESTAMP
-from tailrace.pipelines.ranges import kept_ranges
 from tailrace.pipelines.source import LogBatchReader, LogStreamReader
 
 Write = Callable[..., None]
@@ -30,7 +29,6 @@ ALL = ReadAllAvailable()
 def admin(log_address: str) -> Iterator[Admin]:
     with Admin(log_address) as admin:
         yield admin
-    kept_ranges(log_address).close()
 
 
 @pytest.fixture

@@ -200,7 +200,7 @@ def test_of_two_attempts_at_a_slot_one_writes(tailrace_broker: str) -> None:
     from tailrace.pipelines.reader import LogReader, read_all
 
     options = {"bootstrap": tailrace_broker, "stream": "s", "topic": "s"}
-    rows = [Outgoing([b"k"] * 50, [b"%d" % n for n in range(50)])]
+    rows = [Outgoing.of([b"k"] * 50, [b"%d" % n for n in range(50)])]
     results: list[object] = []
     # an attempt that has begun and then hangs
     hanging = TransactionalWriter(tailrace_broker, "tailrace.s.0")

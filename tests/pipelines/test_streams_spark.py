@@ -94,7 +94,7 @@ def test_a_stream_writes_exactly_once_and_goes_on(
 def test_a_repeated_batch_is_written_once_and_a_changed_one_refused(log_address: str) -> None:
     options = {"bootstrap": log_address, "stream": f"s{uuid.uuid4().hex[:6]}"}
     options["topic"] = options["stream"]
-    rows = [Outgoing([b"k", b"k2"], [b'{"n":1}', b'{"n":2}'])]
+    rows = [Outgoing.of([b"k", b"k2"], [b'{"n":1}', b'{"n":2}'])]
     assert write_slot(options, 0, Marker("q", 0, "a"), rows)
     assert not write_slot(options, 0, Marker("q", 0, "a"), rows)
     assert write_slot(options, 1, Marker("q", 0, "b"), rows)

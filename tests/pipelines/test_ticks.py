@@ -184,3 +184,32 @@ def test_every_tick_names_the_end_of_every_changelog_partition(shop: Shop) -> No
             assert ends.keys() == stable.keys()
             # The marker that ended the transaction takes one offset more.
             assert all(stable[p] - ends[p] in (0, 1) for p in stable)
+
+
+def test_a_topic_of_plain_rows_with_a_key_is_a_table_for_views(tailrace_broker: str, tmp_path: Path) -> None:  # fmt: skip
+    import tailrace as tr
+    from tailrace.client.writer import TransactionalWriter
+    from tailrace.pipelines.incremental.compile import compile_views
+    from tailrace.pipelines.ticks.catalog import topic_table
+    from tailrace.pipelines.ticks.project import ProjectTicks
+
+    prices = tr.topic("prices", schema="sku STRING, price INT", key="sku")
+    view = tr.view("total", "SELECT count(*) AS n, sum(price) AS price FROM prices")
+    ticks = ProjectTicks(
+        compile_views([view], [topic_table(prices)]),
+        TickSettings("p", tailrace_broker, str(tmp_path / "state"), str(tmp_path / "cache")),
+        in_process,
+        plain=frozenset(["prices"]),
+    )
+    with TransactionalWriter(tailrace_broker, "w") as writer:
+        writer.init()
+        for key, row in ((b"a", b'{"sku":"a","price":1}'), (b"b", b'{"sku":"b","price":2}'), (b"a", b'{"sku":"a","price":5}'), (b"b", None)):  # fmt: skip
+            writer.send("prices", 0, key, row)
+        writer.commit()
+    ticks.start()
+    for _ in range(20):
+        ticks.step(0.2)
+    ticks.close()
+    with LogReader(tailrace_broker) as reader:
+        values = [value for records in read_all(reader, "total") for value in records.values]
+    assert values[-1] == b'{"row":{"n":1,"price":5}}'

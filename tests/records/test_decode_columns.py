@@ -47,6 +47,23 @@ def test_columns_hold_what_the_records_hold(
     assert rows(columns.between(start, end)) == [r for r in expected if start <= r.offset < end]
 
 
+def test_runs_of_equal_sizes_end_where_sizes_change() -> None:
+    sizes = [*[40] * 100, *[41] * 5, *[40] * 30, *[200] * 70, 9000, *[0] * 20]
+    buffer = b"".join(
+        bytes(encode_batch([Record(0, 5, None, b"x" * size) for size in part], base_offset=base))
+        for base, part in ((0, sizes), (1000, sizes[::-1]), (2000, sizes[:17]))
+    )
+    columns = decode_columns(buffer, iterate_batches(buffer))
+    assert [len(v or b"") for v in columns.values.to_pylist()] == [
+        *sizes,
+        *sizes[::-1],
+        *sizes[:17],
+    ]
+    assert columns.offsets.tolist() == [
+        *range(len(sizes)), *range(1000, 1000 + len(sizes)), *range(2000, 2017)
+    ]  # fmt: skip
+
+
 def test_damaged_records_are_refused_as_the_twin_refuses_them() -> None:
     good = bytes(encode_batch([Record(0, 5, b"key", b"value", (("h", b"1"),))] * 20))
     refused = 0

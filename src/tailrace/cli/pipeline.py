@@ -179,7 +179,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
         raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
     with LogReader(_bootstrap(project)) as reader:
         tables = read_catalog(reader).tables
-    declared = [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    declared = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     graph = compile_views(project.views.values(), [*tables.values(), *declared])
     nodes = subgraph(graph, [name]).nodes
     files = open_files(project.settings.spark.state or project.settings.state_directory / "state")

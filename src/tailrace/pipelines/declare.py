@@ -99,6 +99,11 @@ class Topic:
     def topic(self) -> str:
         return self.name
 
+    @property
+    def tabular(self) -> bool:
+        """Whether views can read it: one topic of JSON rows whose columns are declared."""
+        return self.schema is not None and self.format == "json" and self.pattern is None
+
 
 Input: TypeAlias = "TableLike | Topic | View | Stream"
 

@@ -68,14 +68,21 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
         case "history":
             return _decode_history(table, records, shards)
         case _:
-            return _decode_table(table, records, shards)
+            return _decode_table(table, records, shards, envelope)
 
 
-def _decode_table(table: TableInput, records: Records, shards: int) -> Decoded:
+def _decode_table(table: TableInput, records: Records, shards: int, envelope: bool) -> Decoded:
     kind = pa.struct(list(table.schema))
-    parsed, where, dead = _parse(records, pa.schema([("after", kind)]))
+    parsed, where, dead = _parse(
+        records, pa.schema([("after", kind)]) if envelope else table.schema
+    )
     where, dead = _keyed_only(records, where, dead)
-    after = parsed["after"].combine_chunks().take(pa.array([r for _, r in where], pa.int64()))
+    if envelope:
+        rows = parsed["after"].combine_chunks()
+    else:
+        columns = [column.combine_chunks() for column in parsed.columns]
+        rows = pa.StructArray.from_arrays(columns, fields=list(table.schema))
+    after = rows.take(pa.array([r for _, r in where], pa.int64()))
     key = pa.array([records.keys[i] for i, _ in where], pa.binary())
     rows = pa.table(
         [*after.flatten(), key, pc.is_null(after), _shard(records, shards, len(where))],

@@ -166,6 +166,14 @@ class StreamStuckError(PipelineError):
     code = "stream-stuck"
 
 
+class StreamInterruptedError(PipelineError):
+    """A stream stopped for a reason that lies neither in its function nor in its records: a
+    broker or a Python worker was gone or too slow. It is started again by itself, with a
+    pause that doubles up to a minute."""
+
+    code = "stream-interrupted"
+
+
 class DiskFullError(PipelineError):
     """A disk that a pipeline writes to has no space left. Nothing is lost: make room, and it
     goes on from its last complete batch."""

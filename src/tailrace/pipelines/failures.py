@@ -19,6 +19,7 @@ from tailrace.pipelines.errors import (
     DeclarationError,
     PipelineError,
     StreamChangedError,
+    StreamInterruptedError,
     StreamStuckError,
     UndecodableRecordError,
     UserFunctionError,
@@ -67,6 +68,12 @@ def described(stream: Stream, problem: BaseException) -> PipelineError:
             detail=_line_with(text, _CHECKPOINT),
             hint="change the function back, or `tailrace pipeline reset "
             f"{stream.name}` to begin anew",
+        )
+    if passes(problem):
+        return StreamInterruptedError(
+            f'stream "{stream.name}" was interrupted: {last_words(problem)}',
+            detail="a broker or a worker was gone, or too slow to answer",
+            hint="it is started again by itself; if it stays, look at the machine and the log",
         )
     return user_error(stream, problem)
 

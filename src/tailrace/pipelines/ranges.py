@@ -134,7 +134,8 @@ def kept_ranges(bootstrap: str) -> LogRanges:
 
 
 @atexit.register
-def _close_kept() -> None:
+def close_kept() -> None:
+    """Close this process's connections; whoever asks again opens them anew."""
     for (pid, _), log in _kept.items():
         if pid == os.getpid():
             log.close()

@@ -242,7 +242,7 @@ def wait_for_tables(
 
     None if told to stop meanwhile.
     """
-    given = [topic for topic in topics if topic.schema is not None]
+    given = [topic for topic in topics if topic.tabular]
     declared = [topic_table(topic) for topic in given]
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():

@@ -62,9 +62,9 @@ class Position:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Position:
-        return cls(
-            {topic: dict(by) for topic, by in document["offsets"].items()}, dict(document["ids"])
-        )
+        """A position from its JSON; Spark's Kafka connector keeps the offsets alone."""
+        whole = document if "ids" in document else {"offsets": document, "ids": {}}
+        return cls({topic: dict(by) for topic, by in whole["offsets"].items()}, dict(whole["ids"]))
 
     def document(self) -> dict[str, Any]:
         return {"offsets": self.offsets, "ids": self.ids}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from tailrace.client.admin import Admin
+from tailrace.pipelines import connector
 from tailrace.pipelines.checkpoint import StreamFiles
 from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import (
@@ -177,6 +178,8 @@ class Streams:
         return outputs_of(stream, given)
 
     def _load(self, options: Options, *, streaming: bool) -> DataFrame:
+        if connector.chosen(self._spark):
+            return connector.load(self._spark, options, streaming=streaming)
         reader: Any = self._spark.readStream if streaming else self._spark.read
         frame: DataFrame = reader.format("tailrace").options(**options).load()
         return frame

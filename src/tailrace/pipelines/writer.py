@@ -17,8 +17,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import orjson
 import pyarrow as pa
@@ -29,6 +29,7 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.errors import StreamChangedError, told
 from tailrace.pipelines.reader import kept_reader, read_all
+from tailrace.records.columns import by_partition, bytes_array
 from tailrace.records.decode import Headers
 from tailrace.records.rows import python_rows
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 MARKERS_TOPIC = "__tailrace_markers"
 MARKERS_CONFIG = {"cleanup.policy": "compact"}
-_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +161,7 @@ def _write_slot(
                 )
             return False
         for piece in pieces:
-            writer.send_columns(
-                options["topic"], None, piece.keys, piece.values, None, piece.headers
-            )
+            _send(writer, options["topic"], piece)
         writer.flush()
         writer.send(MARKERS_TOPIC, 0, f"{stream}/{slot}".encode(), marker.encode())
         writer.commit()
@@ -211,14 +209,32 @@ def forget_markers(bootstrap: str, stream: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Outgoing:
-    """Records to be written, column by column."""
+    """Records to be written, as Arrow columns of bytes; `keys` None if none has a key."""
 
-    keys: Sequence[bytes | None] | None
-    values: Sequence[bytes | None]
+    keys: pa.Array | None
+    values: pa.Array
     headers: Sequence[Headers] | None = None
+
+    @classmethod
+    def of(cls, keys: Sequence[bytes] | None, values: Sequence[bytes]) -> Outgoing:
+        """From lists."""
+        return cls(None if keys is None else bytes_array(keys), bytes_array(values))
 
     def __len__(self) -> int:
         return len(self.values)
+
+
+def _send(writer: TransactionalWriter, topic: str, piece: Outgoing) -> None:
+    """Keep a piece for the log: by column, unless its records have headers."""
+    if piece.headers is not None:
+        keys = None if piece.keys is None else piece.keys.to_pylist()
+        writer.send_columns(topic, None, keys, piece.values.to_pylist(), None, piece.headers)
+    elif piece.keys is None:
+        writer.send_columns(topic, writer.partition_of(topic, None), None, piece.values)
+    else:
+        count = len(writer.cluster.topic(topic).leaders)
+        for partition, keys, values in by_partition(piece.keys, piece.values, count):
+            writer.send_columns(topic, partition, keys, values)
 
 
 def encode(rows: pa.RecordBatch, key: Sequence[str], form: str) -> Outgoing:
@@ -227,35 +243,41 @@ def encode(rows: pa.RecordBatch, key: Sequence[str], form: str) -> Outgoing:
     if form == "raw":
         return _raw(rows)
     plain = python_rows(pa.Table.from_batches([rows]))
-    keys: list[bytes | None] | None = None
+    keys: list[bytes] | None = None
     if key:
         keys = [orjson.dumps({name: row[name] for name in key}) for row in plain]
-    return Outgoing(keys, [orjson.dumps(row) for row in plain])
+    return Outgoing.of(keys, [orjson.dumps(row) for row in plain])
 
 
 def _raw(rows: pa.RecordBatch) -> Outgoing:
     names = rows.schema.names
     headers: list[Headers] | None = None
-    if "headers" in names:
+    if "headers" in names and rows.column("headers").null_count < len(rows):
         headers = [
             tuple((one["key"], one["value"]) for one in each or ())
             for each in rows.column("headers").to_pylist()
         ]
-    keys = _octets(rows.column("key")) if "key" in names else None
-    return Outgoing(keys, _octets(rows.column("value")), headers)
-
-
-def _octets(column: pa.Array) -> list[bytes | None]:
-    found: list[bytes | None] = column.cast(pa.binary()).to_pylist()
-    return found
+    keys = rows.column("key").cast(pa.binary()) if "key" in names else None
+    if keys is not None and keys.null_count == len(keys):
+        keys = None
+    return Outgoing(keys, rows.column("value").cast(pa.binary()), headers)
 
 
 def fingerprint(pieces: Sequence[Outgoing]) -> str:
     """A digest of the set of records; their order may differ from run to run."""
-    total = count = 0
+    total = count = size = 0
     for piece in pieces:
         count += len(piece)
-        for key, value in zip(piece.keys or [None] * len(piece), piece.values, strict=True):
-            digest = blake2b((key or b"") + b"\0" + (value or b""), digest_size=8).digest()
-            total += int.from_bytes(digest, "big")
-    return f"{count}-{total & _MASK:016x}"
+        values = _present(piece.values)
+        size += sum(map(len, values))
+        if piece.keys is None:
+            total += sum(map(crc32, values))
+        else:
+            total += sum(map(crc32, values, map(crc32, _present(piece.keys))))
+    return f"{count}-{size}-{total:x}"
+
+
+def _present(column: pa.Array) -> list[bytes]:
+    """The values of a column; a null is told from an empty value by what it stands for."""
+    found: list[bytes | None] = column.to_pylist()
+    return [b"\xff\xffnull" if value is None else value for value in found]

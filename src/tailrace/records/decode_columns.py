@@ -1,7 +1,7 @@
 """Records of many batches as columns: Arrow for keys and values, numpy for numbers.
 
-Only the chain of record lengths is walked one by one; every field behind it is read for
-all records at once. For whoever reads much; `decode.decode_records` is the naive twin.
+Only the chain of record lengths is walked, one by one or, where sizes repeat, by runs; every
+field behind it is read for all records at once. For whoever reads much; `decode.decode_records` is the naive twin.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tailrace.records.header import LENGTH_OVERHEAD, LOG_APPEND_TIME, BatchHeade
 Numbers = NDArray[np.int64]
 Octets = NDArray[np.uint8]
 _NONE = np.zeros(0, np.int64)
+SMALLEST = 6  # attributes, two deltas, two lengths and the count of headers
+LONG_RUN = 16  # shorter runs of equal sizes are not worth looking for
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,50 +77,86 @@ def decode_columns(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -
         return EMPTY
     data = blocks[0] if len(blocks) == 1 else b"".join(blocks)
     try:
-        starts, ends = _walk(data, blocks, counts)
-        return _columns(data, starts, ends, counts, bases)
+        octets = np.frombuffer(data, np.uint8)
+        sizes, starts = _varints(octets, _walk(data, octets, blocks, counts))
+        if bool((sizes < SMALLEST).any()):
+            raise InvalidRecordError("a record claims fewer bytes than it needs")
+        return _columns(data, octets, starts, starts + sizes, counts, bases)
     except IndexError:
         raise InvalidRecordError("a record is cut") from None
 
 
-def _walk(data: bytes, blocks: Sequence[bytes], counts: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """Where each record's fields start (behind its length), and where they end."""
-    starts: list[int] = []
-    ends: list[int] = []
-    start, end = starts.append, ends.append
+def _walk(data: bytes, octets: Octets, blocks: Sequence[bytes], counts: Sequence[int]) -> Numbers:
+    """Where each record begins: with its length. Raises where a block is overrun."""
+    found: list[Numbers] = []
     limit = 0
     for block, count in zip(blocks, counts, strict=True):
         position = limit
         limit += len(block)
-        for _ in range(count):
-            length = data[position]
-            position += 1
-            if length >= 128:
-                following = data[position]
-                if following < 128:
-                    length = (length & 127) | (following << 7)
-                    position += 1
+        while count:
+            run = _run(octets, position, limit, count)
+            if len(run):
+                found.append(run)
+                count -= len(run)
+                position = _behind(data, int(run[-1]))
+                if len(run) >= LONG_RUN:
+                    continue
+            places: list[int] = []
+            append = places.append
+            for _ in range(count):
+                append(position)
+                length = data[position]
+                if length < 128:
+                    position += 1 + (length >> 1)
                 else:
-                    length, position = read_varint(data, position - 1)
-                    length = length << 1 if length >= 0 else 1
-            if length & 1 or length < 12:
-                raise InvalidRecordError("a record claims fewer bytes than it needs")
-            start(position)
-            position += length >> 1
-            end(position)
+                    following = data[position + 1]
+                    if following >= 128:
+                        position = _behind(data, position)
+                    else:
+                        position += 2 + (((length & 127) | (following << 7)) >> 1)
+            found.append(np.array(places, np.int64))
+            break
         if position > limit:
             raise InvalidRecordError("a record claims more bytes than its batch has")
-    return np.array(starts, np.int64), np.array(ends, np.int64)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _behind(data: bytes, position: int) -> int:
+    """Where the record at `position` ends."""
+    length, position = read_varint(data, position)
+    if length < SMALLEST:
+        raise InvalidRecordError("a record claims fewer bytes than it needs")
+    return position + length
+
+
+def _run(octets: Octets, position: int, limit: int, count: int) -> Numbers:
+    """The places of records of one size from here on: where the same length stands again and
+    again at that distance, each of them begins where the one before it ends."""
+    head = octets[position : position + 2].tolist()
+    if len(head) < 2 or (head[0] >= 128 and head[1] >= 128) or head[0] & 1:
+        return _NONE
+    size = 1 if head[0] < 128 else 2
+    stride = size + ((head[0] & 127 | (head[1] << 7 if size == 2 else 0)) >> 1)
+    most = min(count, (limit - position) // stride)
+    if most < LONG_RUN:
+        return _NONE
+    places = position + stride * np.arange(most, dtype=np.int64)
+    same = octets[places] == head[0]
+    if size == 2:
+        same &= octets[places + 1] == head[1]
+    other = np.flatnonzero(~same)
+    whole: Numbers = places[: int(other[0])] if len(other) else places
+    return whole
 
 
 def _columns(
     data: bytes,
+    octets: Octets,
     starts: Numbers,
     ends: Numbers,
     counts: Sequence[int],
     bases: Sequence[tuple[int, int, int]],
 ) -> RecordColumns:
-    octets = np.frombuffer(data, np.uint8)
     each = np.repeat(np.array(bases, np.int64), counts, axis=0)
     deltas, at = _varints(octets, starts + 1)
     offsets, at = _varints(octets, at)

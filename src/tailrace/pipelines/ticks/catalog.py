@@ -86,7 +86,8 @@ def column_type(words: str | None) -> pa.DataType:
 
 
 def topic_table(topic: Topic) -> TableInput:
-    """A declared topic as an input of views: a stream of facts."""
+    """A declared topic as an input of views: a stream of facts, or with a key a table, the
+    last row of each record key."""
     if topic.schema is None:
         raise UnknownTableError(
             f'topic "{topic.name}" has no schema',
@@ -97,7 +98,16 @@ def topic_table(topic: Topic) -> TableInput:
     for part in _split(topic.schema):
         name, _, kind = part.strip().partition(" ")
         fields.append((name.strip("`"), parse_type(kind.strip())))
-    return TableInput(topic.name, topic.name, pa.schema(fields), kind="stream")
+    schema = pa.schema(fields)
+    missing = [name for name in topic.key if name not in schema.names]
+    if missing:
+        raise UnknownTableError(
+            f'topic "{topic.name}" has no column {", ".join(missing)} for its key',
+            detail=f"its columns are {', '.join(schema.names)}",
+            hint=f"declared at {topic.declared_at}",
+        )
+    kind = "table" if topic.key else "stream"
+    return TableInput(topic.name, topic.name, schema, topic.key, kind)
 
 
 def _split(text: str) -> list[str]:
