@@ -202,6 +202,9 @@ class PostgresCase:
     def execute(self, *statements: str) -> None:
         self._database.run(*statements)
 
+    def alter(self, statement: str) -> None:
+        self.execute(statement)
+
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._database.rows(query)
 

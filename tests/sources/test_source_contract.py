@@ -11,6 +11,7 @@ import pytest
 
 from servers.capture import SMALL_SQLITE, Database, PostgresCase, Running
 from tailrace.sources import SQLite
+from tailrace.sources.sqlite.change_table import alter
 from tailrace.testing.source_contract import SourceContract
 from tailrace.testing.source_log import SharedLog
 
@@ -26,6 +27,9 @@ class SQLiteCase:
         for statement in statements:
             for single in statement.split("; "):
                 self.connection.execute(single)
+
+    def alter(self, statement: str) -> None:
+        alter(str(self._path), statement)
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.connection.execute(query).fetchall()

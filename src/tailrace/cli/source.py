@@ -164,6 +164,32 @@ def _key(text: str) -> object:
 
 @source.command()
 @click.argument("name")
+@click.argument("statement")
+@log_option
+def alter(name: str, statement: str, address: str | None) -> None:
+    """Change a table of an SQLite source: ALTER TABLE … DROP COLUMN and the like.
+
+    SQLite refuses to drop a column that a trigger names; here our triggers are taken off and
+    put back in the transaction that changes the table, so that no change is missed.
+    """
+    from tailrace.errors import UsageError
+    from tailrace.sources.declare import SQLite
+    from tailrace.sources.sqlite.change_table import alter as change
+
+    declared = _find(_load(address), name)
+    if not isinstance(declared, SQLite):
+        raise UsageError(
+            f"{name} is no SQLite source",
+            hint="run the statement in the database; nothing is in its way",
+        )
+    from tailrace.config import resolve
+
+    change(resolve(declared.path), statement)
+    click.echo("done; rows from here on have the new form")
+
+
+@source.command()
+@click.argument("name")
 @log_option
 def pause(name: str, address: str | None) -> None:
     """Stop capturing until `resume`. The database keeps what is not read meanwhile."""

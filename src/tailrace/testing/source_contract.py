@@ -152,6 +152,9 @@ class SourceCase(Protocol):
         """Run SQL that every kind understands, each statement in its own transaction;
         a list joined by `;` is one transaction."""
 
+    def alter(self, statement: str) -> None:
+        """Run an ALTER TABLE in the way the documentation of this source tells."""
+
     def rows(self, query: str) -> list[tuple[Any, ...]]: ...
 
     def position(self) -> str:
@@ -251,4 +254,27 @@ class SourceContract:
         last = running.written.events(f"{case.schema}.items")[-1]
         assert last["after"] == {"id": 2, "name": "m", "amount": 1, "note": "new"}
         assert last["source"]["schema_version"] == 2
+        running.written.check()
+
+    def test_renamed_and_dropped_columns_are_new_versions(self, case: SourceCase) -> None:
+        case.execute(self.TABLE, "INSERT INTO items VALUES (1, 'n', 0)")
+        with case.capture() as running:
+            running.copied()
+            case.alter("ALTER TABLE items RENAME COLUMN name TO title")
+            case.execute("INSERT INTO items VALUES (2, 'm', 1)")
+            case.alter("ALTER TABLE items DROP COLUMN amount")
+            case.execute(
+                "INSERT INTO items (id, title) VALUES (3, 'o')", "UPDATE items SET title = 'p'"
+            )
+            running.reach(case.position())
+        found = {
+            event["after"]["id"]: event["after"]
+            for event in running.written.events(f"{case.schema}.items")
+        }
+        assert found == {i: {"id": i, "title": "p"} for i in (1, 2, 3)}
+        events = running.written.events(f"{case.schema}.items")
+        assert {"id": 2, "title": "m", "amount": 1} in [event["after"] for event in events]
+        versions = [event["source"]["schema_version"] for event in events]
+        assert versions == sorted(versions)
+        assert versions[-1] == 3
         running.written.check()

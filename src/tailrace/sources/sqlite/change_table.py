@@ -13,6 +13,7 @@ AUTOINCREMENT: an id is never given twice, even when the table was trimmed empty
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import uuid
 from collections.abc import Sequence
@@ -23,7 +24,11 @@ import orjson
 from tailrace.clock import SYSTEM
 from tailrace.config import resolve
 from tailrace.sources.declare import SQLite
-from tailrace.sources.errors import ServerUnreachableError, SnapshotRequestError
+from tailrace.sources.errors import (
+    ServerUnreachableError,
+    SnapshotRequestError,
+    SourceDeclarationError,
+)
 
 CHANGES = "_tailrace_changes"
 TABLES = "_tailrace_tables"
@@ -232,19 +237,38 @@ def _triggers(shape: Shape, version: int) -> list[str]:
     return made
 
 
-def alter(path: str, statement: str, table: str) -> None:
-    """Change a table's shape: SQLite refuses to drop or rename a column that a trigger
-    names, so our triggers are taken off and put back in the same transaction."""
+_ALTERED = re.compile(
+    r"""\s*ALTER\s+TABLE\s+(?:(?:"main"|main)\s*\.\s*)?(?:"((?:[^"]|"")+)"|\[([^\]]+)\]|`([^`]+)`|(\w+))""",
+    re.IGNORECASE,
+)
+
+
+def alter(path: str, statement: str, table: str | None = None) -> None:
+    """Change a table's shape: SQLite refuses to drop a column that a trigger names, so our
+    triggers are taken off and put back in the same transaction. `table` is the one the
+    statement names unless it is given."""
+    if table is None:
+        found = _ALTERED.match(statement)
+        if found is None:
+            raise SourceDeclarationError(
+                "this is no ALTER TABLE statement", detail=statement, hint="ALTER TABLE name …"
+            )
+        table = next(name for name in found.groups() if name is not None).replace('""', '"')
     connection = connect(path)
     try:
         prepare(connection)
         connection.execute("BEGIN IMMEDIATE")
+        # SQLite compares names of tables without regard to case.
+        names = {shape.table.lower(): shape.table for shape in read_shapes(connection)}
+        table = names.get(table.lower(), table)
         captured = installed(connection, table) is not None
         drop(connection, table)
         connection.execute(statement)
-        if captured:
+        if captured and any(shape.table == table for shape in read_shapes(connection)):
             install(connection, _shape(connection, table))
         connection.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        raise SourceDeclarationError("the table was not changed", detail=str(error)) from error
     finally:
         connection.close()
 

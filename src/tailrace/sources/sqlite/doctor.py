@@ -50,8 +50,8 @@ def examine_sqlite(source: SQLite) -> Iterator[Finding]:
                 )  # fmt: skip
         yield Finding(
             "drop-column", "good",
-            "DROP and RENAME COLUMN go through `tailrace.sources.sqlite.change_table.alter`: "
-            "SQLite refuses them while a trigger names the column",
+            f'DROP COLUMN goes through `tailrace source alter {source.name} "ALTER TABLE …"`: '
+            "SQLite refuses it while a trigger names the column",
         )  # fmt: skip
     finally:
         connection.close()
