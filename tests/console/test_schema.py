@@ -36,7 +36,7 @@ def test_no_call_that_the_description_allows_breaks_the_console(console: Console
     for operation in tried:
 
         @settings(
-            max_examples=5,
+            max_examples=3,
             deadline=None,
             phases=[Phase.explicit, Phase.generate],
             suppress_health_check=list(HealthCheck),
