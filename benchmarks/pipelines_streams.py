@@ -12,6 +12,7 @@ jar is fetched with Maven once; without it only our side is measured.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.measure import Table, Took, measured
+from pyspark.errors import StreamingQueryException
 
 import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess
@@ -27,6 +29,7 @@ from tailrace.client.admin import Admin
 from tailrace.client.columns import ColumnFetcher
 from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines import session
+from tailrace.pipelines.errors import StreamInterruptedError
 from tailrace.pipelines.streams import Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import Catalog
 
@@ -135,7 +138,8 @@ def bench_copy(
 
         settings = StreamSettings(bootstrap, directory, output_partitions=PARTITIONS)
         running = Streams(spark, Catalog({}, {}), settings).start(copy)
-        running.query.awaitTermination()
+        with contextlib.suppress(StreamingQueryException):
+            running.query.awaitTermination()
         failure = running.failure()
         if failure is not None:
             raise failure
@@ -167,10 +171,14 @@ def bench_copy(
 
     def measure(work: Callable[[Path], str]) -> Took:
         found: list[Took] = []
-        for _ in range(rounds + 1):
+        while len(found) <= rounds:
             with tempfile.TemporaryDirectory() as scratch:
-                with measured() as took:
-                    name = work(Path(scratch))
+                try:
+                    with measured() as took:
+                        name = work(Path(scratch))
+                except StreamInterruptedError as reason:
+                    print(f"  again, a worker was too slow to start: {reason}", flush=True)
+                    continue
                 copied(name)
                 with Admin(bootstrap) as admin:
                     admin.delete_topic(name)
