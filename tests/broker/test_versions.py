@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from importlib import import_module
 
 from tailrace.broker import lazy
 from tailrace.broker.embedded import BrokerThread
@@ -65,3 +66,12 @@ def test_the_table_of_lazy_requests_is_that_of_the_coordinators(broker: BrokerTh
     offered = {(route.api_key, route.minimum, route.maximum) for route in coordination.routes()}
     assert set(lazy.OFFERED) == offered
     assert broker.broker.features == lazy.FEATURES
+
+
+def test_the_table_of_lazy_administration_is_that_of_its_handlers(broker: BrokerThread) -> None:
+    for name, told in lazy.ADMINISTRATION.items():
+        module = import_module(f"tailrace.broker.handlers.{name}")
+        offered = {
+            (route.api_key, route.minimum, route.maximum) for route in module.routes(broker.broker)
+        }
+        assert set(told) == offered

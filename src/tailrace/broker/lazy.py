@@ -1,13 +1,14 @@
-"""Coordinators that are loaded when somebody needs them.
+"""Coordinators and administration, loaded when somebody needs them.
 
-Half of a broker's start is importing what groups and transactions stand on. A broker
-whose log has no groups and no transactions yet offers their requests from the table
-below and loads the code with the first of them.
+Most of a broker's start is importing what groups, transactions and administration stand
+on. A broker whose log has no groups and no transactions yet offers their requests from the
+tables below and loads the code with the first of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.router import Request, Route
@@ -16,6 +17,7 @@ from tailrace.wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
+    from tailrace.broker.server import Broker
 
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state")
 FEATURES = {"transaction.version": 2, "group.version": 1, "share.version": 1}
@@ -43,6 +45,49 @@ OFFERED: tuple[tuple[ApiKey, int, int], ...] = (
     (ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
     (ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
 )
+
+
+ADMINISTRATION: dict[str, tuple[tuple[ApiKey, int, int], ...]] = {
+    "topics": (
+        (ApiKey.CREATE_TOPICS, 2, 7),
+        (ApiKey.DELETE_TOPICS, 1, 6),
+        (ApiKey.CREATE_PARTITIONS, 0, 3),
+        (ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
+    ),
+    "configs": (
+        (ApiKey.DESCRIBE_CONFIGS, 1, 4),
+        (ApiKey.ALTER_CONFIGS, 0, 2),
+        (ApiKey.INCREMENTAL_ALTER_CONFIGS, 0, 1),
+        (ApiKey.LIST_CONFIG_RESOURCES, 0, 1),
+    ),
+    "offsets": (
+        (ApiKey.LIST_OFFSETS, 1, 11),
+        (ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
+        (ApiKey.DELETE_RECORDS, 0, 2),
+    ),
+    "producers": ((ApiKey.DESCRIBE_PRODUCERS, 0, 0),),
+    "quotas": (
+        (ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
+        (ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),
+    ),
+}
+"""Modules of `handlers`, and what they serve."""
+
+
+def administration(broker: Broker) -> Iterable[Route]:
+    """Routes that load their module of `handlers` and hand the request on to it."""
+    for name, offered in ADMINISTRATION.items():
+        for key, minimum, maximum in offered:
+            yield Route(key, minimum, maximum, _loading(broker, name))
+
+
+def _loading(broker: Broker, name: str) -> Callable[[Request[Any]], None]:
+    def first(request: Request[Any]) -> None:
+        module = import_module(f"tailrace.broker.handlers.{name}")
+        broker.router.add(module.routes(broker))
+        broker.router.routes[request.api_key].handler(request)
+
+    return first
 
 
 def routes(

@@ -23,17 +23,7 @@ import orjson
 from tailrace.broker import lazy
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
-from tailrace.broker.handlers import (
-    configs,
-    fetch,
-    metadata,
-    offsets,
-    produce,
-    producers,
-    quotas,
-    topics,
-    versions,
-)
+from tailrace.broker.handlers import fetch, metadata, produce, versions
 from tailrace.broker.listener import Listener
 from tailrace.broker.loop import Loop, LoopTimer
 from tailrace.broker.metrics import BrokerMetrics
@@ -117,8 +107,9 @@ class Broker:
         self.fetch = fetch.install(self)
         self.store.on_moved = self._moved
         self.store.sync_later = self.syncer.submit
-        for module in (versions, metadata, topics, configs, offsets, producers, quotas):
+        for module in (versions, metadata):
             self.router.add(module.routes(self))
+        self.router.add(lazy.administration(self))
         self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
         self.group_settings = GroupSettings(self.directories[0] / "group-settings.json")
         self._shares: ShareRequests | None = None
