@@ -332,7 +332,7 @@ def test_records_lost_before_they_were_read_are_an_error_and_older_ones_are_not(
             assert clicks.shown() == {"00": 1}
         clicks.write(0, 40, 50)
         admin.delete_records({(clicks.name, 0): 5})
-        with clicks.ticking() as ticks, pytest.raises(DataLostError, match="are gone"):
+        with pytest.raises(DataLostError, match="are gone"), clicks.ticking() as ticks:
             settle(ticks)
         assert clicks.shown() == {"00": 1}
 

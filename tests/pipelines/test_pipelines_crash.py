@@ -47,7 +47,7 @@ class Running:
         if chosen:
             random.choice(chosen).send_signal(signal.SIGKILL)
         if victim != "worker":
-            self.process.wait(30)
+            self.process.wait(100)
             psutil.wait_procs(family, timeout=20)
 
     def keep_running(self) -> None:

@@ -1,4 +1,9 @@
-"""The same pipelines on a standalone Spark cluster, with a worker lost on the way."""
+"""The same pipelines on three Kafka brokers and a standalone Spark cluster.
+
+Two addresses are changed, nothing else. A broker and a Spark worker are lost on the way, and
+the kills of `test_pipelines_crash` are repeated; every number must come out the same. At the
+end it prints what bringing the state's caches up to date took in each tick.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
@@ -19,10 +25,12 @@ import pytest
 
 from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
 from pipelines.test_pipelines_crash import Running, inserted
-from servers.processes import free_port
+from servers.kafka import Kafka, KafkaUnavailable
+from servers.processes import bound_to_us, free_port
 from tailrace.pipelines import java
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.driver import last_row
+from tailrace.telemetry.part import read_reports
 from tailrace.testing.feed import ChangeFeed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.spark]
@@ -58,9 +66,18 @@ class SparkCluster:
     def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self._directory / f"{name}.log").open("ab") as output:
             return subprocess.Popen(
-                [str(self._program), f"org.apache.spark.deploy.{name}", *arguments],
+                [*bound_to_us(), str(self._program), f"org.apache.spark.deploy.{name}", *arguments],
                 env=self._environment, stdout=output, stderr=output,
             )  # fmt: skip
+
+    def python_workers(self) -> list[psutil.Process]:
+        """The Python processes below the executors."""
+        return [
+            one
+            for worker in self.workers
+            for one in psutil.Process(worker.pid).children(recursive=True)
+            if "python" in one.name()
+        ]
 
     def lose_a_worker(self) -> None:
         """kill -9 a worker with its executors."""
@@ -82,54 +99,135 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     psutil.wait_procs(family, timeout=10)
 
 
-@pytest.fixture
-def spark_cluster(tmp_path: Path) -> Iterator[SparkCluster]:
-    (tmp_path / "spark").mkdir()
-    cluster = SparkCluster(tmp_path / "spark")
-    yield cluster
-    cluster.stop()
+@dataclass(slots=True)
+class Cluster:
+    """Both clusters, and what was seen of the ticks."""
+
+    kafka: Kafka
+    spark: SparkCluster
+    seen: dict[str, dict[int, tuple[int, int, int]]] = field(default_factory=dict)
+
+    def watch(self, name: str, directory: Path) -> None:
+        """Note the last tick's time, its catch-up and the size of the state."""
+        for report in read_reports(directory / ".tailrace"):
+            if report.get("tick_ms") is not None:
+                figures = (report["tick_ms"], report["catch_up_ms"], report["state_bytes"])
+                self.seen.setdefault(name, {})[report["tick"]] = figures
 
 
-@pytest.mark.timeout(400)
-def test_a_lost_worker_changes_no_number(
-    kafka: str, tmp_path: Path, spark_cluster: SparkCluster
-) -> None:
+@pytest.fixture(scope="module")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Cluster]:
+    replicated = {"default.replication.factor": "3", "min.insync.replicas": "2"}
+    try:
+        kafka = Kafka(tmp_path_factory.mktemp("kafka"), nodes=3, settings=replicated)
+    except KafkaUnavailable as reason:
+        pytest.skip(f"needs a real Kafka: {reason}")
+    made = Cluster(kafka, SparkCluster(tmp_path_factory.mktemp("spark")))
+    yield made
+    made.spark.stop()
+    made.kafka.stop()
+    with request.getfixturevalue("pytestconfig").pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():  # fmt: skip
+        for name, ticks in made.seen.items():
+            print(f"\n{name}: state's catch-up per tick (tick: catch-up of tick's time, state)")
+            for number, (whole, catch_up, size) in sorted(ticks.items()):
+                print(
+                    f"  tick {number:>4}: {catch_up:>6} ms of {whole:>6} ms {size / 1024:>8.0f} KiB"
+                )
+
+
+class Project:
+    """The small shop's pipelines on the clusters, and what they must show."""
+
+    def __init__(self, cluster: Cluster, name: str, directory: Path, feed: ChangeFeed, seed: int) -> None:  # fmt: skip
+        self.cluster, self.name, self.feed, self.directory = cluster, name, feed, directory
+        self.placed: list[tuple[int, str]] = []
+        self.position = ""
+        self.seed = seed
+        self.running = Running(
+            cluster.kafka.bootstrap, feed.source, directory, cluster.spark.master
+        )
+
+    def move(self, transactions: int) -> None:
+        self.seed += 1
+        for changes in traffic(self.seed, transactions):
+            self.placed += inserted(self.feed, changes)
+            self.position = self.feed.transaction(*changes)
+
+    def wait(self, reader: LogReader, seconds: float = 500) -> list[dict[str, object]]:
+        """Wait until views and stream have everything that was written; the stream's rows."""
+        until = time.monotonic() + seconds
+        source = self.feed.source
+        written: list[dict[str, object]] = []
+        while time.monotonic() < until:
+            self.running.keep_running()
+            self.cluster.watch(self.name, self.directory)
+            row = last_row(reader, source)
+            if row is not None and row.positions.get(source) == self.position:
+                written = [
+                    orjson.loads(value or b"")
+                    for records in read_all(reader, f"{source}_placed")
+                    for value in records.values
+                ]
+                if len(written) >= len(self.placed):
+                    return written
+            time.sleep(0.5)
+        raise AssertionError(f"not there after {seconds} s: {self.running.log.read_text()[-3000:]}")
+
+    def check(self, written: list[dict[str, object]]) -> None:
+        view = f"{self.feed.source}_open_orders"
+        assert shown(self.cluster.kafka.bootstrap, view) == recompute(self.feed)
+        assert Counter((row["id"], row["amount"]) for row in written) == Counter(self.placed)
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("victim", ["driver", "jvm", "worker"])
+def test_kills_lose_and_double_nothing(cluster: Cluster, tmp_path: Path, victim: str) -> None:
     source = f"shop{uuid.uuid4().hex[:6]}"
-    directory = tmp_path / "project"
-    directory.mkdir()
-    placed: list[tuple[int, str]] = []
-    with ChangeFeed(kafka, source, [ORDERS, CUSTOMERS]) as feed:
-        running = Running(kafka, source, directory, spark_cluster.master)
+    with (
+        ChangeFeed(cluster.kafka.bootstrap, source, [ORDERS, CUSTOMERS]) as feed,
+        LogReader(cluster.kafka.bootstrap) as reader,
+    ):
+        project = Project(cluster, f"kill -9 of the {victim}", tmp_path, feed, 60)
         try:
-            lost = False
-            began = time.monotonic()
-            position = ""
-            with LogReader(kafka) as reader:
-                for changes in traffic(51, 60):
-                    placed += inserted(feed, changes)
-                    position = feed.transaction(*changes)
-                    time.sleep(0.1)
-                written: list[dict[str, object]] = []
-                while time.monotonic() - began < 330:
-                    running.keep_running()
-                    row = last_row(reader, source)
-                    if row is not None and row.number > 1 and not lost:
-                        spark_cluster.lose_a_worker()
-                        lost = True
-                        for changes in traffic(52, 30):
-                            placed += inserted(feed, changes)
-                            position = feed.transaction(*changes)
-                    written = [
-                        orjson.loads(value or b"")
-                        for records in read_all(reader, f"{source}_placed")
-                        for value in records.values
-                    ]
-                    reached = row is not None and row.positions.get(source) == position
-                    if lost and reached and len(written) >= len(placed):
-                        break
-                    time.sleep(0.5)
+            project.move(20)
+            project.wait(reader)
+            for _ in range(2):
+                project.move(20)
+                if victim == "worker":
+                    for one in cluster.spark.python_workers()[:1]:
+                        one.send_signal(signal.SIGKILL)
+                else:
+                    project.running.kill(victim)
+                project.move(10)
+                written = project.wait(reader)
         finally:
-            running.stop()
-        assert lost, running.log.read_text()[-3000:]
-        assert shown(kafka, f"{source}_open_orders") == recompute(feed), running.log.read_text()[-3000:]  # fmt: skip
-    assert Counter((row["id"], row["amount"]) for row in written) == Counter(placed)
+            project.running.stop()
+        project.check(written)
+
+
+@pytest.mark.timeout(1800)
+def test_a_lost_broker_and_a_lost_worker_change_no_number(cluster: Cluster, tmp_path: Path) -> None:
+    source = f"shop{uuid.uuid4().hex[:6]}"
+    with (
+        ChangeFeed(cluster.kafka.bootstrap, source, [ORDERS, CUSTOMERS]) as feed,
+        LogReader(cluster.kafka.bootstrap) as reader,
+    ):
+        project = Project(cluster, "losing a broker and a worker", tmp_path, feed, 80)
+        try:
+            project.move(30)
+            project.wait(reader)
+            cluster.spark.lose_a_worker()
+            project.move(30)
+            project.wait(reader)
+            cluster.kafka.kill(1)
+            project.move(30)
+            project.wait(reader)
+            cluster.kafka.restart(1)
+            cluster.spark.workers.append(cluster.spark._worker())
+            project.move(30)
+            written = project.wait(reader)
+        finally:
+            project.running.stop()
+        project.check(written)

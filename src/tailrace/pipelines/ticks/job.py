@@ -26,7 +26,8 @@ from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
-from tailrace.pipelines.reader import Range, kept_reader
+from tailrace.pipelines.ranges import kept_ranges
+from tailrace.pipelines.reader import Range, Records
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.store import Version
@@ -127,11 +128,27 @@ class Outcome:
         self.tasks += 1
 
 
+def _records(work: Work) -> Iterator[Records]:
+    """The records of the tick's ranges, in pieces of one partition each."""
+    log = kept_ranges(work.bootstrap)
+    for wanted in work.ranges:
+        for columns in log.read(wanted):
+            yield Records(
+                wanted.topic,
+                wanted.partition,
+                columns.offsets.tolist(),
+                columns.keys.to_pylist(),
+                columns.values.to_pylist(),
+                columns.timestamps.tolist(),
+                [] if columns.headers is None else list(columns.headers),
+            )
+
+
 def read_inputs(work: Work) -> Inputs:
     """The rows of the tick's ranges by topic, in the order of each partition."""
     inputs = Inputs()
     pieces: dict[str, list[pa.Table]] = {}
-    for records in kept_reader(work.bootstrap).read(work.ranges):
+    for records in _records(work):
         inputs.records += len(records.offsets)
         table = work.graph.tables[records.topic]
         decoded = decode(table, records, work.shards, envelope=records.topic not in work.plain)

@@ -195,13 +195,16 @@ class Planner:
                 positions[source] = cuts[taken - 1].position
                 stamps = [c.ts_ms for c in cuts[:taken] if c.offsets and c.ts_ms]
                 oldest = min([*stamps, *([] if oldest is None else [oldest])], default=oldest)
-        for topic in sorted(self.free):
+        free = {topic: reader.bounds(topic) for topic in sorted(self.free)}
+        # To each partition its share: one that ran ahead would make the others late.
+        room = max(room // max(sum(len(bounds) for bounds in free.values()), 1), 1)
+        for topic, bounds in free.items():
             known = inputs.setdefault(topic, {})
-            for partition, (first, end) in reader.bounds(topic).items():
+            for partition, (first, end) in bounds.items():
                 start = max(first, known.get(partition, first))
                 if ceiling is not None and topic in ceiling.inputs:
                     end = min(end, ceiling.inputs[topic].get(partition, 0))
-                known[partition] = max(start, min(end, start + max(room, 1)))
+                known[partition] = max(start, min(end, start + room))
                 more = more or known[partition] < end
         if inputs == last.inputs and positions == last.positions:
             return None
