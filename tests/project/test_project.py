@@ -157,3 +157,18 @@ def test_a_view_is_explained_while_nothing_runs(tmp_path: Path) -> None:
     kinds = [node["kind"] for node in draw_view(made, nobody, "v")["nodes"]]
     assert kinds[0] == "table"
     assert kinds[-1] == "result"
+
+
+def test_further_outputs_of_a_stream_are_drawn_and_make_no_circle(tmp_path: Path) -> None:
+    code = (
+        HEAD
+        + 'clicks = tr.topic("clicks", schema="n INT")\n'
+        + '@tr.stream(clicks, to=[tr.topic("odd", schema="n INT"){extra}])\n'
+        + "def split(frame):\n    return frame.where('n % 2 = 0'), frame.where('n % 2 = 1')\n"
+        + '@tr.stream(tr.topic("odd", schema="n INT"))\n'
+        + "def after(frame):\n    return frame\n"
+    )
+    topology = graph.build(project(tmp_path, code.format(extra="")))
+    assert {("clicks", "split"), ("split", "odd"), ("odd", "after")} <= set(topology.edges)
+    with pytest.raises(CycleError):
+        graph.build(project(tmp_path, code.format(extra=", clicks")))

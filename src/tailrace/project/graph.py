@@ -99,6 +99,8 @@ def build(project: Project) -> Topology:
         add(stream.name, "stream", stream.name)
     for view in project.views.values():
         add(view.name, "view", view.name)
+    for stream in project.streams.values():
+        edges += [(stream.name, add(topic.name, "topic", topic.name)) for topic in stream.outputs]
     for reader, giver in _readings(project):
         if giver not in nodes:
             table_source = giver.split(".", 1)[0]

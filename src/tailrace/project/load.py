@@ -128,9 +128,9 @@ class _Collector:
             case Stream():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.streams[value.name] = value
-                for input_ in value.inputs:
-                    if isinstance(input_, Topic):
-                        self.take(input_, where)
+                for named in (*value.inputs, *value.outputs):
+                    if isinstance(named, Topic):
+                        self.take(named, where)
             case Topic():
                 known = self.topics.get(value.name)
                 if known is None or known != value:  # a topic may be declared twice, alike
