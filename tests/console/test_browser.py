@@ -29,6 +29,11 @@ def test_rows_of_a_view_update_in_place(page: Page, site: Site) -> None:
     expect(table).to_contain_text("SE")
     site.console.tick(SE=None)
     expect(table).not_to_contain_text("SE")
+    page.get_by_text("As a chart").click()
+    bars = page.get_by_role("list", name="orders of open_orders")
+    expect(bars.get_by_role("listitem").first).to_contain_text("NL")
+    site.console.tick(IT=90)
+    expect(bars.get_by_role("listitem").first).to_contain_text("IT")
 
 
 def test_the_page_comes_back_after_the_server_restarts(page: Page, site: Site) -> None:

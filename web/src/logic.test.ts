@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { age, bytes, cell, columnsOf, count, numbersOf, pretty, rate } from "./format";
 import { around, layout, MOST_FOR_DAGRE } from "./layout";
 import { applyEvent, changedCells, differing } from "./rows";
+import { barsOf, linesOf, timeColumn } from "./series";
 import type { Row } from "./types";
 
 describe("figures", () => {
@@ -81,5 +82,17 @@ describe("a large topology", () => {
   test("is cut to what is looked for, with its inputs and readers", () => {
     expect(around(graph, "v").nodes.map((node) => node.name)).toEqual(["s", "t3", "v"]);
     expect(around(graph, "").nodes.length).toBe(702);
+  });
+});
+
+describe("a chart of any view", () => {
+  test("is drawn over time where a column is one, summed over the rest", () => {
+    const rows = [{ minute: "2026-11-16T10:01:00Z", c: "NL", n: "2.50" }, { minute: "2026-11-16T10:00:00Z", c: "NL", n: 1 }, { minute: "2026-11-16T10:01:00Z", c: "DE", n: 1 }];
+    expect(timeColumn(rows, ["c", "minute"])).toBe("minute");
+    expect(linesOf(rows, "minute", "n")[1]).toEqual([1, 3.5]);
+  });
+  test("and as bars otherwise, the largest first", () => {
+    const bars = barsOf([{ c: "NL", n: 1 }, { c: "DE", n: 4 }], ["c"], "n");
+    expect(bars.map((bar) => [bar.label, bar.share])).toEqual([["DE", 1], ["NL", 0.25]]);
   });
 });

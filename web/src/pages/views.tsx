@@ -6,6 +6,7 @@ import { streamUrl } from "../api";
 import { cell, columnsOf, count, numbersOf } from "../format";
 import { live } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
+import { ChartOf } from "../parts/chartof";
 import { PastOf } from "../parts/past";
 import { PlanOf } from "../parts/plan";
 import { applyEvent, changedCells, type ViewEvent } from "../rows";
@@ -67,6 +68,7 @@ export function ViewPage({ name }: { name: string }) {
       <p class="note" data-live={`rows:${name}`}>
         {listed.length} {about && about.rows > listed.length ? `of ${count(about.rows)} ` : ""}rows shown, live{live.value?.ready === false ? "; not every part runs" : ""}
       </p>
+      <ChartOf name={name} rows={listed.map(([, row]) => row)} />
       <PlanOf name={name} />
       <PastOf name={name} now={rows} />
       <h2>SQL</h2>

@@ -1,0 +1,30 @@
+/** Rows as figures for charts. */
+
+import { cell } from "./format";
+import type { Row } from "./types";
+
+const TIME = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d/;
+
+/** The first column that holds times alone. */
+export function timeColumn(rows: readonly Row[], columns: readonly string[]): string | undefined {
+  return columns.find((column) => rows.length > 0 && rows.every((row) => typeof row[column] === "string" && TIME.test(row[column])));
+}
+
+/** Sums by time, oldest first: seconds and values. */
+export function linesOf(rows: readonly Row[], time: string, value: string): [number[], number[]] {
+  const sums = new Map<number, number>();
+  for (const row of rows) {
+    const at = Date.parse(String(row[time])) / 1000;
+    if (!Number.isNaN(at)) sums.set(at, (sums.get(at) ?? 0) + Number(row[value] ?? 0));
+  }
+  const ordered = [...sums].sort(([a], [b]) => a - b);
+  return [ordered.map(([at]) => at), ordered.map(([, sum]) => sum)];
+}
+
+/** The largest first, each with its share of the largest. */
+export function barsOf(rows: readonly Row[], labels: readonly string[], value: string): { label: string; text: unknown; share: number }[] {
+  const largest = Math.max(1e-9, ...rows.map((row) => Math.abs(Number(row[value] ?? 0))));
+  return rows
+    .map((row, index) => ({ label: labels.map((column) => cell(row[column])).join(" · ") || `row ${index + 1}`, text: row[value], share: Math.abs(Number(row[value] ?? 0)) / largest }))
+    .sort((a, b) => b.share - a.share);
+}
