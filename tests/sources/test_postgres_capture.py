@@ -107,6 +107,24 @@ def test_a_large_transaction_is_split_and_whole(database: Any, capture: Any) -> 
     running.written.check()
 
 
+def test_an_encrypted_connection_is_left_to_libpq(
+    database: Any, capture: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "tailrace.sources.postgres.copy_socket._uses_gssapi", lambda connection: True
+    )
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', i FROM generate_series(1, 1000) i")
+    with capture(tables=["orders"]) as running:
+        running.copied()
+        database.run(
+            "INSERT INTO orders SELECT i, 'y', i FROM generate_series(1001, 4000) i",
+            "UPDATE orders SET customer = 'z' WHERE id % 2 = 0", "DELETE FROM orders WHERE id < 9",
+        )  # fmt: skip
+        running.reach(database.position())
+    assert running.written.table("public.orders") == expected(database)
+    running.written.check()
+
+
 def test_truncate_deletes_every_live_key(database: Any, capture: Any) -> None:
     database.run(ORDERS)
     with capture(tables=["orders"]) as running:
@@ -140,6 +158,7 @@ def test_a_restart_goes_on_where_the_log_ends(database: Any, capture: Any) -> No
 
 def test_schemas_tell_types_before_any_row(database: Any, capture: Any, shared: Any) -> None:
     import orjson
+import pytest
 
     database.run(ORDERS)
     with capture(tables=["orders"]) as running:

@@ -70,6 +70,22 @@ def test_a_snapshot_is_asked_for_in_the_database(project: Path, database: Any) -
     assert isinstance(unknown.exception, SnapshotRequestError)
 
 
+def test_the_doctor_tells_whether_a_slot_survives_a_fail_over(database: Any, capture: Any) -> None:
+    if database.connection.info.server_version < 170000:
+        pytest.skip("failover slots came with Postgres 17")
+    database.run(ORDERS)
+    shop = Postgres("shop", database.dsn, tables=["orders"])
+    with capture(tables=["orders"]) as running:
+        running.copied()
+    assert {f.check: f.state for f in examine(shop)}["failover"] == "good"
+    database.drop_slot()
+    database.run("SELECT pg_create_logical_replication_slot('tailrace_shop', 'pgoutput')")
+    (finding,) = [f for f in examine(shop) if f.check == "failover"]
+    assert finding.state == "warning"
+    assert "pg_drop_replication_slot('tailrace_shop')" in finding.hint
+    assert "max_slot_wal_keep_size" in " ".join(f.hint + f.message for f in examine(shop))
+
+
 def test_an_unreachable_database_is_the_first_finding() -> None:
     dead = Postgres("dead", "host=/nowhere dbname=x")
     (finding,) = examine(dead)

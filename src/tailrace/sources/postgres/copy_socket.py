@@ -50,6 +50,7 @@ class CopySocket:
         self._poll = select.poll()
         self._poll.register(connection.socket, select.POLLIN)
         self._rest = b""
+        self._ended = False  # libpq has told the end of the COPY
 
     def wait(self, seconds: float | None) -> bool:
         """Whether data came within `seconds`; None waits as long as it takes."""
@@ -58,6 +59,7 @@ class CopySocket:
     def start(self, command: bytes) -> None:
         """Send a command that begins a COPY; `CopyError` if the server refuses."""
         self._rest = b""
+        self._ended = False
         if not self._plain:
             result = self._libpq.exec_(command)
             if result.status not in (pq.ExecStatus.COPY_OUT, pq.ExecStatus.COPY_BOTH):
@@ -143,7 +145,7 @@ class CopySocket:
         starts: list[int] = []
         position = 0
         consumed = False
-        while position < most_bytes:
+        while position < most_bytes and not self._ended:
             count, content = self._libpq.get_copy_data(1)
             if count == 0:
                 if consumed:
@@ -152,15 +154,16 @@ class CopySocket:
                 consumed = True
                 continue
             if count < 0:
-                if not pieces:
-                    self._end_libpq()
-                    return b"", [], True
+                self._ended = True
                 break
             consumed = False
             piece = bytes(content)
             pieces += [_HEAD.pack(_DATA, len(piece) + 4), piece]
             starts.append(position + 5)
             position += 5 + len(piece)
+        if self._ended and not pieces:
+            self._end_libpq()
+            return b"", [], True
         return b"".join(pieces), starts, False
 
     def contents(self, most_bytes: int = 1 << 20) -> Iterator[bytes]:
