@@ -15,6 +15,7 @@ import pytest
 from servers.consoles import Console
 from servers.running_console import running
 from tailrace.console import feed as feed_module
+from tailrace.console.conditions import compile_condition
 from tailrace.console.feed import Feed, Subscription
 from tailrace.views.follower import FollowerSettings
 
@@ -181,6 +182,28 @@ def test_a_large_snapshot_is_made_beside_the_loop(
             await one.stop()
 
     with_feed(console, work)
+
+
+def test_a_condition_chooses_rows_and_tells_those_that_leave(console: Console) -> None:
+    async def work(feed: Feed) -> None:
+        condition = compile_condition("orders > 1")
+        chosen = Listener(feed)
+        chosen.subscription = Subscription("open_orders", None, ("orders > 1", condition))
+        chosen.task = asyncio.create_task(feed.pump(chosen.subscription, chosen.send))
+        await until(lambda: chosen.rows == {"NL": 2})
+        console.tick(DE=5)
+        await until(lambda: chosen.rows == {"NL": 2, "DE": 5})
+        console.tick(NL=1)
+        await until(lambda: chosen.rows == {"DE": 5})
+        await chosen.stop()
+
+    with_feed(console, work)
+
+
+def test_a_condition_that_cannot_be_read_is_400(console: Console) -> None:
+    answer = console.client.get("/api/views/open_orders/changes", params={"where": "orders >"})
+    assert answer.status_code == 400
+    assert answer.json()["hint"] or answer.json()["detail"]
 
 
 def subscribe(port: int, after: int | None = None) -> socket.socket:

@@ -224,6 +224,32 @@ def test_waiting_for_a_position(views, writer, follower):
     assert views.wait("tick:shop:2") == "tick:shop:2"
 
 
+def test_waiting_for_an_append_and_for_what_another_view_has_answered(views, writer, follower):
+    writer.tick({"totals": [nl(7)]}, inputs={"clicks": {0: 40, 3: 9913}})
+    follower.step(0)
+    assert views.wait("log:clicks/3:9912") == "tick:shop:2"
+    with pytest.raises(PositionTimeoutError):
+        views.wait("log:clicks/3:9913", timeout=0.05)
+    with pytest.raises(PositionUnknownError):
+        views.wait("log:clicks/7:1", timeout=0.05)
+    answered = views["lines"].rows(limit=1).position
+    assert views["totals"].get("NL", at_least=answered)["orders"] == 7
+
+
+def test_a_reader_of_changes_that_pauses_keeps_nobody_waiting_and_misses_nothing(
+    views, writer, follower
+):
+    slow, quick = views["totals"].changes(idle=0.01), views["totals"].changes(idle=0.01)
+    assert (next(slow).kind, next(quick).kind) == ("snapshot", "snapshot")
+    for n in range(2, 30):
+        writer.tick({"totals": [nl(n)]})
+        follower.step(0)
+        assert next(event for event in quick if event.kind == "changes").tick == n
+    seen = [next(event for event in slow if event.kind == "changes") for _ in range(2, 30)]
+    assert [event.tick for event in seen] == list(range(2, 30))
+    assert [event.changes[0].row["orders"] for event in seen] == list(range(2, 30))
+
+
 @pytest.mark.parametrize("text", ["", "pg:shop", "pg:shop:xyz", "tick:shop:ff", "log:clicks:1"])
 def test_text_that_is_no_position_is_refused(views, text):
     with pytest.raises(UsageError):

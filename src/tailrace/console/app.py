@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,6 +89,9 @@ _STATUS: dict[type[TailraceError], int] = {
 Where = Annotated[str | None, Query(max_length=10_000)]
 AtLeast = Annotated[str | None, Query(max_length=500)]
 Timeout = Annotated[str, Query(max_length=30)]
+
+
+shared_condition = lru_cache(maxsize=100)(compile_condition)
 
 
 class SqlQuestion(BaseModel):
@@ -335,12 +339,14 @@ def _add_views(app: FastAPI, served: Served) -> None:
         name: str,
         last_event_id: Annotated[str | None, Header()] = None,
         after: Annotated[int | None, Query(ge=0)] = None,
+        where: Where = None,
     ) -> Response:
         """Snapshot, then changes, resumable by Last-Event-ID (server-sent events)."""
+        condition = (where, shared_condition(where)) if where else None
         start = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
         await run_in_threadpool(views.describe, name)  # an unknown view is 404, not a stream
         assert served.feed is not None
-        return ChangesResponse(served.feed, name, start)
+        return ChangesResponse(served.feed, name, start, condition)
 
     @app.get("/api/views/{name}/explain")
     async def explain(name: str) -> Response:

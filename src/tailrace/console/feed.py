@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 from starlette.responses import Response
@@ -32,6 +34,10 @@ STILL_HERE = b": still here\n\n"
 PART_BYTES = 1 << 20
 ROWS_AT_ONCE = 2_000
 
+Condition = Callable[[Mapping[str, Any]], bool]
+# A view, the rows of it that are wanted, and the tick after which.
+Place = tuple[str, tuple[str, Condition] | None, int | None]
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -43,12 +49,16 @@ class Answer:
 
 
 class Subscription:
-    """One subscriber: its tick, and whether there is something new for it."""
+    """One subscriber: its tick, and whether there is something new for it. `where` are
+    the rows it wants, as a condition that the same text always stands for."""
 
-    __slots__ = ("_waiter", "closed", "name", "news", "tick")
+    __slots__ = ("_waiter", "closed", "name", "news", "tick", "where")
 
-    def __init__(self, name: str, after: int | None) -> None:
+    def __init__(
+        self, name: str, after: int | None, where: tuple[str, Condition] | None = None
+    ) -> None:
         self.name = name
+        self.where = where
         self.tick = after
         self.news = False
         self.closed = False
@@ -83,7 +93,7 @@ class Feed:
         self._views = views
         self._subscriptions: dict[str, set[Subscription]] = {}
         self._changed: dict[str, int] = {}
-        self._answers: dict[tuple[str, int | None], Answer | asyncio.Future[Answer]] = {}
+        self._answers: dict[Place, Answer | asyncio.Future[Answer]] = {}
         self._seen = -1
         self._watcher: asyncio.Task[None] | None = None
 
@@ -110,9 +120,10 @@ class Feed:
         try:
             while not subscription.closed:
                 subscription.news = False
-                answer = self._answers.get((name, subscription.tick))
+                place = (name, subscription.where, subscription.tick)
+                answer = self._answers.get(place)
                 if not isinstance(answer, Answer):  # nobody was here at this tick before
-                    answer = await self._answer(name, subscription.tick)
+                    answer = await self._answer(place)
                 if answer.data:
                     await send(_part(answer.data))
                 subscription.tick = answer.tick
@@ -160,32 +171,38 @@ class Feed:
 
     # ------------------------------------------------------------------ encoding
 
-    async def _answer(self, name: str, after: int | None) -> Answer:
+    async def _answer(self, place: Place) -> Answer:
         """What follows a tick; the same for everybody until the views move on."""
-        held = self._answers.get((name, after))
+        held = self._answers.get(place)
         if held is None:
+            name, where, after = place
+            condition = where and where[1]
             with self._views.snapshot() as snapshot:
-                held = None if after is None else changes_part(snapshot, name, after)
+                held = None if after is None else changes_part(snapshot, name, after, condition)
                 if held is None and snapshot.count(name) <= ROWS_AT_ONCE:
-                    held = snapshot_part(snapshot, name)
+                    held = snapshot_part(snapshot, name, condition)
             if held is None:
-                held = asyncio.get_running_loop().run_in_executor(None, self._snapshot, name)
-            self._answers[name, after] = held
+                loop = asyncio.get_running_loop()
+                held = loop.run_in_executor(None, self._snapshot, name, condition)
+            self._answers[place] = held
         if isinstance(held, Answer):
             return held
         try:
             return await asyncio.shield(held)
         except Exception:
-            self._answers.pop((name, after), None)
+            self._answers.pop(place, None)
             raise
 
-    def _snapshot(self, name: str) -> Answer:
+    def _snapshot(self, name: str, where: Condition | None) -> Answer:
         with self._views.snapshot() as snapshot:
-            return snapshot_part(snapshot, name)
+            return snapshot_part(snapshot, name, where)
 
 
-def changes_part(snapshot: Snapshot, name: str, after: int) -> Answer | None:
-    """The changes after a tick, as much as fits a part; None if they are forgotten."""
+def changes_part(
+    snapshot: Snapshot, name: str, after: int, where: Condition | None = None
+) -> Answer | None:
+    """The changes after a tick, as much as fits a part; None if they are forgotten. With
+    a condition, a row that does not meet it is told as gone."""
     if snapshot.view(name).changed <= after <= snapshot.tick:
         return Answer(b"", snapshot.tick)
     events: list[bytes] = []
@@ -195,7 +212,9 @@ def changes_part(snapshot: Snapshot, name: str, after: int) -> Answer | None:
             if size > PART_BYTES:
                 return Answer(b"".join(events), after, more=True)
             position = f"tick:{snapshot.state.project}:{batch.tick}".encode()
-            lines = batch.lines.replace(b"\n", b",")
+            lines = (batch.lines if where is None else _chosen(batch.lines, where)).replace(
+                b"\n", b","
+            )
             data = b'{"changes":[%b],"position":%b}' % (lines, orjson.dumps(position.decode()))
             events.append(_event(b"changes", batch.tick, data))
             size += len(data)
@@ -205,14 +224,27 @@ def changes_part(snapshot: Snapshot, name: str, after: int) -> Answer | None:
     return Answer(b"".join(events), snapshot.tick)
 
 
-def snapshot_part(snapshot: Snapshot, name: str) -> Answer:
-    """All rows now."""
+def snapshot_part(snapshot: Snapshot, name: str, where: Condition | None = None) -> Answer:
+    """All rows now, or those that meet a condition."""
     columns = key_columns(snapshot.view(name).info)
     rows = b",".join(
-        b'{"key":%b,"row":%b}' % (_key(key, row, columns), row) for key, row in snapshot.scan(name)
+        b'{"key":%b,"row":%b}' % (_key(key, row, columns), row)
+        for key, row in snapshot.scan(name)
+        if where is None or where(orjson.loads(row))
     )
     data = b'{"snapshot":[%b],"position":%b}' % (rows, orjson.dumps(snapshot.position))
     return Answer(_event(b"snapshot", snapshot.tick, data), snapshot.tick)
+
+
+def _chosen(lines: bytes, where: Condition) -> bytes:
+    """Changes with the rows that meet a condition; the others are gone for who asks so."""
+    chosen = []
+    for line in lines.splitlines():
+        change = orjson.loads(line)
+        if change["row"] is not None and not where(change["row"]):
+            line = orjson.dumps({"key": change["key"], "row": None})
+        chosen.append(line)
+    return b"\n".join(chosen)
 
 
 def _key(stored: bytes, row: bytes, columns: tuple[str, ...]) -> bytes:
@@ -236,11 +268,17 @@ class ChangesResponse(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, feed: Feed, name: str, after: int | None) -> None:
+    def __init__(
+        self,
+        feed: Feed,
+        name: str,
+        after: int | None,
+        where: tuple[str, Condition] | None = None,
+    ) -> None:
         super().__init__(headers={"cache-control": "no-store", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._feed = feed
-        self._subscription = Subscription(name, after)
+        self._subscription = Subscription(name, after, where)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})

@@ -130,6 +130,7 @@ class TickWriter:
         changes: Mapping[str, Sequence[tuple[Row, Row | None]]],
         *,
         positions: Mapping[str, str] | None = None,
+        inputs: Mapping[str, Mapping[int, int]] | None = None,
     ) -> TickRow:
         """Commit one tick: per view, (key, row or None) in order."""
         touched: list[MemoryPartition] = []
@@ -155,6 +156,7 @@ class TickWriter:
             },
             views=dict(self.views),
             positions=positions or {},
+            inputs={topic: dict(ends) for topic, ends in (inputs or {}).items()},
             ts_ms=self.now_ms + self.tick_number,
         )
         ticks = self.log.topics[TICKS_TOPIC][0]

@@ -41,6 +41,7 @@ from tailrace.views.store import (
     history_key,
     index_key,
     open_writer,
+    opening,
     release,
     stored_key,
 )
@@ -87,6 +88,7 @@ class Follower:
         self._environment = open_writer(directory)
         self._meta = self._environment.open_db(b"meta")
         self._history = self._environment.open_db(b"history")
+        self._opening = opening(self._environment)
         self._stores: dict[str, Any] = {}
         self.freshness_ms: int | None = None
         with self._environment.begin(self._meta) as transaction:
@@ -261,7 +263,7 @@ class Follower:
     @contextmanager
     def _writing(self) -> Iterator[Any]:
         try:
-            with self._environment.begin(write=True) as transaction:
+            with self._opening, self._environment.begin(write=True) as transaction:
                 yield transaction
         except BaseException:
             self._stores.clear()  # handles opened in an aborted transaction are void

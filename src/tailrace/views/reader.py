@@ -42,6 +42,7 @@ from tailrace.views.store import (
     decode_state,
     index_key,
     open_reader,
+    opening,
     release,
     stored_key,
 )
@@ -401,8 +402,9 @@ class Views:
             environment = None
             try:
                 environment = open_reader(self.directory)
-                self._meta = environment.open_db(b"meta", create=False)
-                self._stores["history"] = environment.open_db(b"history", create=False)
+                with opening(environment):
+                    self._meta = environment.open_db(b"meta", create=False)
+                    self._stores["history"] = environment.open_db(b"history", create=False)
                 self._inode = os.stat(self.directory / "data.mdb").st_ino
             except (lmdb.Error, OSError) as reason:
                 if environment is not None:
@@ -463,7 +465,7 @@ class Views:
             transaction.abort()
 
     def _open_stores(self, environment: Any, names: list[str]) -> None:
-        with self._guard:
+        with self._guard, opening(environment):
             handles = {}
             for name in names:
                 try:

@@ -40,6 +40,7 @@ STATE = b"state"
 class _Shared:
     environment: lmdb.Environment
     users: int
+    opening: threading.Lock = field(default_factory=threading.Lock)
 
 
 # LMDB allows one handle per file and process: two break each other's locks.
@@ -233,6 +234,18 @@ def open_reader(directory: Path) -> lmdb.Environment:
             shared = _shared[directory.resolve()] = _Shared(_open(directory, readonly=True), 0)
         shared.users += 1
         return shared.environment
+
+
+def opening(environment: lmdb.Environment) -> threading.Lock:
+    """What a process must hold to open databases, and through a write transaction.
+
+    LMDB wants one transaction at a time to open databases. Where a follower and readers
+    share a process, a reader that opens one waits for the writer; without this lock it
+    would wait inside LMDB, with the interpreter in its hands, for ever.
+    """
+    with _guard:
+        held = (s.opening for s in _shared.values() if s.environment is environment)
+        return next(held, threading.Lock())
 
 
 def release(environment: lmdb.Environment) -> None:
