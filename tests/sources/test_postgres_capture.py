@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
 
 
@@ -158,7 +160,6 @@ def test_a_restart_goes_on_where_the_log_ends(database: Any, capture: Any) -> No
 
 def test_schemas_tell_types_before_any_row(database: Any, capture: Any, shared: Any) -> None:
     import orjson
-import pytest
 
     database.run(ORDERS)
     with capture(tables=["orders"]) as running:
