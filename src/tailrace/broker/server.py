@@ -423,7 +423,12 @@ class Broker:
         self.metrics.went_out(topic, size)
 
     def group_lags(self) -> Iterable[tuple[str, str, int, int]]:
-        """Group, topic, partition and lag, as far as groups have committed."""
+        """Group, topic, partition and lag, as far as groups have come, queues included."""
+        if self.has_shares:
+            for (name, topic_id, index), start in self.shares.shares.starts():
+                partition = self.partition_by_id(topic_id, index)
+                if partition is not None:
+                    yield name, partition.topic, index, max(0, partition.high_watermark - start)
         if self._coordination is None:
             return
         for group in self._coordination.groups.groups():

@@ -37,8 +37,8 @@ def list_groups(address: str | None, as_json: bool) -> None:
         groups = Groups(admin)
         rows = []
         for found in groups.every():
-            lags = [] if found.kind == "share" else groups.lag(found.name)
-            described = None if found.kind == "share" else groups.describe(found.name)
+            lags = groups.lag(found.name)
+            described = groups.describe(found.name)
             rows.append(
                 {
                     "group": found.name,
@@ -154,10 +154,11 @@ def reset(
 
     with Admin(bootstrap_address(address)) as admin:
         groups = Groups(admin)
-        committed = groups.offsets(name)
+        described = groups.describe(name)
+        committed = groups.positions(name, described)
         places = _places(admin, topics) if topics else sorted(committed)
         if not places:
-            if groups.describe(name) is None:
+            if described is None:
                 raise _missing(name)
             raise UsageError(
                 f'group "{name}" has no offsets to move', hint="name topics with --topic"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tailrace.client import share_groups
 from tailrace.client.admin import Admin, Place
 from tailrace.client.cluster import TryAgain
 from tailrace.client.errors import RequestError
@@ -58,7 +59,7 @@ class Groups:
 
     def __init__(self, admin: Admin) -> None:
         self._admin = admin
-        self._cluster = admin.cluster
+        self.cluster = admin.cluster
 
     def every(self) -> list[GroupInformation]:
         """Every group on every broker, by name."""
@@ -68,9 +69,9 @@ class Groups:
             leader for topic in self._admin.list_topics(internal=True) for leader in topic.leaders
         }
         api = APIS[ApiKey.LIST_GROUPS]
-        connections = [self._cluster.broker(node) for node in sorted(nodes) if node >= 0]
+        connections = [self.cluster.broker(node) for node in sorted(nodes) if node >= 0]
         found: dict[str, GroupInformation] = {}
-        for connection in connections or [self._cluster.any()]:
+        for connection in connections or [self.cluster.any()]:
 
             def ask(connection: Any = connection) -> messages.ListGroupsResponse:
                 response = connection.request(api, messages.ListGroupsRequest())
@@ -79,7 +80,7 @@ class Groups:
                 assert isinstance(response, messages.ListGroupsResponse)
                 return response
 
-            response = self._cluster.retry(ask, "listing groups")
+            response = self.cluster.retry(ask, "listing groups")
             _judge(response.error_code, "listing groups")
             for row in response.groups:
                 found[row.group_id] = GroupInformation(
@@ -91,7 +92,7 @@ class Groups:
         """The group with its members; None if there is none."""
         from tailrace.wire.messages import describe_groups as messages
 
-        response = self._ask(
+        response = self.ask(
             name, ApiKey.DESCRIBE_GROUPS, messages.DescribeGroupsRequest(groups=[name]),
             lambda answer: answer.groups[0].error_code,
         )  # fmt: skip
@@ -117,9 +118,9 @@ class Groups:
         """A group of the server-side protocol, if this is one."""
         from tailrace.wire.messages import consumer_group_describe as messages
 
-        if not self._cluster.any().offers(APIS[ApiKey.CONSUMER_GROUP_DESCRIBE]):
-            return None
-        response = self._ask(
+        if not self.cluster.any().offers(APIS[ApiKey.CONSUMER_GROUP_DESCRIBE]):
+            return share_groups.describe(self, name)
+        response = self.ask(
             name,
             ApiKey.CONSUMER_GROUP_DESCRIBE,
             messages.ConsumerGroupDescribeRequest(group_ids=[name]),
@@ -127,7 +128,7 @@ class Groups:
         )
         [group] = response.groups
         if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-            return None
+            return share_groups.describe(self, name)
         _judge(group.error_code, f'describing group "{name}"')
         members = tuple(
             GroupMember(
@@ -154,7 +155,7 @@ class Groups:
             topics=None,
             groups=[messages.OffsetFetchRequestGroup(group_id=name, topics=None)],
         )
-        response = self._ask(
+        response = self.ask(
             name,
             ApiKey.OFFSET_FETCH,
             request,
@@ -171,9 +172,10 @@ class Groups:
         }
 
     def lag(self, name: str) -> list[Lag]:
-        """Every partition the group has committed for or reads, by name."""
-        committed = self.offsets(name)
+        """Every partition the group has committed for or reads, by name. A share group has
+        come as far as everything below is done for."""
         group = self.describe(name)
+        committed = self.positions(name, group)
         readers = {
             place: member
             for member in (group.members if group else ())
@@ -187,10 +189,20 @@ class Groups:
             for place in places
         ]
 
+    def positions(self, name: str, group: GroupInformation | None) -> dict[Place, int]:
+        """How far a group of any kind has come."""
+        if group is not None and group.kind == "share":
+            return share_groups.starts(self, name)
+        return self.offsets(name)
+
     def commit(self, name: str, offsets: Mapping[Place, int]) -> None:
-        """Set the offsets of a group that nobody is in."""
+        """Set the offsets of a group, of any kind, that nobody is in."""
         from tailrace.wire.messages import offset_commit as messages
 
+        group = self.describe(name)
+        if group is not None and group.kind == "share":
+            share_groups.move(self, name, offsets)
+            return
         topics: dict[str, list[messages.OffsetCommitRequestPartition]] = {}
         for (topic, index), offset in sorted(offsets.items()):
             topics.setdefault(topic, []).append(
@@ -209,7 +221,7 @@ class Groups:
             codes = [one.error_code for topic in answer.topics for one in topic.partitions]
             return next((code for code in codes if code), 0)
 
-        response = self._ask(name, ApiKey.OFFSET_COMMIT, request, worst, highest=9)
+        response = self.ask(name, ApiKey.OFFSET_COMMIT, request, worst, highest=9)
         code = worst(response)
         if code in (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.NON_EMPTY_GROUP):
             raise RequestError.of(
@@ -225,7 +237,7 @@ class Groups:
         from tailrace.wire.messages import delete_groups as messages
 
         for name in names:
-            response = self._ask(
+            response = self.ask(
                 name,
                 ApiKey.DELETE_GROUPS,
                 messages.DeleteGroupsRequest(groups_names=[name]),
@@ -233,7 +245,7 @@ class Groups:
             )
             _judge(response.results[0].error_code, f'deleting group "{name}"')
 
-    def _ask(
+    def ask(
         self,
         name: str,
         key: ApiKey,
@@ -245,7 +257,7 @@ class Groups:
         api = APIS[key]
 
         def ask() -> Any:
-            connection = self._cluster.coordinator(name, GROUP)
+            connection = self.cluster.coordinator(name, GROUP)
             response = connection.request(api, request, highest)
             code = error_of(response)
             if code in (
@@ -253,11 +265,11 @@ class Groups:
                 ErrorCode.COORDINATOR_NOT_AVAILABLE,
                 ErrorCode.NOT_COORDINATOR,
             ):
-                self._cluster.forget_coordinator(name, GROUP)
+                self.cluster.forget_coordinator(name, GROUP)
                 raise TryAgain(code)
             return response
 
-        return self._cluster.retry(ask, f'asking about group "{name}"')
+        return self.cluster.retry(ask, f'asking about group "{name}"')
 
 
 def _assigned(data: bytes) -> tuple[Place, ...]:

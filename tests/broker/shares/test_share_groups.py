@@ -373,3 +373,56 @@ def test_javas_share_consumer_takes_every_record(tmp_path: Path) -> None:
         assert sorted(int(line) for line in out.split()) == list(range(25))
         with log.queue("jobs", "g") as queue:
             assert queue.poll(0.5) == []
+
+
+def test_a_share_group_is_listed_described_and_moved_by_command(tmp_path: Path) -> None:
+    import json
+
+    from click.testing import CliRunner
+
+    from tailrace.cli.main import cli
+
+    with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
+
+        def run(*words: str) -> str:
+            done = CliRunner().invoke(cli, ["group", *words, "--log", broker.address])
+            assert done.exception is None, (done.output, done.exception)
+            return done.output
+
+        fill(log, "jobs", 5)
+        with log.queue("jobs", "workers") as queue:
+            for job in take(queue, 5)[:2]:
+                job.ack()
+            queue.flush()
+            [row] = json.loads(run("list", "--json"))
+            assert (row["kind"], row["members"], row["lag"]) == ("share", 1, 3)
+            shown = json.loads(run("describe", "workers", "--json"))
+            assert shown["kind"] == "share"
+            assert shown["partitions"][0]["committed"] == 2
+            assert shown["partitions"][0]["member"] == queue.member_id
+            refused = CliRunner().invoke(
+                cli,
+                ["group", "reset", "workers", "--to", "0", "--execute", "--log", broker.address],
+            )
+            assert "stop its workers first" in str(getattr(refused.exception, "hint", ""))
+        run("reset", "workers", "--to", "earliest", "--execute")
+        assert json.loads(run("describe", "workers", "--json"))["partitions"][0]["committed"] == 0
+        page = broker.broker.metrics.page().decode()
+        lag = 'kafka_consumergroup_lag{consumergroup="workers",topic="jobs",partition="0"} 5'
+        assert lag in page
+        with log.queue("jobs", "workers") as queue:
+            assert numbers(take(queue, 5)) == [0, 1, 2, 3, 4]
+
+
+def test_a_worker_over_its_quota_gets_its_jobs_and_a_pause(tmp_path: Path) -> None:
+    from tailrace.client.quotas import CLIENT_ID, Quotas
+
+    with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
+        fill(log, "jobs", 40)
+        with Admin(broker.address) as admin:
+            Quotas(admin).change({CLIENT_ID: None}, {"consumer_byte_rate": 20.0})
+        with log.queue("jobs", "workers") as queue:
+            for job in take(queue, 40):
+                job.ack()
+        [(_, meter, _)] = list(broker.broker.quotas.rows("consumer_byte_rate"))
+        assert meter.pauses > 0

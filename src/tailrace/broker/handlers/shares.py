@@ -246,15 +246,19 @@ class ShareRequests:
         lock_ms = self._shares.settings.integer(
             request.body.group_id or "", "share.record.lock.duration.ms"
         )
-        request.answer(
-            share_fetch.ShareFetchResponse(
-                acquisition_lock_timeout_ms=lock_ms,
-                responses=[
-                    share_fetch.ShareFetchableTopicResponse(topic_id, each)
-                    for topic_id, each in topics.items()
-                ],
-            )
+        answer = share_fetch.ShareFetchResponse(
+            acquisition_lock_timeout_ms=lock_ms,
+            responses=[
+                share_fetch.ShareFetchableTopicResponse(topic_id, each)
+                for topic_id, each in topics.items()
+            ],
         )
+        if self._broker.metering:
+            # What is locked goes out all the same; the pause comes after it.
+            request.connection.client_id = request.client_id
+            size = sum(len(one.records) for one in found)
+            request.pause(self._broker.quotas.shared_out(request.connection, size), answer)
+        request.answer(answer)
 
     def _session(
         self, request: Request[Any], group: str | None, member: str | None, epoch: int, answers: bool
