@@ -125,7 +125,9 @@ class DuckDBSink:
         names = ", ".join(quoted(name) for name in shape.names)
         with self._transaction() as connection:
             relation = connection.sql(f"SELECT {names} FROM {self._table}")
-            for batch in relation.to_arrow_reader(20_000):
+            # Older versions have it under another name only.
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_arrow_reader
+            for batch in read(20_000):
                 yield _typed(pa.Table.from_batches([batch]), shape)
 
     # ------------------------------------------------------------------ side by side

@@ -26,7 +26,6 @@ from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition, decode_position
 from tailrace.sinks.declare import Topic
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
-from tailrace.sinks.expected import ExpectedRows
 from tailrace.sinks.registry import Copy, Surroundings
 
 MARKERS = "__tailrace_markers"
@@ -84,6 +83,8 @@ class TopicSink:
             self._writer.commit()
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
+        from tailrace.sinks.expected import ExpectedRows
+
         with self._errors():
             reader = KafkaRanges(self._bootstrap)
             try:
