@@ -1,6 +1,6 @@
 """The last operator of a view: from changes to upserts under the view's key.
 
-    key -> marshal row                 the row the changelog shows (see `expiry` for "x")
+    key -> marshal row                 the row the changelog shows
     row -> marshal (count, row)        a bag: how often it is there
 
 A tick's changes are added up per key; at most one row of weight 1 may remain. At most one
@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
 import pyarrow as pa
 
 from tailrace.pipelines.errors import KeyNotUniqueError
-from tailrace.pipelines.incremental.graph import DELETED, TickContext
+from tailrace.pipelines.incremental.graph import DELETED, WEIGHT, TickContext
 from tailrace.pipelines.incremental.keys import bounded, encode_keys
 from tailrace.pipelines.incremental.operators.bags import by_key
-from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.rows import (
     Row,
     decode_row,
@@ -33,31 +33,33 @@ from tailrace.pipelines.state.store import OperatorState
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A view with a key. Output: the view's columns and `__deleted`."""
+    """A view with a key. Output: the view's columns and `__deleted`.
+
+    `unique`: the input never holds two rows of one key (it is a GROUP BY of that key), so
+    nothing need be remembered: a row that comes is shown, one that only goes is gone.
+    """
 
     view: str
     schema: pa.Schema
     key: tuple[str, ...]
-    expiry: Expiry | None = None
+    unique: bool = False
     kind: ClassVar[str] = "result"
     wakes: ClassVar[bool] = False
 
     def describe(self) -> str:
-        return f"result {self.view} key ({', '.join(self.key)})"
+        return f"result {self.view} {'unique ' if self.unique else ''}key ({', '.join(self.key)})"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0]
+        if self.unique:
+            return self._passed_on(table)
         rows = to_rows(table, self.schema.names)
-        encoded = encode_keys(table, self.key)
-        deltas = by_key(encoded, encode_rows(rows), weights(table))
+        deltas = by_key(encode_keys(table, self.key), encode_rows(rows), weights(table))
         keys = sorted(deltas)
         out: list[Row] = []
         deleted: list[bool] = []
         puts: list[tuple[bytes, bytes | None]] = []
-        came: set[bytes] = set()
         for key, old in zip(keys, state.get_many(keys), strict=True):
-            if old is None:
-                came.add(key)
             left = dict(deltas[key])
             if old is not None:
                 left[old] = left.get(old, 0) + 1
@@ -71,11 +73,20 @@ class Result:
             deleted.append(new is None)
             puts.append((key, new))
         state.put_many(puts)
-        horizon = self.expiry.horizon(tick) if self.expiry else None
-        if self.expiry is not None and horizon is not None:
-            self.expiry.remember(state, table, encoded, came)
-            self.expiry.forget(state, horizon, lambda key: [key])
         return _upserts(out, deleted, self.schema)
+
+    def _passed_on(self, table: pa.Table) -> pa.Table:
+        counts = table.column(WEIGHT).to_numpy()
+        table = table.select(self.schema.names)
+        came = table.filter(pa.array(counts > 0))
+        gone = table.filter(pa.array(counts < 0))
+        if gone.num_rows:
+            shown = set(encode_keys(came, self.key))
+            over = [key not in shown for key in encode_keys(gone, self.key)]
+            gone = gone.filter(pa.array(over, pa.bool_()))
+        deleted = np.repeat([False, True], [came.num_rows, gone.num_rows])
+        rows = pa.concat_tables([came, gone]).append_column(DELETED, pa.array(deleted, pa.bool_()))
+        return rows.cast(self.schema.append(pa.field(DELETED, pa.bool_())))
 
     def _not_unique(self, rows: dict[bytes, int]) -> KeyNotUniqueError:
         shown = "\n".join(

@@ -374,19 +374,13 @@ class Lowering:
             return self.add(
                 BagResult(view, counted), [self.edge(port, schema.names)], counted, None
             )
-        expiry = self._result_expiry(flow, columns, tuple(key))
-        operator = Result(view, schema, tuple(key), expiry)
+        operator = Result(view, schema, tuple(key), self._unique(flow, columns, key))
         return self.add(operator, [self.edge(port, tuple(key))], schema, None)
 
-    def _result_expiry(
-        self, flow: Flow, columns: Sequence[tuple[str, Expression]], key: tuple[str, ...]
-    ) -> Expiry | None:
-        """A view that shows the groups of windows forgets them when the group does."""
+    def _unique(
+        self, flow: Flow, columns: Sequence[tuple[str, Expression]], key: Sequence[str]
+    ) -> bool:
+        """Whether the rows are groups whose keys are all part of the view's key."""
         group = self.nodes[flow.source].operator
-        if not isinstance(group, GroupOperator) or group.expiry is None:
-            return None
-        if {c.name for n, c in columns if n in key and isinstance(c, Column)} != {*group.keys}:
-            return None
-        over = Column(group.expiry.column, types.TIMESTAMP)
-        name = next((name for name, bound in columns if bound == over and name in key), None)
-        return replace(group.expiry, column=name) if name is not None else None
+        plain = {bound.name for name, bound in columns if name in key and isinstance(bound, Column)}
+        return isinstance(group, GroupOperator) and {*group.keys} <= plain
