@@ -111,7 +111,9 @@ class Broker:
             self.router.add(module.routes(self))
         self.router.add(lazy.administration(self))
         self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
-        self.group_settings = GroupSettings(self.directories[0] / "group-settings.json")
+        self.group_settings = GroupSettings(
+            self.directories[0] / "group-settings.json", settings.text
+        )
         self._shares: ShareRequests | None = None
         self.router.add(share_lazy.routes(lambda: self.shares))
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):

@@ -198,6 +198,10 @@ class Admin:
     def broker_config(self, node_id: int) -> dict[str, ConfigEntry]:
         return self._config(BROKER_RESOURCE, str(node_id))
 
+    def group_config(self, group: str) -> dict[str, ConfigEntry]:
+        """Every setting of a group, by Kafka's name."""
+        return self._config(GROUP_RESOURCE, group)
+
     def _config(
         self, kind: int, name: str, keys: list[str] | None = None
     ) -> dict[str, ConfigEntry]:

@@ -426,3 +426,46 @@ def test_a_worker_over_its_quota_gets_its_jobs_and_a_pause(tmp_path: Path) -> No
                 job.ack()
         [(_, meter, _)] = list(broker.broker.quotas.rows("consumer_byte_rate"))
         assert meter.pauses > 0
+
+
+def test_sessions_are_limited_and_defaults_are_the_brokers(tmp_path: Path) -> None:
+    settings = {
+        "group.share.max.share.sessions": "3",
+        "group.share.record.lock.duration.ms": "12345",
+        "group.share.delivery.count.limit": "2",
+    }
+    with BrokerThread(tmp_path, settings=settings, durable=False) as broker:
+        cluster = Cluster(broker.address)
+        line = cluster.any()
+
+        def fetch(member: str, epoch: int = 0) -> share_fetch.ShareFetchResponse:
+            answer = line.request(
+                APIS[ApiKey.SHARE_FETCH],
+                share_fetch.ShareFetchRequest("g", member, epoch, max_wait_ms=0, max_records=1),
+            )
+            assert isinstance(answer, share_fetch.ShareFetchResponse)
+            return answer
+
+        codes = [fetch(f"m{number}").error_code for number in range(4)]
+        assert codes == [0, 0, 0, ErrorCode.SHARE_SESSION_LIMIT_REACHED]
+        assert fetch("m0").acquisition_lock_timeout_ms == 12345  # begins its own one anew
+        assert fetch("m0", -1).error_code == 0
+        assert fetch("m3").error_code == 0
+        cluster.close()
+        with Admin(broker.address) as admin:
+            assert admin.group_config("g")["share.delivery.count.limit"].value == "2"
+
+
+def test_settings_of_a_group_hold_from_the_next_job_on(tmp_path: Path) -> None:
+    with (
+        BrokerThread(tmp_path, durable=False) as broker,
+        tr.connect(broker.address) as log,
+        Admin(broker.address) as admin,
+    ):
+        fill(log, "jobs", 2)
+        with log.queue("jobs", "workers", max_records=1) as queue:
+            take(queue, 1)[0].ack()
+            queue.flush()
+            admin.alter_group_config("workers", {"share.delivery.count.limit": "1"})
+            take(queue, 1)[0].release()
+            assert queue.poll(0.5) == []  # that was its only delivery

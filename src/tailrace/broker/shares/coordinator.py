@@ -80,7 +80,7 @@ class Shares:
         self._broker = broker
         self.settings = group_settings
         values = broker.settings
-        self.heartbeat_ms = values.integer("group.share.heartbeat.interval.ms")
+        self._most_sessions = values.integer("group.share.max.share.sessions")
         self._most_in_flight = values.integer("group.share.partition.max.record.locks")
         self.membership = Membership(
             Topics(broker),
@@ -101,16 +101,12 @@ class Shares:
         self._load()
 
     def _session_seconds(self, group: str) -> float:
-        """Silence after which a member goes: the group's own setting, else the broker's."""
-        if "share.session.timeout.ms" in self.settings.given(group):
-            return self.settings.integer(group, "share.session.timeout.ms") / 1000
-        return self._broker.settings.integer("group.share.session.timeout.ms") / 1000
+        """Silence after which a member goes."""
+        return self.settings.integer(group, "share.session.timeout.ms") / 1000
 
     def heartbeat_ms_of(self, group: str) -> int:
         """How often members are asked to say something."""
-        if "share.heartbeat.interval.ms" in self.settings.given(group):
-            return self.settings.integer(group, "share.heartbeat.interval.ms")
-        return self.heartbeat_ms
+        return self.settings.integer(group, "share.heartbeat.interval.ms")
 
     # Members -------------------------------------------------------------------
 
@@ -177,6 +173,8 @@ class Shares:
         if epoch == 0:
             if (group, member) in self.sessions:
                 self.let_go(group, member)
+            elif len(self.sessions) >= self._most_sessions:
+                return ErrorCode.SHARE_SESSION_LIMIT_REACHED
             session = Session(group, member, connection)
             self.sessions[group, member] = session
             return session
@@ -222,6 +220,11 @@ class Shares:
         key = (session.group, *place)
         try:
             share = self.share(key, partition)
+            # Both may have been changed since the last time.
+            share.lock_seconds = (
+                self.settings.integer(key[0], "share.record.lock.duration.ms") / 1000
+            )
+            share.most_deliveries = self.settings.integer(key[0], "share.delivery.count.limit")
             share.cut(partition.log_start_offset)
             committed = self.settings.text(key[0], "share.isolation.level") == "read_committed"
             limit = partition.last_stable_offset if committed else partition.high_watermark

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
@@ -24,17 +24,33 @@ GROUP_SETTINGS: dict[str, Setting] = {
 }  # fmt: skip
 
 
+# Settings of groups whose default is a setting of the broker.
+BROKER_NAMES = {
+    "share.record.lock.duration.ms": "group.share.record.lock.duration.ms",
+    "share.delivery.count.limit": "group.share.delivery.count.limit",
+    "share.session.timeout.ms": "group.share.session.timeout.ms",
+    "share.heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
+}
+
+
 class GroupSettings:
     """What was set for groups, over the defaults. A crash leaves the old or the new file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, default: Callable[[str], str] | None = None) -> None:
+        """`default` gives the broker's text of a setting in `BROKER_NAMES`."""
         self._path = path
+        self._default = default
         self._given: dict[str, dict[str, str]] = {}
         if path.exists():
             self._given = orjson.loads(path.read_bytes())
 
     def text(self, group: str, name: str) -> str:
-        return self._given.get(group, {}).get(name, GROUP_SETTINGS[name].default)
+        found = self._given.get(group, {}).get(name)
+        if found is not None:
+            return found
+        if self._default is not None and name in BROKER_NAMES:
+            return self._default(BROKER_NAMES[name])
+        return GROUP_SETTINGS[name].default
 
     def integer(self, group: str, name: str) -> int:
         return int(self.text(group, name))
