@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tailrace.client.log import open as open
     from tailrace.config import env as env
     from tailrace.errors import TailraceError as TailraceError
+    from tailrace.pipelines.as_of import as_of as as_of
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
@@ -31,6 +32,7 @@ _NAMES: dict[str, str] = {
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
+    "as_of": "tailrace.pipelines.as_of",
     "windowed": "tailrace.pipelines.windows",
     "position": "tailrace.sources.position",
 }
@@ -47,6 +49,7 @@ _ROOMS = ("sources", "sinks", "testing", "views")
 __all__ = [
     "TailraceError",
     "__version__",
+    "as_of",
     "connect",
     "env",
     "open",
