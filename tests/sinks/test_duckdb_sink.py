@@ -40,6 +40,8 @@ class DuckDBTarget(Target):
 
 class TestDuckDBSink(TableContract):
     kill_lines = range(3, 900, 220)
+    switch_kills = range(260, 760, 250)
+    whole_kills = range(80, 400, 160)
 
     def target(self, directory):
         return DuckDBTarget(directory)

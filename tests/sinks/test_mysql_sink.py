@@ -48,6 +48,7 @@ class MariaDBTarget(Target):
 class TestMySQLSink(TableContract):
     kill_lines = range(3, 800, 200)
     switch_kills = range(330, 900, 190)
+    whole_kills = range(80, 400, 160)
 
     @pytest.fixture
     def place(self, tmp_path, mariadb_server):

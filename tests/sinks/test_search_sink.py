@@ -33,6 +33,7 @@ class SearchTarget(Target):
 
 class TestSearchSink(SinkContract):
     kill_lines = range(3, 900, 220)
+    switch_kills = range(260, 760, 250)
 
     def target(self, directory):
         return SearchTarget(directory)

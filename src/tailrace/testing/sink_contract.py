@@ -330,6 +330,19 @@ class SinkContract(SideBySide):
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
+    def test_clocks_that_differ_change_nothing(self, place: Target) -> None:
+        day_ms = 24 * 3600 * 1000
+        writer = self._simple()
+        copy = self.copy(place, "v")
+        for number, shift in enumerate((10, -40, 0, 30)):
+            writer.now_ms += shift * day_ms
+            writer.tick({"v": [({"id": 1}, {"id": 1, "name": f"n{number}"}), ({"id": 2}, None)]})
+            writer.tick({"v": [({"id": 2}, {"id": 2, "name": f"n{number}"})]})
+            delivery = self.deliver(place, copy, writer)
+            assert delivery.freshness_ms is not None
+            assert delivery.freshness_ms >= 0
+            self.assert_in_step(place, copy, writer)
+
     def test_nothing_is_lost_while_the_target_is_down(self, place: Target) -> None:
         writer = random_project(4, 3)
         copy = self.copy(place, "orders")
