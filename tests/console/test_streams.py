@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import socket
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 
+from servers.sites import Site
+from tailrace.console import app, streams
 from tailrace.console.conditions import compile_condition
 from tailrace.console.errors import UnknownNameError
 from tailrace.console.streams import change_events, record_events
@@ -91,3 +96,42 @@ def test_unknown_topics_and_places_are_refused(tailrace_broker: str) -> None:
     produce(tailrace_broker, "t", ("k", 1))
     with pytest.raises(UsageError):
         record_events(tailrace_broker, "t", "yesterday", None, None)
+
+
+class Kept(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(record.getMessage())
+
+
+@pytest.mark.parametrize("path", ["/api/live", "/api/topics/t/records?from=earliest"])
+def test_a_listener_who_leaves_takes_its_stream_along(site: Site, path: str) -> None:
+    produce(site.console.served.bootstrap, "t", ("k", {"n": 1}))
+    kept = Kept()
+    logging.getLogger("uvicorn.error").addHandler(kept)
+    try:
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", site.port), timeout=20) as listener:
+                listener.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+                received = b""
+                while b"data: " not in received:
+                    received += listener.recv(65536)
+        deadline = time.monotonic() + 30
+        while streams._open._value < streams.MOST_SUBSCRIBERS or app._endings:  # type: ignore[attr-defined]
+            assert time.monotonic() < deadline, "a stream outlived its listener"
+            time.sleep(0.05)
+        listening = socket.create_connection(("127.0.0.1", site.port), timeout=20)
+        listening.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        assert listening.recv(65536)
+        site.down()  # and a stream ends when the server does
+        while listening.recv(65536):
+            pass
+        listening.close()
+        assert kept.told == []
+    finally:
+        logging.getLogger("uvicorn.error").removeHandler(kept)

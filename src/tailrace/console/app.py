@@ -421,22 +421,38 @@ def _event_stream(served: Served, events: AsyncGenerator[bytes]) -> StreamingRes
 
 
 async def _until_closing(served: Served, events: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
-    """The events, until there are no more or the server is to end."""
+    """The events, until there are no more, the server is to end, or nobody listens."""
     assert served.closing is not None
     closing = asyncio.ensure_future(served.closing.wait())
+    following: asyncio.Future[bytes] | None = None
     try:
         while True:
             following = asyncio.ensure_future(anext(events))
             await asyncio.wait({following, closing}, return_when=asyncio.FIRST_COMPLETED)
             if not following.done():
-                following.cancel()
-                await asyncio.wait({following})
                 return
             try:
                 event = following.result()
             except StopAsyncIteration:
                 return
+            following = None
             yield event
     finally:
+        # No await here: whoever left has cancelled this task, and every wait in it.
         closing.cancel()
-        await events.aclose()
+        ending = asyncio.ensure_future(_end(events, following))
+        _endings.add(ending)
+        ending.add_done_callback(_endings.discard)
+
+
+_endings: set[asyncio.Future[None]] = set()  # so that they are not forgotten half-way
+
+
+async def _end(events: AsyncGenerator[bytes], following: asyncio.Future[bytes] | None) -> None:
+    """Let a stream clean up after itself: its reader, its place among the subscribers."""
+    if following is not None:
+        following.cancel()
+        await asyncio.wait({following})
+        if not following.cancelled():
+            following.exception()  # looked at, so that nobody warns about it
+    await events.aclose()
