@@ -68,16 +68,16 @@ def read(talk: QuotaTalk, topic: str, version: int = 11) -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("version", [3, 8, 9, 12])
+@pytest.mark.parametrize("version", [3, 8, 12])
 def test_a_fast_producer_is_told_to_pause_and_not_read_until_then(
     talk: QuotaTalk, other: QuotaTalk, version: int
 ) -> None:
     talk.create_topic("t")
     assert talk.alter(({"client-id": "tailrace"}, {"producer_byte_rate": 1000.0})) == [0]
     assert send(talk, "t", version=version).throttle_time_ms == 0
-    told = send(talk, "t", 9_500, version=version).throttle_time_ms
-    assert 0 < told < 5_000
     began = time.monotonic()
+    told = send(talk, "t", 9_200, version=version).throttle_time_ms
+    assert 0 < told < 5_000
     assert send(other, "t", 50_000, version=version).throttle_time_ms == 0
     # It asks at once all the same: it is not heard before its pause is over.
     talk.stable_end("t")
@@ -141,8 +141,7 @@ def test_an_answer_holds_no_more_than_the_quota_allows(talk: QuotaTalk, other: Q
 def test_time_in_requests_can_be_limited(talk: QuotaTalk, other: QuotaTalk) -> None:
     talk.create_topic("t")
     talk.alter(({"client-id": "tailrace"}, {"request_percentage": 0.0001}))
-    told = [send(talk, "t").throttle_time_ms for _ in range(2)]
-    assert all(0 < one <= 1000 for one in told)  # never more than one window
+    assert 0 < send(talk, "t").throttle_time_ms <= 1000  # never more than one window
     assert read(talk, "t").responses == []
     assert send(other, "t").throttle_time_ms == 0
 
@@ -212,7 +211,7 @@ def test_the_metrics_page_shows_who_was_throttled(tmp_path: Path) -> None:
         talk = QuotaTalk(one.address)
         talk.create_topic("t")
         talk.alter(({"client-id": "tailrace"}, {"producer_byte_rate": 1000.0}))
-        told = send(talk, "t", 10_400).throttle_time_ms
+        told = send(talk, "t", 60_000).throttle_time_ms  # long enough to be seen
         url = f"http://127.0.0.1:{one.broker.metrics_port}/metrics"
         page = urllib.request.urlopen(url).read().decode()
         talk.close()
