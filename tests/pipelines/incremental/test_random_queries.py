@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.incremental.harness import check_view
+from pipelines.incremental.durable import DurableTables
+from pipelines.incremental.harness import TABLES, Shop, check_view
+from tailrace.testing.recompute import Recompute
 
 COLUMNS = {
     "a": {"id": "n", "k": "n", "s": "s", "d": "n", "b": "b"},
@@ -141,3 +146,34 @@ def test_deep_random_view_equals_its_recompute(
     query: tuple[str, Columns], seed: int, shards: int
 ) -> None:
     check_view(query[0], seed, ticks=8, shards=shards)
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(3600)
+@settings(max_examples=200)
+@given(queries(1), st.integers(0, 100_000))
+def test_random_view_survives_lost_caches_and_thrown_away_attempts(
+    query: tuple[str, Columns], seed: int
+) -> None:
+    check_durable(query[0], seed, ticks=6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_view_survives_lost_caches_and_thrown_away_attempts(seed: int) -> None:
+    check_durable(
+        "SELECT a.s, count(*) AS c, sum(b.n) AS n FROM shop.a LEFT JOIN shop.b ON a.k = b.k"
+        " WHERE a.k IN (SELECT k FROM shop.c) GROUP BY a.s",
+        seed,
+        ticks=4,
+    )
+
+
+def check_durable(sql: str, seed: int, ticks: int) -> None:
+    """Random ticks on files and caches; exact after each, replays say the same."""
+    shop = Shop(sql, seed)
+    with tempfile.TemporaryDirectory() as directory, Recompute(TABLES) as recompute:
+        shop.memory = DurableTables(shop.memory.graph, Path(directory), seed)
+        for _ in range(ticks):
+            shop.change()
+            shop.memory.tick()
+            shop.check(recompute)
