@@ -138,6 +138,10 @@ def test_columns_are_decoded_as_single_rows_are(
         assert list(zip(keys, found.objects().to_pylist(), strict=True)) == expected
 
 
+def test_a_table_without_columns_has_rows_too() -> None:
+    assert ColumnDecoder([], []).from_lines(b"\n\n").objects().to_pylist() == [b"{}", b"{}"]
+
+
 @given(st.integers(0, 2**40), st.integers(-(2**30), 2**30))
 def test_short_transaction_ids_are_widened_to_the_nearest(xmax: int, distance: int) -> None:
     xid = max(xmax + distance, 0)

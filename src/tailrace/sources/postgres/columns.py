@@ -110,6 +110,8 @@ class ColumnDecoder:
         """Lines of COPY's text format: whole ones, at least one."""
         raw = numpy.frombuffer(data, numpy.uint8)
         width = len(self._columns)
+        if not width:  # a table without columns has rows, too
+            return self._assembled(len(data), {})
         # Inside values both are escaped.
         marks = numpy.flatnonzero((raw == 9) | (raw == 10)).reshape(-1, width)
         escapes = bool((raw == _BACKSLASH).any())

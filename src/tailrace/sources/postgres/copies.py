@@ -8,7 +8,7 @@ kill costs one chunk.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ class Copies:
         directory: Path,
         clock: Clock,
         types: Callable[[], TypeTable],
+        keep_alive: Callable[[], None],
     ) -> None:
         self._source = source
         self._dsn = dsn
@@ -68,6 +69,7 @@ class Copies:
         self._directory = directory
         self._clock = clock
         self._types = types
+        self._keep_alive = keep_alive
         self._readers: dict[str, ChunkReader] = {}
         self._touched: dict[str, dict[bytes, int]] = {}
         self._gates: dict[str, int] = {}
@@ -200,7 +202,7 @@ class Copies:
         sums = TableSums.of(self._source, table, self._types(), self._connection)
         comparison = self._comparisons[table.name] = Comparison(
             self._directory / "sources" / f"{self._source.name}.{table.name}.compare",
-            self._journal.live_rows(self._journal.schemas[table.name].topic),
+            self._unhurried(self._journal.live_rows(self._journal.schemas[table.name].topic)),
             None if sums is None else sums.sum_of,
         )
         if sums is None:
@@ -222,6 +224,15 @@ class Copies:
             return f"{group} IN ({listed})" if differing else "false"
 
         return narrow
+
+    def _unhurried(
+        self, rows: Iterator[tuple[bytes, bytes | None]]
+    ) -> Iterator[tuple[bytes, bytes | None]]:
+        """Reading a large topic may take longer than the server waits for a word of ours."""
+        for number, row in enumerate(rows):
+            if number % 200 == 0:
+                self._keep_alive()
+            yield row
 
     def again(
         self,

@@ -93,7 +93,7 @@ class Reception:
         self.rows = RowWriter(journal, self.store)
         self.copies = Copies(
             source, dsn, connection, journal, self.rows, settings, directory, clock,
-            lambda: self.types,
+            lambda: self.types, self._keep_alive,
         )  # fmt: skip
         self.safety = Safety(source, connection, clock)
 
@@ -480,6 +480,10 @@ class Reception:
             copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
             declared=declared,
         )
+
+    def _keep_alive(self) -> None:
+        if self.stream is not None and self.stream.silent_for >= 1.0:
+            self.stream.confirm(0)
 
     def close(self) -> None:
         self.copies.close()
