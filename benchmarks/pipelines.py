@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import tempfile
@@ -37,7 +38,7 @@ import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines import session
+from tailrace.pipelines import java, session
 from tailrace.pipelines.declare import Topic, View
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
@@ -360,7 +361,10 @@ def bench_flink(bench: Bench) -> None:
         with (source / f"{part}.json").open("wb") as file:
             file.writelines(bid(number) + b"\n" for number in range(part, rows, PARTITIONS))
     script = Path(pipelines_flink.__file__)
-    run = subprocess.run([str(python), str(script), str(source), str(target)], capture_output=True, text=True)  # fmt: skip
+    run = subprocess.run(
+        [str(python), str(script), str(source), str(target)],
+        capture_output=True, text=True, env={**os.environ, "JAVA_HOME": str(java.find().home)},
+    )  # fmt: skip
     assert run.returncode == 0, run.stderr[-2000:]
     figures = json.loads(run.stdout.strip().splitlines()[-1])
     theirs = Took(figures["seconds"], figures["cpu"])

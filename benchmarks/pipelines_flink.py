@@ -59,8 +59,8 @@ def main(source: str, target: str) -> None:
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
     tables.get_config().set("parallelism.default", str(os.cpu_count() or 2))
     tables.execute_sql(
-        f"""CREATE TABLE bids (auction BIGINT, price BIGINT, at BIGINT,
-            ts AS TO_TIMESTAMP_LTZ(at, 3), WATERMARK FOR ts AS ts - INTERVAL '1' HOUR
+        f"""CREATE TABLE bids (auction BIGINT, price BIGINT, `at` BIGINT,
+            ts AS TO_TIMESTAMP_LTZ(`at`, 3), WATERMARK FOR ts AS ts - INTERVAL '1' HOUR
         ) WITH ('connector' = 'filesystem', 'path' = '{source}', 'format' = 'json')"""
     )
     tables.execute_sql(

@@ -23,13 +23,14 @@ import psutil
 import pyspark
 import pytest
 
-from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
+from pipelines.shop import CUSTOMERS, ORDERS, graph, recompute, shown, traffic
 from pipelines.test_pipelines_crash import Running, inserted
+from pipelines.test_ticks import in_process
 from servers.kafka import Kafka, KafkaUnavailable
 from servers.processes import bound_to_us, free_port
 from tailrace.pipelines import java
 from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.ticks.driver import last_row
+from tailrace.pipelines.ticks.driver import TickDriver, TickSettings, last_row
 from tailrace.telemetry.part import read_reports
 from tailrace.testing.feed import ChangeFeed
 
@@ -117,7 +118,7 @@ class Cluster:
 
 @pytest.fixture(scope="module")
 def cluster(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Cluster]:
     replicated = {"default.replication.factor": "3", "min.insync.replicas": "2"}
     try:
@@ -128,7 +129,8 @@ def cluster(
     yield made
     made.spark.stop()
     made.kafka.stop()
-    with request.getfixturevalue("pytestconfig").pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():  # fmt: skip
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
         for name, ticks in made.seen.items():
             print(f"\n{name}: state's catch-up per tick (tick: catch-up of tick's time, state)")
             for number, (whole, catch_up, size) in sorted(ticks.items()):
@@ -176,8 +178,11 @@ class Project:
         raise AssertionError(f"not there after {seconds} s: {self.running.log.read_text()[-3000:]}")
 
     def check(self, written: list[dict[str, object]]) -> None:
-        view = f"{self.feed.source}_open_orders"
-        assert shown(self.cluster.kafka.bootstrap, view) == recompute(self.feed)
+        view, expected = f"{self.feed.source}_open_orders", recompute(self.feed)
+        until = time.monotonic() + 20  # a replicated commit is readable a little later
+        while shown(self.cluster.kafka.bootstrap, view) != expected and time.monotonic() < until:
+            time.sleep(0.2)
+        assert shown(self.cluster.kafka.bootstrap, view) == expected
         assert Counter((row["id"], row["amount"]) for row in written) == Counter(self.placed)
 
 
@@ -231,3 +236,45 @@ def test_a_lost_broker_and_a_lost_worker_change_no_number(cluster: Cluster, tmp_
         finally:
             project.running.stop()
         project.check(written)
+
+
+@pytest.mark.timeout(600)
+def test_ticks_go_on_when_any_one_broker_is_lost(cluster: Cluster, tmp_path: Path) -> None:
+    """The driver and its tasks in this process: what is lost is a broker each time."""
+    bootstrap = cluster.kafka.bootstrap
+    source = f"shop{uuid.uuid4().hex[:6]}"
+    settings = TickSettings(source, bootstrap, str(tmp_path / "state"), str(tmp_path / "cache"))
+    with ChangeFeed(bootstrap, source, [ORDERS, CUSTOMERS]) as feed:
+        driver = TickDriver(graph(source, f"{source}_open"), settings, in_process)
+        try:
+            driver.start()
+            for node in range(3):
+                cluster.kafka.kill(node)
+                for changes in traffic(90 + node, 15):
+                    position = feed.transaction(*changes)
+                until = time.monotonic() + 150
+                while driver.last.positions.get(source) != position:
+                    assert time.monotonic() < until
+                    driver.step(1.0)
+                until = time.monotonic() + 30
+                while shown(bootstrap, f"{source}_open") != recompute(feed):
+                    assert time.monotonic() < until
+                    time.sleep(0.2)
+                cluster.kafka.restart(node)
+                wait_for_replicas(bootstrap)
+        finally:
+            driver.close()
+
+
+def wait_for_replicas(bootstrap: str) -> None:
+    """Wait until every partition has all its replicas in step again."""
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    until = time.monotonic() + 90
+    while time.monotonic() < until:
+        topics = admin.list_topics(timeout=10).topics.values()
+        if all(len(p.isrs) == len(p.replicas) for t in topics for p in t.partitions.values()):
+            return
+        time.sleep(0.3)
+    raise AssertionError("replicas are not in step")
