@@ -37,9 +37,9 @@ QUERIES = [
     "SELECT k FROM shop.a EXCEPT ALL SELECT k FROM shop.b",
     "SELECT k FROM shop.a INTERSECT ALL SELECT k FROM shop.b",
     "SELECT k, count(DISTINCT s) c, sum(DISTINCT n) x FROM shop.b GROUP BY k HAVING count(*) > 1",
-    "SELECT k, s, sum(n) FROM shop.c GROUP BY ROLLUP(k, s)",
-    "SELECT k, s, sum(n) x FROM shop.c GROUP BY CUBE(k, s)",
-    "SELECT k, s, sum(n) x FROM shop.c GROUP BY GROUPING SETS ((k),(s),())",
+    "SELECT k, s, sum(n) FROM shop.c GROUP BY ROLLUP(k, s) HAVING count(*) > 0",
+    "SELECT k, s, sum(n) x FROM shop.c GROUP BY CUBE(k, s) HAVING count(*) > 0",
+    "SELECT k, s, sum(n) x FROM shop.c GROUP BY GROUPING SETS ((k),(s),()) HAVING count(*) > 0",
     "SELECT a.k, count(*) FILTER (WHERE a.b) x, bool_and(b.n > 0) y, stddev(b.n) sd, var_pop(a.f) vp FROM shop.a a, shop.b b, shop.c c WHERE a.k = b.k AND c.k = b.k GROUP BY a.k",
     "WITH x AS (SELECT k, sum(n) n FROM shop.b GROUP BY k) SELECT p.k, q.n FROM x p JOIN x q ON p.k = q.k + 1",
     "SELECT x.k, y.k k2 FROM shop.a x JOIN shop.a y ON x.id = y.k",
@@ -143,6 +143,11 @@ TRANSLATED = [
 @pytest.mark.parametrize("sql", QUERIES)
 def test_view_equals_its_recompute_after_every_tick(sql: str) -> None:
     check_view(sql, len(sql), shards=1 + 2 * (len(sql) % 2))
+
+
+def test_a_total_behind_a_join_without_keys_is_shown_once() -> None:
+    sql = "SELECT count(*) AS c FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE n > 4)"
+    check_view(sql, 7, shards=3)
 
 
 @pytest.mark.thorough

@@ -22,7 +22,16 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.generators import is_window, window_keys
-from tailrace.pipelines.incremental.sql.plan import Field, Group, Plan, Project, SetOperation, ids
+from tailrace.pipelines.incremental.sql.plan import (
+    AggregateCall,
+    Field,
+    Filter,
+    Group,
+    Plan,
+    Project,
+    SetOperation,
+    ids,
+)
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.bind import QueryBinder
@@ -121,12 +130,16 @@ def bind_group(
     for number, chosen in enumerate(sets):
         inner = tuple(Field(query.context.fresh(f.name), f.name, f.type) for f in fields)
         out = tuple(Field(query.context.fresh(f.name), f.name, f.type) for f in made)
-        group = Group(
+        rows = Field(query.context.fresh("rows"), "rows", types.BIGINT)
+        group: Plan = Group(
             plan,
             tuple(key for i, key in enumerate(keys) if i in chosen),
-            calls,
-            (*(f for i, f in enumerate(inner) if i in chosen), *out),
+            (*calls, AggregateCall("count", (), types.BIGINT)),
+            (*(f for i, f in enumerate(inner) if i in chosen), *out, rows),
         )
+        if not chosen:  # the total of nothing is no row, as in Spark
+            some = Call(">", (rows.column, Literal(0, types.BIGINT)), types.BOOLEAN)
+            group = Filter(group, some)
         values: list[Expression] = [
             f.column if i in chosen else Literal(None, f.type) for i, f in enumerate(inner)
         ]

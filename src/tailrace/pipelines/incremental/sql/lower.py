@@ -126,7 +126,7 @@ class Lowering:
             over = [exact[name] for name in route]
             spread = self._spread.get(port.flow.source)
             if (
-                spread is not None
+                spread  # () is shard 0, and must stay so: what wakes does it there alone
                 and spread == tuple(e.name for e in over if isinstance(e, Column))
                 and len(spread) == len(over)
             ):
