@@ -41,7 +41,7 @@ def run_to_end(streams: Streams, stream: Stream) -> None:
             raise
         for output in running.outputs:
             with contextlib.suppress(StreamingQueryException):
-                output.query.awaitTermination(100)
+                output.query.awaitTermination(300)
             output.query.stop()
         found = running.failed()
         if found is None:
@@ -92,7 +92,7 @@ class Harness:
         (self.directory / "tailrace.toml").write_text('[project]\nname = "p"\n')
         part = Part("p", "pipelines", self.prefix, self.bootstrap, self.directory / ".tailrace")
         running = RunningStreams([stream], part, self.spark, config.load(self.directory))
-        patience = time.monotonic() + 110
+        patience = time.monotonic() + 300
         try:
             while time.monotonic() < patience:
                 running.look_after()

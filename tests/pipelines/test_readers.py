@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
+from pyspark.errors import StreamingQueryException
 
 import tailrace as tr
 from pipelines.stream_harness import Harness
@@ -79,17 +80,24 @@ class Reading:
 
     def follow(self, name: str, **more: str) -> list[int]:
         """What a stream with this checkpoint finds new now; its largest batch in `largest`."""
-        frame = self.frame(streaming=True, **{"start": "earliest", **more})
         target = self.directory / f"{name}-out"
-        query = (
-            frame.select("value")
-            .writeStream.format("parquet")
-            .option("checkpointLocation", str(self.directory / name))
-            .option("path", str(target))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination(200)
+        for attempts_left in (3, 2, 1, 0):
+            frame = self.frame(streaming=True, **{"start": "earliest", **more})
+            query = (
+                frame.select("value")
+                .writeStream.format("parquet")
+                .option("checkpointLocation", str(self.directory / name))
+                .option("path", str(target))
+                .trigger(availableNow=True)
+                .start()
+            )
+            try:
+                query.awaitTermination(200)
+                break
+            except StreamingQueryException as problem:
+                # a busy machine may be too slow for Spark's ten seconds to start Python in
+                if not attempts_left or "connect back" not in str(problem):
+                    raise
         self.largest = max((p["numInputRows"] for p in query.recentProgress), default=0)
         rows = self.spark.read.schema("value BINARY").parquet(str(target)).collect()
         return sorted(orjson.loads(bytes(row["value"]))["n"] for row in rows)

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SETTING = "spark.tailrace.reader"
+_EARLIEST = -2
 _PROVIDER = "org.apache.spark.sql.kafka010.KafkaSourceProvider"
 
 
@@ -82,9 +84,13 @@ def kafka_options(options: Mapping[str, str], *, streaming: bool) -> dict[str, s
     if "pattern" in options:
         found["subscribePattern"] = options["pattern"]
     else:
-        again = [options["retry"]] if "retry" in options and _exists(options) else []
-        found["subscribe"] = ",".join([options["topics"], *again])
-    found |= _place("starting", options.get("start", "latest" if streaming else "earliest"))
+        found["subscribe"] = ",".join([options["topics"], *_again(options)])
+    start = options.get("start", "latest" if streaming else "earliest")
+    if start.startswith("{"):
+        # the connector wants a place for every partition
+        named = {topic: {"0": _EARLIEST} for topic in _again(options)} | orjson.loads(start)
+        start = orjson.dumps(named).decode() if named else "earliest"
+    found |= _place("starting", start)
     if not streaming:
         found |= _place("ending", options.get("end", "latest"))
     elif "limit" in options:
@@ -92,9 +98,11 @@ def kafka_options(options: Mapping[str, str], *, streaming: bool) -> dict[str, s
     return found
 
 
-def _exists(options: Mapping[str, str]) -> bool:
-    reading = Reading(dict(options))
-    return bool(reading.log().named([options["retry"]]))
+def _again(options: Mapping[str, str]) -> list[str]:
+    """The topic of records to be tried again, if it is there."""
+    if "retry" not in options:
+        return []
+    return list(Reading(dict(options)).log().named([options["retry"]]))
 
 
 def _place(which: str, wish: str) -> dict[str, str]:

@@ -178,7 +178,7 @@ class DiskFullError(PipelineError):
     """A disk that a pipeline writes to has no space left. Nothing is lost: make room, and it
     goes on from its last complete batch."""
 
-    code = "disk-full"
+    code = "checkpoint-disk-full"
 
 
 class SparkUnavailableError(PipelineError):

@@ -44,9 +44,10 @@ _CHECKPOINT = (
     "Log file was malformed", "malformed log file", "sources in the checkpoint", "offset log",
 )  # fmt: skip
 _PASSING = (
-    "BrokerUnavailableError", "RequestTimeoutError", "Python worker exited", "EOFException",
-    "Connection reset", "Connection refused", "ProducerFencedError", "ExecutorLostFailure",
-    "KafkaException", "Python worker failed to connect back",
+    "BrokerUnavailableError", "RequestTimeoutError", "ProducerFencedError", "KafkaException",
+    "Python worker exited", "Python worker failed to connect back", "ExecutorLostFailure",
+    "EOFException", "Connection reset", "Connection refused", "Broken pipe", "Socket closed",
+    "PYTHON_STREAMING_DATA_SOURCE_RUNTIME_ERROR",
 )  # fmt: skip
 
 

@@ -21,11 +21,12 @@ from tailrace.pipelines.dead import attempts, letters, retry_letters
 from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import (
     PipelineError,
+    StreamInterruptedError,
     StreamStuckError,
     UnknownTableError,
     UserFunctionError,
 )
-from tailrace.pipelines.failures import described, passes
+from tailrace.pipelines.failures import described, user_place
 from tailrace.pipelines.held import Blocker, position_of
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.isolate import Isolation, deliver, hold, release
@@ -161,7 +162,6 @@ class RunningStreams:
     # What can go wrong -----------------------------------------------------------
 
     def _watch(self, life: _Life, running: RunningStream) -> None:
-        life.progress.take(running.query.recentProgress)
         for output in running.outputs:
             since = output.sink.busy_since
             limit = life.stream.timeout_ms
@@ -178,6 +178,7 @@ class RunningStreams:
                     return
         if running.active:
             return
+        life.progress.take(running.query.recentProgress)
         found = running.failed()
         if found is None:
             if life.stream.trigger == AVAILABLE_NOW:
@@ -186,8 +187,11 @@ class RunningStreams:
         output, problem = found
         error = described(life.stream, problem)
         self._stop(life)
-        wanted = isinstance(error, UserFunctionError) and life.stream.on_error != "stop"
-        if wanted and not passes(problem) and self._isolate(life, output.topic):
+        if isinstance(error, UserFunctionError):
+            if life.stream.on_error != "stop" and self._isolate(life, output.topic):
+                return
+            # nothing in it points at the user: it may be Spark's own trouble, and pass
+            self._fail(life, error, problem, again=user_place(problem) is None)
             return
         self._fail(life, error, problem)
 
@@ -213,7 +217,9 @@ class RunningStreams:
         life.start_at = part.clock.monotonic()
         return True
 
-    def _fail(self, life: _Life, error: PipelineError, problem: BaseException) -> None:
+    def _fail(
+        self, life: _Life, error: PipelineError, problem: BaseException, *, again: bool = False
+    ) -> None:
         """Start a stream again after a pause, or leave it stopped."""
         self._stop(life)
         life.progress.failures += 1
@@ -222,7 +228,7 @@ class RunningStreams:
         log.error("stream failed", extra={"stream": life.stream.name, **error.as_dict()})
         if self._spark_is_gone():
             raise error from problem
-        if passes(problem) or isinstance(error, StreamStuckError):
+        if again or isinstance(error, StreamInterruptedError | StreamStuckError):
             life.start_at = self._part.clock.monotonic() + life.pause
             life.pause = min(LONGEST_PAUSE, life.pause * 2)
         else:
@@ -240,6 +246,7 @@ class RunningStreams:
         if self._log is None:
             self._log = LogRanges(part.bootstrap)
         if life.running is not None:
+            life.progress.take(life.running.query.recentProgress)
             life.pause = FIRST_PAUSE if life.progress.state == "running" else life.pause
             life.progress.lag = self._lag(life.running)
         topic = f"{stream.name}.dead"

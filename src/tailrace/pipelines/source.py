@@ -254,13 +254,17 @@ class LogStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableN
         super().__init__(options)
         self._target: Position | None = None
 
+    def waiting(self) -> dict[str, TopicBounds]:
+        """The topic of records to be tried again, if there is one."""
+        again = self.options.get("retry")
+        return {} if again is None else self.log().bounds(self.log().named([again]))
+
     def now(self) -> Position:
         """The stable end of everything, of the retry topic what is due."""
         bounds = self.bounds()
         found = self.resolve("latest", bounds, _LATEST)
-        again = self.options.get("retry")
-        if again is not None:
-            waiting = self.log().bounds(self.log().named([again]))
+        waiting = self.waiting()
+        if waiting:
             due = SYSTEM.wall_ms() - int(self.options.get("pause", "0"))
             ready = self.log().offsets_at(waiting, due + 1)
             bounds |= waiting
@@ -268,7 +272,7 @@ class LogStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableN
         return Position(found, {topic: by.id for topic, by in bounds.items()})
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
-        bounds = self.bounds()
+        bounds = self.bounds() | self.waiting()
         start = self.resolve(self.options.get("start", "latest"), bounds, _EARLIEST)
         return Position(start, {topic: by.id for topic, by in bounds.items()}).document()
 
@@ -315,9 +319,7 @@ class LogStreamReader(Reading, DataSourceStreamReader, SupportsTriggerAvailableN
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         if start == end:
             return []
-        bounds = self.bounds()
-        if "retry" in self.options:
-            bounds |= self.log().bounds(self.log().named([self.options["retry"]]))
+        bounds = self.bounds() | self.waiting()
         return self.ranges(Position.of(start), Position.of(end), bounds)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -188,10 +188,11 @@ class Streams:
         """Options with the places where the stream began, resolved at its first start."""
         options = self.options(stream)
         inputs = [one.get("topics", one.get("pattern", "")).split(",") for one in options]
-        starts = [""] * len(options) if files.begun else [_resolved(one) for one in options]
+        again = f"{stream.name}.retry"
+        starts = [""] * len(options) if files.begun else [_resolved(one, again) for one in options]
         held = files.held().held.encode()
         for one, start in zip(options, files.begin(inputs, starts), strict=True):
-            one |= {"start": start, "retry": f"{stream.name}.retry", "held": held}
+            one |= {"start": start, "retry": again, "held": held}
             one["pause"] = str(stream.pause_ms if stream.retries else 0)
             if stream.limit is not None:
                 one["limit"] = str(stream.limit)
@@ -323,7 +324,11 @@ def _check(stream: Stream, topic: str, frame: DataFrame) -> None:
         )
 
 
-def _resolved(options: Options) -> str:
-    """Where an input begins, as offsets."""
+def _resolved(options: Options, again: str) -> str:
+    """Where an input begins, as offsets. What an earlier life of the stream left in its retry
+    topic is passed over: the records are read anew where they came from."""
     reader = LogStreamReader(dict(options))
-    return orjson.dumps(Position.of(reader.initialOffset()).offsets).decode()
+    offsets = Position.of(reader.initialOffset()).offsets
+    for topic, by in reader.log().bounds(reader.log().named([again])).items():
+        offsets[topic] = {str(partition): end for partition, (_, end) in by.partitions.items()}
+    return orjson.dumps(offsets).decode()
