@@ -66,7 +66,7 @@ def _route(
         # Before its files are looked at: what is leapt over may have been swept.
         leap = _leap(files, shard, merges, depth, limit) if leaps else None
         if leap is None:
-            headers = {name: delta.read_header(files, shard, name) for name in at}
+            headers = _headers(files, shard, at)
             link = Link.of(headers.values())
             if at == version:
                 top = link
@@ -112,13 +112,28 @@ class Link:
         )
 
 
+def _headers(files: StateFiles, shard: int, version: Version) -> dict[str, delta.Header]:
+    """The headers of a version's files; a merged one may have been swept."""
+    found: dict[str, delta.Header] = {}
+    for name in version:
+        try:
+            found[name] = delta.read_header(files, shard, name)
+        except StateFileMissingError:
+            if not name.endswith(".merged"):
+                raise
+    return found
+
+
 def _leap(
     files: StateFiles, shard: int, merges: Iterable[delta.Merge], depth: int, limit: int
 ) -> tuple[delta.Merge, Version] | None:
     """The merge that leads to this depth from furthest back, not before tick `limit`, and the
     version it leads from."""
     for merge in sorted(m for m in merges if m[0] == depth and m[2]):
-        base = delta.read_header(files, shard, merge[2]).base
+        try:
+            base = delta.read_header(files, shard, merge[2]).base
+        except StateFileMissingError:
+            continue  # swept, because a longer leap was kept
         if base is not None and tick_of(base) >= limit:
             return merge, base
     return None
@@ -181,7 +196,7 @@ def _ancestor(
     """The version that lies `depth` deep before `version`; None if a snapshot is between."""
     at = version
     while at:
-        link = Link.of([delta.read_header(files, shard, name) for name in at])
+        link = Link.of(_headers(files, shard, at).values())
         if link.depth == depth:
             return at
         if link.depth < depth or link.snapshot is not None:
