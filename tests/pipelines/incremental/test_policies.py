@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import pickle
 from typing import Any
 
 import pytest
@@ -134,3 +135,10 @@ def test_full_gives_what_incremental_gives(sql: str) -> None:
         assert first == second
         counts = [table.num_rows for table in (e.get("v") for e in emitted) if table is not None]
         assert len(set(counts)) <= 1  # full emits differences only, too
+
+
+def test_a_part_that_is_recomputed_survives_pickling() -> None:
+    graph = memory_of(CLOCK, "auto").graph
+    again = pickle.loads(pickle.dumps(graph))
+    assert [node.id for node in again.nodes] == [node.id for node in graph.nodes]
+    assert again.timed
