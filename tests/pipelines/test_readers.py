@@ -118,7 +118,7 @@ def test_batches_by_offsets_and_times_committed_only(reading: Reading) -> None:
     assert [(h["key"], bytes(h["value"])) for h in rows[1]["headers"]] == [("trace", b"1")]
     assert rows[0]["timestamp"].timestamp() == 1.0
     assert reading.batch() == [0, 1, 2, 3, 10, 11]
-    given = orjson.dumps({reading.topic: {"0": 2, "1": -1, "2": -2}}).decode()
+    given = orjson.dumps({reading.topic: {"0": 2, "1": 2, "2": -2}}).decode()
     assert reading.batch(start=given) == [2, 3]
     ended = orjson.dumps({reading.topic: {"0": 2, "1": -1, "2": -1}}).decode()
     assert reading.batch(end=ended) == [0, 1, 10, 11]
