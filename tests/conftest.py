@@ -9,6 +9,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -87,25 +88,42 @@ def _ports(processes: Iterable[psutil.Process]) -> set[int]:
     return found
 
 
-def _lasting(descriptor: int, ports: set[int], pids: set[int]) -> bool:
-    """Whether the other end belongs to a server that outlives the test (Spark, a database)."""
-    try:
-        with socket.socket(fileno=os.dup(descriptor)) as copy:
-            if copy.family == socket.AF_UNIX:
-                credentials = copy.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-                return struct.unpack("3i", credentials)[0] in pids
-            return copy.getpeername()[1] in ports
-    except OSError:
-        return False  # closed meanwhile, or connected to nothing
+def _listening(sockets: Iterable[int]) -> set[int]:
+    """The ports on which this process itself listens: a broker that many tests share."""
+    found: set[int] = set()
+    for descriptor in sockets:
+        with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as copy:
+            if copy.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                found.add(copy.getsockname()[1])
+    return found
 
 
-def _leaked(before: dict[str, int], lasting: dict[int, psutil.Process]) -> list[str]:
+def _place(descriptor: int) -> tuple[object, object]:
+    """Both ends of a socket: ports, or the process at the other end of a Unix socket."""
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        if copy.family == socket.AF_UNIX:
+            credentials = copy.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            return copy.getsockname(), struct.unpack("3i", credentials)[0]
+        return copy.getsockname()[1], copy.getpeername()[1]
+
+
+def _leaked(
+    before: dict[str, int], listening: set[int], lasting: dict[int, psutil.Process]
+) -> list[str]:
+    """New sockets, without those to or from a server that outlives the test."""
     new = {name: each for name, each in _sockets().items() if name not in before}
     if not new:
         return []
-    ports = _ports(lasting.values()) if lasting else set()
-    pids = set(lasting)
-    return [name for name, each in new.items() if not _lasting(each, ports, pids)]
+    known: set[object] = {*listening, *_ports(lasting.values()), *lasting}
+    leaked = []
+    for name, descriptor in new.items():
+        try:
+            here, there = _place(descriptor)
+        except OSError:
+            here, there = "", ""  # connected to nothing
+        if not {here, there} & known:
+            leaked.append(f"{name} {here} → {there}")
+    return leaked
 
 
 @pytest.fixture(autouse=True)
@@ -125,6 +143,7 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     processes, threads, sockets = _children(), set(threading.enumerate()), _sockets()
+    listening = _listening(sockets.values())
     yield
     _, alive = psutil.wait_procs(_started_since(processes), timeout=3)
     left = {child.pid: words for child in alive if (words := _words(child))}
@@ -132,7 +151,8 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     strays = [t.name for t in set(threading.enumerate()) - threads if not t.daemon and t.is_alive()]
     assert not strays, f"threads left behind: {strays}"
     deadline = time.monotonic() + 3
-    while leaked := _leaked(sockets, {**processes, **_children()} if processes else {}):
+    lasting = {**processes, **_children()} if processes else {}
+    while leaked := _leaked(sockets, listening, lasting):
         gc.collect()  # a socket that only garbage holds is closed by this
         assert time.monotonic() < deadline, f"sockets left open: {leaked}"
         time.sleep(0.05)

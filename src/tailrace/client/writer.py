@@ -367,13 +367,17 @@ class TransactionalWriter:
         self._sticky.clear()
         self._begun = False
 
+    def partitions_of(self, topic: str) -> int:
+        """How many partitions a topic has; it is made if it is missing and may be."""
+        return len(self.cluster.topic(topic, create=self._create_topics).leaders)
+
     def partition_of(self, topic: str, key: bytes | None) -> int:
         """Where `send` puts a record without a partition."""
-        known = self.cluster.topic(topic, create=self._create_topics)
+        count = self.partitions_of(topic)
         if key is not None:
-            return partition_for(key, len(known.leaders))
+            return partition_for(key, count)
         if topic not in self._sticky:
-            self._sticky[topic] = self._clock.wall_ms() % len(known.leaders)
+            self._sticky[topic] = self._clock.wall_ms() % count
         return self._sticky[topic]
 
     def _extend(

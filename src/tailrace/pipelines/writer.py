@@ -232,7 +232,7 @@ def _send(writer: TransactionalWriter, topic: str, piece: Outgoing) -> None:
     elif piece.keys is None:
         writer.send_columns(topic, writer.partition_of(topic, None), None, piece.values)
     else:
-        count = len(writer.cluster.topic(topic).leaders)
+        count = writer.partitions_of(topic)
         for partition, keys, values in by_partition(piece.keys, piece.values, count):
             writer.send_columns(topic, partition, keys, values)
 

@@ -227,6 +227,8 @@ class SQLiteCapture:
             found = change_table.installed(self._connection, shape.table)
             assert found is not None
             version = found[0]
+            for older in change_table.waiting(self._connection, shape.table, self._position):
+                self._table(shape.table, older)  # so that versions are numbered as they came
             self._current[shape.table] = (version, self._table(shape.table, version))
             name = f"main.{shape.table}"
             declared = declared_for(self.source, "main", shape.table)

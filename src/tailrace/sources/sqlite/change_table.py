@@ -158,6 +158,15 @@ def read_shape(text: str) -> Shape:
     )  # fmt: skip
 
 
+def waiting(connection: sqlite3.Connection, table: str, position: int) -> list[int]:
+    """The versions of a table under which changes after `position` were made, in order."""
+    rows = connection.execute(
+        f"SELECT DISTINCT version FROM {CHANGES} WHERE id > ? AND tbl = ? ORDER BY version",
+        [position, table],
+    )
+    return [version for (version,) in rows]
+
+
 def shape_of_version(connection: sqlite3.Connection, table: str, version: int) -> Shape:
     row = connection.execute(
         f"SELECT shape FROM {TABLES} WHERE tbl = ? AND version = ?", [table, version]
