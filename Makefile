@@ -46,7 +46,7 @@ test-thorough: setup ## thousands of random cases
 
 bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks bench-console ## every benchmark, one table each
 
-bench-broker: setup ## the broker beside Apache Kafka (needs Maven)
+bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compiler)
 	@$(PY) -m benchmarks.broker
 	@$(PY) -m benchmarks.writer
 	@$(PY) -m benchmarks.transactions
