@@ -1,22 +1,28 @@
 """Run the test suite and print the seconds of each room.
 
-One pytest run over all rooms, so that shared servers (Kafka, Postgres, Spark) start
-once. Machines that run this are shared and noisy: what failed is run once more, alone,
-and both results are shown; a test that passes only the second time is named as unsteady
-and wants mending. The exit status is that of the second run.
+Two pytest runs side by side, because most tests wait more than they compute: one for the
+rooms that need Spark, one for all others; shared servers (Kafka, Postgres, Spark) start
+once in each. Machines that run this are shared and noisy: what failed is run once more,
+alone, and both results are shown; a test that passes only the second time is named as
+unsteady and wants mending. The exit status is that of the second run.
 """
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 FAST = "not clients and not crash and not cluster and not thorough"
+WITH_SPARK = ("tests/pipelines", "tests/node", "tests/contract")
 MOST_REPEATED = 10
+NOTHING_WRONG = (0, 5)  # pytest's status when all passed, or when there was nothing to run
 
 
 class Watch:
@@ -40,16 +46,42 @@ class Watch:
         terminalreporter.write_line(f"{time.monotonic() - self.began:8.1f} s  in all")
 
 
-def main() -> int:
+def run_half(result: Path, arguments: list[str]) -> int:
+    """One of the two runs; what failed is written to `result`."""
     watch = Watch()
-    arguments = ["tests", "--ignore=tests/docs", "-m", FAST, "-q", *sys.argv[1:]]
-    status = int(pytest.main(arguments, plugins=[watch]))
-    if status != 1 or not 0 < len(watch.failed) <= MOST_REPEATED:
-        return status
-    print(f"\nonce more, alone: {', '.join(watch.failed)}", flush=True)
-    again = subprocess.run([sys.executable, "-m", "pytest", "-q", *watch.failed]).returncode
+    status = int(pytest.main(["-m", FAST, "-q", *arguments], plugins=[watch]))
+    result.write_text(json.dumps(list(watch.failed)))
+    return status
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--half"]:
+        return run_half(Path(sys.argv[2]), sys.argv[3:])
+    others = ["tests", "--ignore=tests/docs", *(f"--ignore={room}" for room in WITH_SPARK)]
+    with tempfile.TemporaryDirectory() as directory:
+        results = [Path(directory, name) for name in ("others", "spark")]
+        output = Path(directory, "output")
+        command = [sys.executable, __file__, "--half"]
+        with output.open("wb") as kept:
+            beside = subprocess.Popen(
+                [*command, str(results[1]), *WITH_SPARK, *sys.argv[1:]],
+                stdout=kept,
+                stderr=subprocess.STDOUT,
+            )
+            first = subprocess.run([*command, str(results[0]), *others, *sys.argv[1:]])
+            statuses = [first.returncode, beside.wait()]
+        print(output.read_text(errors="replace"), flush=True)
+        if all(status in NOTHING_WRONG for status in statuses):
+            return 0
+        if any(status not in (*NOTHING_WRONG, 1) for status in statuses):
+            return max(statuses)
+        failed = [name for result in results for name in json.loads(result.read_text())]
+    if not 0 < len(failed) <= MOST_REPEATED:
+        return 1
+    print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
+    again = subprocess.run([sys.executable, "-m", "pytest", "-q", *failed]).returncode
     if again == 0:
-        print("unsteady, please mend: " + ", ".join(watch.failed), flush=True)
+        print("unsteady, please mend: " + ", ".join(failed), flush=True)
     return again
 
 

@@ -25,9 +25,10 @@ def log_address(request: pytest.FixtureRequest) -> str:
 def kept_connections_closed() -> Iterator[None]:
     """What a worker keeps for its next task, a test gives back."""
     yield
-    ranges = sys.modules.get("tailrace.pipelines.ranges")
-    if ranges is not None:
-        ranges.close_kept()
+    for room, close in (("ranges", "close_kept"), ("state.cache", "close_opened")):
+        module = sys.modules.get(f"tailrace.pipelines.{room}")
+        if module is not None:
+            getattr(module, close)()
 
 
 @pytest.fixture(scope="session")

@@ -117,6 +117,7 @@ def test_a_poison_key_blocks_only_itself(harness: Harness) -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(400)
+@pytest.mark.crash
 def test_a_batch_repeated_after_it_took_effect_changes_nothing(harness: Harness) -> None:
     clicks = tr.topic(harness.name("clicks"), schema="user STRING, n INT")
 

@@ -62,6 +62,14 @@ class _Opened:
 _opened: dict[Path, _Opened] = {}
 
 
+def close_opened() -> None:
+    """Close the environments this process has open; the next use opens them again."""
+    for opened in _opened.values():
+        if opened.pid == os.getpid():
+            opened.environment.close()
+    _opened.clear()
+
+
 def boot_id() -> str:
     """The kernel's identity since it started; pages not synced survive as long."""
     try:
