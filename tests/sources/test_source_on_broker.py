@@ -128,7 +128,7 @@ def churn(dsn: str, seed: int, stop: threading.Event) -> None:
                 )
                 try:
                     connection.execute(statement.encode())
-                except psycopg.errors.DeadlockDetected:
+                except (psycopg.errors.DeadlockDetected, psycopg.errors.UniqueViolation):
                     connection.rollback()
             if choose.random() < 0.05:
                 connection.rollback()
