@@ -19,6 +19,9 @@ from tailrace.wire.messages import offset_fetch as offset_wire
 from tailrace.wire.messages import produce as produce_wire
 from tailrace.wire.messages import sync_group as sync_wire
 
+Heard = list[tuple[str, object]]
+"""What was asked, and what was answered."""
+
 RETRY = (14, 15, 16, 51)
 """Loading, not available, not coordinator, concurrent transactions: Kafka asks to come back."""
 
@@ -29,13 +32,13 @@ class Talk:
     def __init__(
         self,
         address: str,
-        heard: list[tuple[str, object]] | None = None,
+        heard: Heard | None = None,
         client_id: str = "tailrace",
     ) -> None:
         host, port = address.rsplit(":", 1)
         self.address = address
         self.connection = Connection(host, int(port), client_id=client_id.encode())
-        self.heard: list[tuple[str, object]] = [] if heard is None else heard
+        self.heard: Heard = [] if heard is None else heard
 
     def note(self, what: str, answer: object) -> None:
         """Write down an answer that both brokers must give."""
@@ -254,7 +257,7 @@ def subscription(*topics: str) -> bytes:
 @contextmanager
 def talking(address: str, count: int = 1) -> Iterator[list[Talk]]:
     """Connections to one broker that write down what they hear on one sheet."""
-    heard: list[tuple[str, object]] = []
+    heard: Heard = []
     talks: list[Talk] = []
     try:
         talks.extend(Talk(address, heard) for _ in range(count))
@@ -267,3 +270,12 @@ def talking(address: str, count: int = 1) -> Iterator[list[Talk]]:
 def unique(prefix: str) -> str:
     """A name no other test has used."""
     return f"{prefix}-{uuid.uuid4().hex[:8]}"
+
+
+def differences(mine: Heard, theirs: Heard) -> str:
+    """Where two brokers answered one script differently, a line each; empty if nowhere."""
+    return "\n".join(
+        f"{what}: ours {answer}, theirs {expected}"
+        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
+        if answer != expected
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.conversations import Talk, talking, unique
+from broker.conversations import Heard, Talk, differences, talking, unique
 from tailrace.broker.embedded import BrokerThread
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.messages import (
@@ -19,8 +19,6 @@ from tailrace.wire.messages import (
     offset_delete,
 )
 from tailrace.wire.messages import leave_group as leave_wire
-
-Heard = list[tuple[str, object]]
 
 
 @pytest.fixture
@@ -256,16 +254,8 @@ SCRIPTS = [script_of_members, script_of_static_members]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_groups_answer_as_kafka_does(script: object, ours: str, kafka: str) -> None:
     assert callable(script)
-    theirs = script(kafka)
-    mine = script(ours)
-    differences = [
-        (what, answer, expected)
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(
-        f"{what}: ours {answer}, theirs {expected}" for what, answer, expected in differences
-    )
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

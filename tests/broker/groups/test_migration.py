@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from broker.conversations import Talk, subscription, talking, unique
-from broker.groups.test_conversations import Heard, find
+from broker.conversations import Heard, Talk, differences, subscription, talking, unique
+from broker.groups.test_conversations import find
 from broker.groups.test_server_side_conversations import Members, Reader, join
 from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.groups.embedded_protocol import read_assignment, write_assignment
@@ -260,13 +260,8 @@ SCRIPTS = [script_up_and_down, script_of_static_members]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_groups_change_their_protocol_as_kafkas_do(script: object, ours: str, kafka: str) -> None:
     assert callable(script)
-    theirs, mine = script(kafka), script(ours)
-    differences = [
-        f"{what}: ours {answer}, theirs {expected}"
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(differences)
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

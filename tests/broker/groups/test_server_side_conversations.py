@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from broker.conversations import Talk, talking, unique
-from broker.groups.test_conversations import Heard, deleted, described, find
+from broker.conversations import Heard, Talk, differences, talking, unique
+from broker.groups.test_conversations import deleted, described, find
 from tailrace.broker.embedded import BrokerThread
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.messages import (
@@ -200,14 +200,8 @@ SCRIPTS = [script_of_refusals, script_of_a_handover, script_of_static_members]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_server_side_groups_answer_as_kafka_does(script: object, ours: str, kafka: str) -> None:
     assert callable(script)
-    theirs = script(kafka)
-    mine = script(ours)
-    differences = [
-        f"{what}: ours {answer}, theirs {expected}"
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(differences)
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from broker.conversations import unique
+from broker.conversations import Heard, differences, unique
 from broker.quotas.quota_talk import QuotaTalk
 from tailrace.broker.embedded import BrokerThread
 
-Heard = list[tuple[str, object]]
 EXACT, IS_DEFAULT, SPECIFIED = 0, 1, 2
 
 
@@ -98,13 +97,8 @@ def test_the_script_runs_without_a_kafka(ours: str) -> None:
 
 @pytest.mark.clients
 def test_quotas_are_set_and_shown_as_kafka_does(ours: str, kafka: str) -> None:
-    theirs, mine = script(kafka), script(ours)
-    differences = [
-        f"{what}: ours {answer}, theirs {expected}"
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(differences)
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.clients

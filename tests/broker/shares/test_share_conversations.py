@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from broker.conversations import Talk, unique
+from broker.conversations import Heard, Talk, differences, unique
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.admin import Admin
 from tailrace.records.encode import encode_columns
@@ -18,7 +18,6 @@ from tailrace.wire.message import uuid_text
 from tailrace.wire.messages import find_coordinator, produce, share_acknowledge, share_fetch
 from tailrace.wire.messages import share_group_heartbeat as beats
 
-Heard = list[tuple[str, object]]
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 MOVED = (14, 15, 16)
 
@@ -250,13 +249,8 @@ SCRIPTS = [script_of_answers, script_of_deliveries, script_of_limits]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_share_groups_answer_as_kafkas_do(script: object, ours: str, kafka: str) -> None:
     assert callable(script)
-    theirs, mine = script(kafka), script(ours)
-    differences = [
-        f"{what}: ours {answer}, theirs {expected}"
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(differences)
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

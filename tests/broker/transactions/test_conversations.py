@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from broker.conversations import RETRY, Talk, talking, unique
+from broker.conversations import RETRY, Heard, Talk, differences, talking, unique
 from tailrace.broker.embedded import BrokerThread
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.messages import (
@@ -20,8 +20,6 @@ from tailrace.wire.messages import (
     list_transactions,
     txn_offset_commit,
 )
-
-Heard = list[tuple[str, object]]
 
 
 @pytest.fixture
@@ -353,16 +351,8 @@ SCRIPTS = [script_of_the_older_flow, script_of_the_newer_flow]
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_transactions_answer_as_kafka_does(script: object, ours: str, kafka: str) -> None:
     assert callable(script)
-    theirs = script(kafka)
-    mine = script(ours)
-    differences = [
-        (what, answer, expected)
-        for (what, answer), (_, expected) in zip(mine, theirs, strict=True)
-        if answer != expected
-    ]
-    assert not differences, "\n".join(
-        f"{what}: ours {answer}, theirs {expected}" for what, answer, expected in differences
-    )
+    found = differences(script(ours), script(kafka))
+    assert not found, found
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
