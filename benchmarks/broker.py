@@ -5,7 +5,8 @@
 Both brokers run on this machine, one at a time under load, in alternating rounds, on
 fresh topics; each figure is the better of its rounds. The load generator
 (`broker_load`, a C program) sends frames built before the clock started. Every run is checked:
-offsets, counts and bytes must add up, or the benchmark fails.
+offsets, counts and bytes must add up, or the benchmark fails. Before each of them the memory
+that its files will fill is touched once (`measure.touch_pages`), for both brokers alike.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests")]
 
 from benchmarks import broker_load as load  # noqa: E402
+from benchmarks.measure import touch_pages  # noqa: E402
 
 from servers.kafka import VERSION, Kafka, java  # noqa: E402
 from servers.processes import Server, free_port  # noqa: E402
@@ -148,11 +150,14 @@ def start_kafka(directory: Path) -> Contender:
     return found
 
 
-def throughput(who: Contender, tag: str, message_bytes: int, total_bytes: int) -> None:
+def throughput(
+    who: Contender, tag: str, message_bytes: int, total_bytes: int, scratch: Path
+) -> None:
     """Produce, then consume, and check that the sums agree."""
     kind = "1k" if message_bytes > 500 else "100"
     topic = f"load-{kind}-{tag}"
     load.create_topic(who.address, topic, PARTITIONS, {"file.delete.delay.ms": "0"})
+    touch_pages(scratch, total_bytes * 5 // 4)
     before = who.cpu()
     sent = load.produce_load(
         who.address, topic, PARTITIONS, message_bytes, BATCH_BYTES, total_bytes
@@ -212,8 +217,9 @@ def compare(rounds: int, total_bytes: int) -> tuple[Contender, Contender]:
             for who in contenders:
                 kept = {name: list(values) for name, values in who.figures.items()}
                 print(f"  round {number} {who.name}", file=sys.stderr, flush=True)
-                throughput(who, str(number), 1024, total_bytes if number else total_bytes // 4)
-                throughput(who, str(number), 100, total_bytes // 2 if number else total_bytes // 8)
+                size = total_bytes if number else total_bytes // 4
+                throughput(who, str(number), 1024, size, scratch)
+                throughput(who, str(number), 100, size // 2, scratch)
                 small_requests(who, str(number))
                 latencies(who, str(number))
                 if number == 0:

@@ -224,12 +224,13 @@ def consume_load(
     *,
     first: int = 0,
     passes: int = 1,
+    yielding: bool = False,
 ) -> Moved:
     """Read every partition from the offset `first` until `messages` were seen, `passes`
-    times; counts them by the headers of their batches."""
-    out = _run(
-        "consume", address, None, topic, partitions, messages, partition_max_bytes, first, passes
-    )
+    times; counts them by the headers of their batches. `yielding`: at the lowest priority, so
+    that on few cores it is the broker that serves it, not the reader, that others feel."""
+    words = (topic, partitions, messages, partition_max_bytes, first, passes)
+    out = _run("consume", address, None, *words, niceness=19 if yielding else 0)
     seen, size, seconds = out.split()
     return Moved(int(seen), int(size), float(seconds))
 
@@ -256,7 +257,9 @@ def _result_at(topic: str) -> int:
     return 4 + 1 + 1 + 1 + len(topic) + 1 + 4
 
 
-def _run(command: str, address: str, frames: bytes | None, *given: object) -> str:
+def _run(
+    command: str, address: str, frames: bytes | None, *given: object, niceness: int = 0
+) -> str:
     """What the C program prints; ends the benchmark if it failed."""
     host, _, port = address.rpartition(":")
     host = "127.0.0.1" if host == "localhost" else host
@@ -265,7 +268,10 @@ def _run(command: str, address: str, frames: bytes | None, *given: object) -> st
             file.write(frames)
             file.flush()
         words = [command, host, port, *([file.name] if frames is not None else []), *given]
-        done = subprocess.run([program(), *map(str, words)], capture_output=True, text=True)
+        polite = ["nice", "-n", str(niceness)] if niceness else []
+        done = subprocess.run(
+            [*polite, program(), *map(str, words)], capture_output=True, text=True
+        )
     if done.returncode:
         raise SystemExit(f"{command} on {address}: {done.stderr.strip()}")
     return done.stdout

@@ -43,6 +43,21 @@ def measured() -> Iterator[Took]:
     took.seconds, took.cpu = time.perf_counter() - began, cpu_seconds() - before
 
 
+def touch_pages(directory: Path, size: int) -> None:
+    """Have the kernel hold `size` bytes of free memory that have been written before.
+
+    On a virtual machine the first write to a page may have to wait until the host finds
+    memory for it, which costs more than everything a broker does with the page; what comes
+    first in a run would be measured slower than what comes after it.
+    """
+    block = os.urandom(1 << 20)
+    path = directory / "touched"
+    with path.open("wb", buffering=0) as file:
+        for _ in range(size >> 20):
+            file.write(block)
+    path.unlink()
+
+
 @dataclass(slots=True)
 class Table:
     """One table: what, ours, beside what, ratio, goal."""
