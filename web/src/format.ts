@@ -64,3 +64,18 @@ export function pretty(text: string | null): string {
     return text;
   }
 }
+
+const OPERATIONS: Record<string, string> = { c: "insert", u: "update", d: "delete", r: "copy", t: "truncate" };
+
+/** A record's value in one line; of a change event what it did, and the row it did it to. */
+export function peek(text: string | null, most = 200): { op: string; text: string } {
+  if (text === null) return { op: "", text: "∅ tombstone" };
+  try {
+    const event = JSON.parse(text) as { op?: unknown; before?: unknown; after?: unknown } | null;
+    const op = typeof event === "object" && event !== null && typeof event.op === "string" && Object.hasOwn(OPERATIONS, event.op) ? OPERATIONS[event.op] : undefined;
+    if (op && event) return { op, text: JSON.stringify(event.after ?? event.before ?? null).slice(0, most) };
+  } catch {
+    // not JSON: shown as it is
+  }
+  return { op: "", text: text.slice(0, most) };
+}

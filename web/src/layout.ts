@@ -10,12 +10,15 @@ export interface Placed {
   y: number;
 }
 
+/** Where an edge runs, where it leaves its giver (`x`, `y`) and where it reaches its reader. */
 export interface PlacedEdge {
   from: string;
   to: string;
   path: string;
   x: number;
   y: number;
+  endX: number;
+  endY: number;
   top: number;
   bottom: number;
 }
@@ -27,12 +30,13 @@ export interface Layout {
   edges: PlacedEdge[];
 }
 
-export const NODE_WIDTH = 190;
-export const NODE_HEIGHT = 54;
+export const NODE_WIDTH = 204;
+export const NODE_HEIGHT = 50;
 export const MOST_FOR_DAGRE = 120;
-const COLUMN = NODE_WIDTH + 90;
+const GAP = 96;
+const COLUMN = NODE_WIDTH + GAP;
 const LINE = NODE_HEIGHT + 12;
-const MARGIN = 12;
+const MARGIN = 16;
 
 export function layout(graph: Graph): Layout {
   return graph.nodes.length > MOST_FOR_DAGRE ? inColumns(graph) : byDagre(graph);
@@ -40,7 +44,7 @@ export function layout(graph: Graph): Layout {
 
 function byDagre(graph: Graph): Layout {
   const drawing = new dagre.graphlib.Graph();
-  drawing.setGraph({ rankdir: "LR", nodesep: 16, ranksep: 70, marginx: MARGIN, marginy: MARGIN });
+  drawing.setGraph({ rankdir: "LR", nodesep: 14, ranksep: GAP, marginx: MARGIN, marginy: MARGIN });
   drawing.setDefaultEdgeLabel(() => ({}));
   for (const node of graph.nodes) drawing.setNode(node.name, { width: NODE_WIDTH, height: NODE_HEIGHT });
   for (const edge of graph.edges) drawing.setEdge(edge.from, edge.to);
@@ -49,12 +53,14 @@ function byDagre(graph: Graph): Layout {
     const at = drawing.node(node.name);
     return { node, x: at.x - NODE_WIDTH / 2, y: at.y - NODE_HEIGHT / 2 };
   });
-  const edges = graph.edges.map(({ from, to }) => {
+  const at = new Map(nodes.map((placed) => [placed.node.name, placed]));
+  const edges = graph.edges.flatMap(({ from, to }) => {
+    const [a, b] = [at.get(from), at.get(to)];
+    if (!a || !b) return [];
+    // Dagre gives a point between each two columns and one in each column that is passed;
+    // only the latter say where there is room.
     const points: { x: number; y: number }[] = drawing.edge(from, to)?.points ?? [];
-    const path = points.map((p, i) => `${i ? "L" : "M"}${p.x.toFixed(1)},${p.y.toFixed(1)}`).join(" ");
-    const middle = points[Math.floor(points.length / 2)] ?? { x: 0, y: 0 };
-    const heights = points.map((p) => p.y);
-    return { from, to, path, x: middle.x, y: middle.y, top: Math.min(...heights), bottom: Math.max(...heights) };
+    return [joined(a, b, points.slice(1, -1).filter((_, index) => index % 2 === 1))];
   });
   const size = drawing.graph();
   return { width: size.width ?? 0, height: size.height ?? 0, nodes, edges };
@@ -78,16 +84,33 @@ function inColumns(graph: Graph): Layout {
   });
   const at = new Map(nodes.map((placed) => [placed.node.name, placed]));
   const edges = graph.edges.flatMap(({ from, to }) => {
-    const a = at.get(from);
-    const b = at.get(to);
-    if (!a || !b) return [];
-    const [x1, y1, x2, y2] = [a.x + NODE_WIDTH, a.y + NODE_HEIGHT / 2, b.x, b.y + NODE_HEIGHT / 2];
-    const bend = Math.max(30, (x2 - x1) / 2);
-    const path = `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
-    return [{ from, to, path, x: (x1 + x2) / 2, y: (y1 + y2) / 2, top: Math.min(y1, y2), bottom: Math.max(y1, y2) }];
+    const [a, b] = [at.get(from), at.get(to)];
+    return a && b ? [joined(a, b, [])] : [];
   });
-  return { width: filled.length * COLUMN, height: 2 * MARGIN + Math.max(1, ...filled) * LINE, nodes, edges };
+  return { width: 2 * MARGIN + filled.length * COLUMN - GAP, height: 2 * MARGIN + Math.max(1, ...filled) * LINE, nodes, edges };
 }
+
+/** A smooth line from the right of `a` to the left of `b`, level where it passes a column. */
+function joined(a: Placed, b: Placed, through: readonly { x: number; y: number }[]): PlacedEdge {
+  const [x, y, endX, endY] = [a.x + NODE_WIDTH, a.y + NODE_HEIGHT / 2, b.x, b.y + NODE_HEIGHT / 2];
+  let path = `M${at(x)},${at(y)}`;
+  let [px, py] = [x, y];
+  const curve = (toX: number, toY: number) => {
+    const bend = Math.max(24, (toX - px) / 2);
+    path += ` C${at(px + bend)},${at(py)} ${at(toX - bend)},${at(toY)} ${at(toX)},${at(toY)}`;
+    [px, py] = [toX, toY];
+  };
+  for (const point of through) {
+    curve(point.x - NODE_WIDTH / 2, point.y);
+    px += NODE_WIDTH;
+    path += ` H${at(px)}`;
+  }
+  curve(endX, endY);
+  const heights = [y, endY, ...through.map((point) => point.y)];
+  return { from: a.node.name, to: b.node.name, path, x, y, endX, endY, top: Math.min(...heights), bottom: Math.max(...heights) };
+}
+
+const at = (value: number) => Math.round(value * 10) / 10;
 
 /** The nodes whose name holds `wanted`, with everything they are made from and that is made of them. */
 export function around(graph: Graph, wanted: string): Graph {

@@ -35,6 +35,7 @@ export function seed(name: string, past: Series): void {
 
 /** Figures worth a chart, by the same names as the server's history. */
 export function* figures(state: Live): Generator<[string, number]> {
+  yield ["all:rate", state.topics.reduce((sum, topic) => sum + (topic.internal ? 0 : topic.rate), 0)];
   for (const topic of state.topics) yield [`topic:${topic.name}`, topic.rate];
   for (const group of state.groups) yield [`group:${group.name}`, group.lag];
   for (const part of state.parts) {
@@ -55,25 +56,56 @@ export function take(state: Live): void {
   live.value = state;
 }
 
-export function connect(): void {
+const KINDS = ["message", "snapshot", "change", "changes"] as const;
+
+/** An event stream that comes back by itself, and rests while its tab is hidden: a browser
+ * allows only a few connections to one host, and nobody looks. Returns how to end it. */
+export function follow(url: () => string, take: (data: string) => void, lost: () => void): () => void {
   let pause = 500;
+  let source: EventSource | null = null;
+  let timer = 0;
+  const close = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = null;
+  };
   const open = () => {
-    const source = new EventSource(streamUrl("api/live"));
-    source.onmessage = (event) => {
-      connected.value = true;
+    close();
+    source = new EventSource(url());
+    const told = (event: MessageEvent) => {
       pause = 500;
-      take(JSON.parse(event.data as string) as Live);
+      take(event.data as string);
     };
+    for (const kind of KINDS) source.addEventListener(kind, told as EventListener);
     source.onerror = () => {
-      connected.value = false;
-      source.close();
-      // An event stream does not tell why it ended; a call does.
-      call("api/status").then(() => (locked.value = false), (error: unknown) => (locked.value = error instanceof ApiError && error.fault.code === "token-needed"));
-      setTimeout(open, pause);
+      close();
+      lost();
+      timer = window.setTimeout(open, pause);
       pause = Math.min(pause * 2, 5000);
     };
   };
-  open();
+  const seen = () => (document.hidden ? close() : open());
+  document.addEventListener("visibilitychange", seen);
+  if (!document.hidden) open();
+  return () => {
+    document.removeEventListener("visibilitychange", seen);
+    close();
+  };
+}
+
+export function connect(): void {
+  follow(
+    () => streamUrl("api/live"),
+    (data) => {
+      connected.value = true;
+      take(JSON.parse(data) as Live);
+    },
+    () => {
+      connected.value = false;
+      // An event stream does not tell why it ended; a call does.
+      call("api/status").then(() => (locked.value = false), (error: unknown) => (locked.value = error instanceof ApiError && error.fault.code === "token-needed"));
+    },
+  );
   addEventListener("hashchange", () => {
     route.value = location.hash.slice(1) || "/";
   });

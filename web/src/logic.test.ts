@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { age, bytes, cell, columnsOf, count, numbersOf, pretty, rate } from "./format";
-import { around, layout, MOST_FOR_DAGRE } from "./layout";
+import { age, bytes, cell, columnsOf, count, numbersOf, peek, pretty, rate } from "./format";
+import { around, layout, MOST_FOR_DAGRE, NODE_HEIGHT } from "./layout";
 import { applyEvent, changedCells, differing } from "./rows";
-import { barsOf, linesOf, timeColumn } from "./series";
+import { barsOf, linesOf, sparkPath, timeColumn } from "./series";
 import type { Row } from "./types";
 
 describe("figures", () => {
@@ -24,6 +24,20 @@ describe("figures", () => {
     expect(columnsOf([{ a: 1 }, { b: 2 }])).toEqual(["a", "b"]);
     expect([...numbersOf([{ a: 1, b: "2.50", c: "2", d: null }], ["a", "b", "c", "d"])]).toEqual(["a", "b"]);
   });
+});
+
+test("a change event says in one line what it did to which row", () => {
+  expect(peek('{"before":null,"after":{"id":1},"op":"c"}')).toEqual({ op: "insert", text: '{"id":1}' });
+  expect(peek('{"before":{"id":1},"after":null,"op":"d"}')).toEqual({ op: "delete", text: '{"id":1}' });
+  for (const plain of ["not json", '"op"', "null", '{"op":"__proto__"}', '{"op":7}']) expect(peek(plain)).toEqual({ op: "", text: plain });
+  expect(peek(null).text).toContain("tombstone");
+  expect(peek("x".repeat(500)).text.length).toBe(200);
+});
+
+test("a line without axes stays in its box", () => {
+  expect(sparkPath([])).toBe("");
+  expect(sparkPath([0, 5, 10])).toBe("M0.0,25.0 L50.0,14.0 L100.0,3.0");
+  expect(sparkPath([0, 0])).toBe("M0.0,25.0 L100.0,25.0");
 });
 
 describe("rows of a view", () => {
@@ -54,6 +68,21 @@ test("the topology runs from left to right", () => {
   const [a, b] = placed.nodes;
   expect(a!.x).toBeLessThan(b!.x);
   expect(placed.edges[0]!.path.startsWith("M")).toBe(true);
+});
+
+test("a line that passes a column runs between its nodes", () => {
+  const names = ["a", "b", "c", "d"];
+  const placed = layout({
+    nodes: names.map((name) => ({ name, kind: "view", label: name })),
+    edges: [{ from: "a", to: "b" }, { from: "b", to: "d" }, { from: "a", to: "c" }, { from: "c", to: "d" }, { from: "a", to: "d" }],
+  });
+  const level = /H[\d.]+/.exec(placed.edges[4]!.path);
+  expect(level).not.toBeNull();
+  const at = Number(/([\d.]+) H/.exec(placed.edges[4]!.path)![1]);
+  for (const name of ["b", "c"]) {
+    const { y } = placed.nodes.find((one) => one.node.name === name)!;
+    expect(at < y || at > y + NODE_HEIGHT).toBe(true);
+  }
 });
 
 test("only cells that changed are marked", () => {

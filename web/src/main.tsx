@@ -75,7 +75,8 @@ function App() {
     <>
       <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>Skip to content</a>
       <header class="top">
-        <strong>Tailrace</strong> <span>{state?.project ?? ""}</span>
+        <a class="brand" href="#/"><Mark /> Tailrace</a>
+        {state ? <span class="project">{state.project}</span> : null}
         <nav aria-label="Pages">
           {PAGES.map(([path, label]) => (
             <a href={`#${path}`} aria-current={current(path) ? "page" : undefined} key={path}>{label}{path === "/alarms" && alarms ? <span class="badge">{alarms}</span> : null}</a>
@@ -83,13 +84,22 @@ function App() {
         </nav>
         <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>◐</button>
         <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = !help.value)}>?</button>
-        <span class={connected.value ? "pulse" : "pulse lost"} role="status">
+        <span class={`pulse ${connected.value ? (state?.ready ? "" : "wait") : "lost"}`} role="status">
           {connected.value ? (state?.ready ? "ready" : "starting") : "reconnecting…"}
         </span>
       </header>
       {help.value ? <Keys /> : null}
       <main id="content" tabIndex={-1}>{locked.value ? <Locked /> : <Page />}</main>
     </>
+  );
+}
+
+/** Water that leaves the wheel: three streams from one. */
+function Mark() {
+  return (
+    <svg viewBox="0 0 24 24" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.2" stroke-linecap="round">
+      <path d="M2 12h5" /><path d="M7 12c5 0 4-7 15-7" /><path d="M7 12h15" /><path d="M7 12c5 0 4 7 15 7" />
+    </svg>
   );
 }
 
@@ -139,12 +149,16 @@ function press(event: KeyboardEvent): void {
   else if (event.key === "Escape") help.value = false;
   else if (event.key === "t") nextTheme();
   else if (event.key === "/") {
-    const find = document.querySelector<HTMLInputElement>("input[type=search]");
-    if (find) {
-      event.preventDefault();
-      find.focus();
-    }
+    event.preventDefault();
+    find(30);
   }
+}
+
+/** Go to the page's field for names; it may be about to be drawn. */
+function find(frames: number): void {
+  const field = document.querySelector<HTMLInputElement>("input[type=search]");
+  if (field) field.focus();
+  else if (frames) requestAnimationFrame(() => find(frames - 1));
 }
 
 document.documentElement.dataset["theme"] = theme.value;

@@ -28,3 +28,11 @@ export function barsOf(rows: readonly Row[], labels: readonly string[], value: s
     .map((row, index) => ({ label: labels.map((column) => cell(row[column])).join(" · ") || `row ${index + 1}`, text: row[value], share: Math.abs(Number(row[value] ?? 0)) / largest }))
     .sort((a, b) => b.share - a.share);
 }
+
+/** A line through the values in a box of 100 by 26, the largest near its top; empty for fewer than two. */
+export function sparkPath(values: readonly number[]): string {
+  if (values.length < 2) return "";
+  const largest = Math.max(1e-9, ...values);
+  const step = 100 / (values.length - 1);
+  return values.map((value, index) => `${index ? "L" : "M"}${(index * step).toFixed(1)},${(25 - (Math.max(0, value) / largest) * 22).toFixed(1)}`).join(" ");
+}

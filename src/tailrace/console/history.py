@@ -47,6 +47,7 @@ class History:
 
 def figures_of(state: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
     """The figures of a live state that are worth a chart, by the page's names for them."""
+    yield "all:rate", sum(topic["rate"] for topic in state["topics"] if not topic.get("internal"))
     for topic in state["topics"]:
         yield f"topic:{topic['name']}", topic["rate"]
     for group in state["groups"]:

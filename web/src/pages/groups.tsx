@@ -11,10 +11,11 @@ export function Groups() {
   const [wanted, setWanted] = useState("");
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.groups.length === 0) return <Empty>No consumer group has committed an offset yet. Any Kafka client with a <code>group.id</code> makes one.</Empty>;
+  if (state.groups.length === 0) return <><h1>Groups</h1><Empty>No consumer group has committed an offset yet. Any Kafka client with a <code>group.id</code> makes one.</Empty></>;
   const shown = state.groups.filter((group) => group.name.includes(wanted));
   return (
     <>
+      <h1>Groups</h1>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
       </form>

@@ -2,12 +2,12 @@
 
 import { useMemo, useState } from "preact/hooks";
 import * as api from "../api";
-import { age, count, rate } from "../format";
+import { age, bytes, count, rate } from "../format";
 import { around, MOST_FOR_DAGRE } from "../layout";
 import { live } from "../live";
 import { Demo } from "../parts/demo";
 import { Box, Drawing } from "../parts/drawing";
-import { AlarmBox, Empty, FaultBox, State, useLoaded } from "../parts/common";
+import { AlarmBox, Empty, FaultBox, Spark, State, useLoaded } from "../parts/common";
 import type { Graph, GraphNode, Live, Part } from "../types";
 
 export function Overview() {
@@ -19,17 +19,20 @@ export function Overview() {
   if (fault) return <FaultBox fault={fault} />;
   if (!graph || !chosen || !state) return <Empty>Waiting for the first figures…</Empty>;
   const known = new Known(state, graph);
+  const labelled = firsts(chosen);
   return (
     <>
+      <Headline state={state} />
       {state.alarms.slice(0, 5).map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}
       {state.alarms.length > 5 ? <p><a href="#/alarms">{state.alarms.length - 5} more alarms</a></p> : null}
+      {state.demo ? <Demo /> : null}
       {graph.nodes.length > 12 ? (
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
           <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
           {graph.nodes.length > MOST_FOR_DAGRE ? <span class="note">{chosen.nodes.length} of {graph.nodes.length} nodes</span> : null}
         </form>
       ) : null}
-      {chosen.nodes.length === 0 ? <Empty>{wanted ? `Nothing is called “${wanted}”.` : "This project declares nothing yet."}</Empty> : (
+      {chosen.nodes.length === 0 ? <Empty>{wanted ? `Nothing is called “${wanted}”.` : <>This project declares nothing yet. Put a source and a <code>tr.view(…)</code> into <code>pipelines/</code>, then start it again.</>}</Empty> : (
         <Drawing
           graph={chosen}
           label="Topology"
@@ -39,19 +42,25 @@ export function Overview() {
             </a>
           )}
           edge={(edge) => {
-            const flow = known.flow(edge.from);
+            const flow = known.flow(edge.from, edge.to);
             const held = known.held(edge.to);
+            const fresh = known.fresh(edge.to);
+            const id = `${edge.from}→${edge.to}`;
             return (
-              <>
-                <path d={edge.path} class={`edge ${flow > 0 ? "flowing" : ""} ${held ? "held" : ""}`} />
-                {flow > 0 || held ? <text x={edge.x} y={edge.y - 5} class={held ? "edge-label held" : "edge-label"}>{held || rate(flow)}</text> : null}
-              </>
+              <g data-edge={id}>
+                <title>{`${edge.from} → ${edge.to}: ${rate(flow)}${fresh ? `, ${fresh} fresh` : ""}${held ? `, ${held}` : ""}`}</title>
+                <path d={edge.path} class={`edge ${flow > 0 ? "flowing" : ""} ${held ? "held" : ""}`} style={{ strokeWidth: thickness(flow) }} />
+                {flow > 0 && labelled.leaving.has(id) ? <text x={edge.x + 6} y={edge.y - 5} class="edge-label">{rate(flow)}</text> : null}
+                {labelled.arriving.has(id) && (held || fresh) ? <text x={edge.endX - 6} y={edge.endY - 5} class={held ? "edge-label end held" : "edge-label end"}>{held || fresh}</text> : null}
+              </g>
             );
           }}
         />
       )}
-      <p class="note"><span class="key flowing" /> moving <span class="key held" /> the reader is behind</p>
-      {state.demo ? <Demo /> : null}
+      <p class="legend">
+        <span class="node-source"><i />source</span> <span class="node-table"><i />topic</span> <span class="node-view"><i />view or stream</span> <span class="node-sink"><i />copy</span>
+        <span><span class="key" />records a second</span> <span><span class="key held" />the reader is behind</span>
+      </p>
       <h2>Parts</h2>
       <div class="cards">
         {state.parts.map((part) => <PartCard part={part} key={`${part.kind}-${part.name}`} />)}
@@ -60,11 +69,44 @@ export function Overview() {
   );
 }
 
+/** The whole in five figures. */
+function Headline({ state }: { state: Live }) {
+  const own = state.topics.filter((topic) => !topic.internal);
+  const pipelines = state.parts.find((part) => part.kind === "pipelines");
+  const copies = state.parts.filter((part) => part.kind === "sink");
+  const running = copies.filter((part) => part.state === "running").length;
+  const slowest = Math.max(0, ...copies.map((part) => part.freshness_ms ?? 0));
+  return (
+    <dl class="headline">
+      <div><dt>records into the log</dt><dd data-live="all:rate">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))}</dd><Spark series="all:rate" /></div>
+      {pipelines ? <div><dt>views behind the database</dt><dd data-live="all:freshness">{age(pipelines.freshness_ms)}</dd><Spark series={`part:pipelines-${pipelines.name}`} /></div> : null}
+      {copies.length ? <div><dt>copies in step</dt><dd data-live="all:copies">{running} <small>of {copies.length}</small></dd><small>slowest {age(slowest)} behind</small></div> : null}
+      <div><dt>kept in the log</dt><dd data-live="all:bytes">{bytes(state.topics.reduce((sum, topic) => sum + (topic.bytes ?? 0), 0))}</dd><small>{count(own.reduce((sum, topic) => sum + topic.records, 0))} records, {own.length} topics</small></div>
+      <div><dt>alarms</dt><dd class={state.alarms.length ? "bad" : "good"}>{state.alarms.length || "none"}</dd><small>{state.alarms.length ? <a href="#/alarms">what to do</a> : "nothing deserves attention"}</small></div>
+    </dl>
+  );
+}
+
+/** Edges that carry a label: what a node gives is the same on all its edges, and what a
+ * reader says of itself too; one label each is enough. */
+function firsts(graph: Graph): { leaving: Set<string>; arriving: Set<string> } {
+  const [leaving, arriving] = [new Map<string, string>(), new Map<string, string>()];
+  for (const { from, to } of graph.edges) {
+    const id = `${from}→${to}`;
+    const key = from.startsWith("source:") ? id : from; // a source gives each table its own
+    if (!leaving.has(key)) leaving.set(key, id);
+    if (!arriving.has(to)) arriving.set(to, id);
+  }
+  return { leaving: new Set([...leaving.values()].filter((id) => !id.startsWith("source:"))), arriving: new Set(arriving.values()) };
+}
+
+const thickness = (flow: number) => Math.min(5, 1.5 + Math.log10(1 + flow) * 1.1).toFixed(2);
+
 export function PartCard({ part }: { part: Part }) {
   return (
     <article class="card">
       <header>
-        <span class="kind">{part.kind}</span> <a href={partLink(part.kind, part.name)}><strong>{part.name}</strong></a> <State state={part.state} />
+        <span><span class="kind">{part.kind}</span> <a href={partLink(part.kind, part.name)}><strong>{part.name}</strong></a></span> <State state={part.state} />
       </header>
       <dl>
         <dt>fresh</dt>
@@ -118,15 +160,23 @@ class Known {
 
   figure(node: GraphNode): string {
     const topic = this.topics.get(node.name);
-    if (topic) return `${count(topic.records)} records · ${rate(topic.rate)}`;
+    if (topic) return `${count(topic.records)} records, ${rate(topic.rate)}`;
     const part = this.part(node);
     if (!part) return "";
-    if (typeof part.freshness_ms === "number") return `${part.state} · ${age(part.freshness_ms)} fresh`;
+    if (typeof part.freshness_ms === "number") return `${part.state}, ${age(part.freshness_ms)} behind`;
     return part.state;
   }
 
-  flow(name: string): number {
-    return this.topics.get(name)?.rate ?? 0;
+  /** Records a second on an edge: what its giver writes, or a source writes to its table. */
+  flow(from: string, to: string): number {
+    return (this.topics.get(from) ?? (from.startsWith("source:") ? this.topics.get(to) : undefined))?.rate ?? 0;
+  }
+
+  /** How far behind the reader of an edge is, in its own words; empty for what is only kept. */
+  fresh(name: string): string {
+    const node = this.nodes.get(name);
+    const part = node && (node.kind === "table" || node.kind === "topic" ? undefined : this.part(node));
+    return typeof part?.freshness_ms === "number" ? age(part.freshness_ms) : "";
   }
 
   /** Why the reader of an edge holds it up; empty while it keeps up. */

@@ -30,7 +30,7 @@ export function PartPage({ id }: { id: string }) {
 export function Alarms() {
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.alarms.length === 0) return <Empty>Nothing deserves attention. Watched are: parts that end or wait, groups near the end of retention, WAL kept for a slot, late rows, dead letters and the disk.</Empty>;
+  if (state.alarms.length === 0) return <><h1>Alarms</h1><Empty>Nothing deserves attention. Watched are: parts that end or wait, groups near the end of retention, WAL kept for a slot, late rows, dead letters and the disk.</Empty></>;
   return <><h1>Alarms</h1>{state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}</>;
 }
 

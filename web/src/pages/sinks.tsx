@@ -15,6 +15,8 @@ export function Sinks() {
   if (!value) return <Empty>Loading…</Empty>;
   if (value.sinks.length === 0) return <Empty>No copy is kept. Add one: <code>tr.view(…, to=sinks.SQLite(…))</code>.</Empty>;
   return (
+    <>
+    <h1>Copies</h1>
     <LongTable
       name="Sinks"
       columns={["copy", "of", "in", "state", "fresh", "refused"]}
@@ -32,6 +34,7 @@ export function Sinks() {
         </>
       )}
     />
+    </>
   );
 }
 
@@ -48,13 +51,21 @@ export function SinkPage({ name }: { name: string }) {
       <p>Keeps <a href={`#/views/${encodeURIComponent(sink.of)}`}>{sink.of}</a> in step in {sink.to}.</p>
       {now?.error ? <FaultBox fault={now.error} /> : null}
       <Chart series={`part:sink-${name}`} label="from tick to copy" unit={age} />
-      <p class="note">Position <code>{cell(now?.["position"])}</code></p>
+      <p class="note">It stands at {position(now?.["position"])}.</p>
       <h2>Is it right?</h2>
       <p class="note">Compares every row with the log at one position; the copy goes on meanwhile.</p>
       <Act label="Compare" work={() => api.verify(name, false)} told={(found) => <Found found={found} />} />
       <DeadLetters name={name} retriable />
     </>
   );
+}
+
+/** Where a copy stands, as it says itself. */
+function position(told: unknown) {
+  if (typeof told !== "object" || told === null) return told ? <code>{cell(told)}</code> : "no tick yet";
+  const { tick, offsets } = told as { tick?: number; offsets?: Record<string, number> };
+  const places = Object.entries(offsets ?? {}).map(([partition, offset]) => `${partition}:${offset}`).join(", ");
+  return <><code>tick {tick ?? "–"}</code>{places ? <>, offsets <code>{places}</code></> : null}</>;
 }
 
 function Found({ found }: { found: Verification }) {

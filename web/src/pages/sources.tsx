@@ -13,6 +13,8 @@ export function Sources() {
   const sources = state.parts.filter((part) => part.kind === "source");
   if (sources.length === 0) return <Empty>No source runs. Declare one: <code>sources.Postgres(…)</code> or <code>sources.SQLite(…)</code>.</Empty>;
   return (
+    <>
+    <h1>Sources</h1>
     <LongTable
       name="Sources"
       columns={["source", "state", "fresh", "behind", "retained WAL", "position"]}
@@ -30,6 +32,7 @@ export function Sources() {
         </>
       )}
     />
+    </>
   );
 }
 

@@ -2,8 +2,9 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api";
-import { bytes, count, pretty, rate } from "../format";
+import { bytes, count, peek, pretty, rate } from "../format";
 import { live } from "../live";
+import type { LogRecord } from "../types";
 import { Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
 
 export function Topics() {
@@ -14,6 +15,7 @@ export function Topics() {
   const shown = state.topics.filter((topic) => (internal || !topic.internal) && topic.name.includes(wanted));
   return (
     <>
+      <h1>Topics</h1>
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
         <label><input type="checkbox" checked={internal} onChange={(event) => setInternal(event.currentTarget.checked)} /> internal</label>
@@ -86,14 +88,26 @@ export function TopicPage({ name }: { name: string }) {
             <details>
               <summary>
                 <code>{record.partition}:{record.offset}</code> <time>{new Date(record.timestamp).toLocaleTimeString()}</time>{" "}
-                <b>{record.key ?? "∅"}</b> <span class="peek">{(record.value ?? "∅ tombstone").slice(0, 160)}</span>
+                <Peek record={record} />
               </summary>
+              <p class="note">key <code>{record.key ?? "∅"}</code>, written {new Date(record.timestamp).toLocaleString()}</p>
               <pre>{pretty(record.value)}</pre>
-              {Object.keys(record.headers).length ? <pre>{JSON.stringify(record.headers, null, 2)}</pre> : null}
+              {Object.keys(record.headers).length ? (
+                <table class="headers" aria-label="Headers">
+                  <thead><tr><th scope="col">header</th><th scope="col">value</th></tr></thead>
+                  <tbody>{Object.entries(record.headers).map(([header, value]) => <tr key={header}><td>{header}</td><td><code>{value ?? "∅"}</code></td></tr>)}</tbody>
+                </table>
+              ) : null}
             </details>
           </li>
         ))}
       </ol>
     </>
   );
+}
+
+/** One line of a record: its key, and what a change did to which row. */
+function Peek({ record }: { record: LogRecord }) {
+  const { op, text } = peek(record.value);
+  return <>{op ? <span class={`op op-${op}`}>{op}</span> : null} <b>{record.key ?? "∅"}</b> <span class="peek">{text}</span></>;
 }

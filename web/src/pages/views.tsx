@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
 import { streamUrl } from "../api";
 import { cell, columnsOf, count, numbersOf } from "../format";
-import { live } from "../live";
+import { follow, live } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
 import { ChartOf } from "../parts/chartof";
 import { PastOf } from "../parts/past";
@@ -25,6 +25,7 @@ export function Views() {
   const shown = views.filter((view) => view.name.includes(wanted));
   return (
     <>
+      <h1>Views</h1>
       {graph && views.length === 0 ? <Empty>No view is declared. Add one with <code>tr.view(…)</code>.</Empty> : null}
       {views.length > 12 ? (
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -83,28 +84,19 @@ function useRows(name: string, large: boolean | null) {
   const [fault, setFault] = useState<Fault | null>(null);
   const changed = useRef(new Map<string, number>());
   useEffect(() => {
-    let pause = 500;
-    let source: EventSource | null = null;
     let timer = 0;
     let gone = false;
+    let leave = () => {};
     const held = new Map<string, Row>();
-    const open = () => {
-      source = new EventSource(streamUrl(`api/views/${encodeURIComponent(name)}/changes`));
-      const take = (event: MessageEvent) => {
-        pause = 500;
-        const news = JSON.parse(event.data as string) as ViewEvent;
-        for (const id of changedCells(held, news)) changed.current.set(id, Date.now());
-        applyEvent(held, news, LIVE_ROWS);
-        setRows(new Map(held));
-        setFault(null);
-      };
-      for (const kind of ["message", "snapshot", "change", "changes"]) source.addEventListener(kind, take as EventListener);
-      source.onerror = () => {
-        source?.close();
-        api.viewRows(name, 1).catch((error: unknown) => { if (!gone) setFault(faultOf(error)); });
-        timer = window.setTimeout(open, pause);
-        pause = Math.min(pause * 2, 5000);
-      };
+    const take = (data: string) => {
+      const news = JSON.parse(data) as ViewEvent;
+      for (const id of changedCells(held, news)) changed.current.set(id, Date.now());
+      applyEvent(held, news, LIVE_ROWS);
+      setRows(new Map(held));
+      setFault(null);
+    };
+    const lost = () => {
+      api.viewRows(name, 1).catch((error: unknown) => { if (!gone) setFault(faultOf(error)); });
     };
     const look = () => {
       api.viewRows(name, LIVE_ROWS).then(
@@ -118,11 +110,11 @@ function useRows(name: string, large: boolean | null) {
       timer = window.setTimeout(look, 2000);
     };
     if (large === true) look();
-    else open();
+    else leave = follow(() => streamUrl(`api/views/${encodeURIComponent(name)}/changes`), take, lost);
     return () => {
       gone = true;
       clearTimeout(timer);
-      source?.close();
+      leave();
     };
   }, [name, large === true]);
   return { rows, changed: changed.current, fault };

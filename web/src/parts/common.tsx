@@ -6,6 +6,7 @@ import uPlot from "uplot";
 import { ApiError, history as pastOf } from "../api";
 import { cell, columnsOf, numbersOf } from "../format";
 import { history, live, seed } from "../live";
+import { sparkPath } from "../series";
 import type { Alarm, Fault, Row } from "../types";
 
 export function State({ state }: { state: string }) {
@@ -161,7 +162,7 @@ export function Chart({ series, label, unit }: { series: string; label: string; 
       {
         width: Math.max(240, box.clientWidth),
         height: 150,
-        series: [{}, { label, stroke: accent, fill: `${accent}22`, width: 1.5 }],
+        series: [{}, { label, stroke: accent, fill: `${accent}22`, width: 1.5, points: { show: false } }],
         axes: [axis, { ...axis, size: 70, ...(unit ? { values: (_: uPlot, ticks: number[]) => ticks.map(unit) } : {}) }],
         scales: { y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low ?? 0), Math.max(high ?? 1, 1)] } },
         legend: { show: false },
@@ -192,5 +193,25 @@ export function Chart({ series, label, unit }: { series: string; label: string; 
       <figcaption>{label}{newest !== undefined ? <>: <b data-live={`chart:${series}`}>{unit ? unit(newest) : newest}</b></> : ": no figure yet"}</figcaption>
       <div ref={place} class="chart" />
     </figure>
+  );
+}
+
+const SPARK = 120;
+
+/** A figure's last minutes as a line without axes. */
+export function Spark({ series }: { series: string }) {
+  const [seeded, setSeeded] = useState(false);
+  useEffect(() => {
+    let gone = false;
+    pastOf(series).then((past) => { if (!gone) { seed(series, past); setSeeded(true); } }, () => undefined);
+    return () => { gone = true; };
+  }, [series]);
+  void seeded;
+  const values = history.get(series)?.values.slice(-SPARK) ?? [];
+  const line = sparkPath(values);
+  return (
+    <svg class="spark" viewBox="0 0 100 26" preserveAspectRatio="none" aria-hidden="true">
+      {line ? <><path class="area" d={`${line} V26 H0 Z`} /><path d={line} /></> : null}
+    </svg>
   );
 }

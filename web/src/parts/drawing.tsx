@@ -6,6 +6,8 @@ import { layout, MOST_FOR_DAGRE, NODE_HEIGHT, NODE_WIDTH, type Placed, type Plac
 import type { Graph } from "../types";
 
 const BEYOND = 400;
+/** A drawing is made smaller to fit the page, but not so small that it cannot be read. */
+const SMALLEST = 0.85;
 
 export function Drawing({ graph, label, node, edge }: {
   graph: Graph;
@@ -21,9 +23,12 @@ export function Drawing({ graph, label, node, edge }: {
   const to = top + (box.current?.clientHeight ?? 800) + BEYOND;
   const nodes = large ? placed.nodes.filter(({ y }) => y > from && y < to) : placed.nodes;
   const edges = large ? placed.edges.filter((one) => one.bottom > from && one.top < to) : placed.edges;
+  const size = large
+    ? { width: placed.width, height: placed.height }
+    : { style: { width: "100%", height: "auto", maxWidth: `${placed.width}px`, minWidth: `${Math.round(placed.width * SMALLEST)}px` } };
   return (
-    <section aria-label={label} class={large ? "scroll tall" : "scroll"} ref={box} tabIndex={0} onScroll={large ? (event) => setTop(event.currentTarget.scrollTop) : undefined}>
-      <svg width={placed.width} height={placed.height} class="topology" role="group" aria-label={`${label}: ${graph.nodes.length} nodes`}>
+    <section aria-label={label} class={large ? "scroll drawn tall" : "scroll drawn"} ref={box} tabIndex={0} onScroll={large ? (event) => setTop(event.currentTarget.scrollTop) : undefined}>
+      <svg {...size} viewBox={`0 0 ${placed.width} ${placed.height}`} class="topology" role="group" aria-label={`${label}: ${graph.nodes.length} nodes`}>
         {edges.map((one) => <g key={`${one.from}→${one.to}`}>{edge(one)}</g>)}
         {nodes.map((one) => <g key={one.node.name}>{node(one)}</g>)}
       </svg>
@@ -36,13 +41,15 @@ export function Box({ placed, name, figure, state, hover }: { placed: Placed; na
   return (
     <g transform={`translate(${x},${y})`} data-node={node.label} class={`node node-${node.kind} ${state ?? ""}`}>
       <title>{hover ?? node.label}</title>
-      <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx="8" />
-      <text x="12" y="21" class="node-name">{shorten(name)}</text>
-      <text x="12" y="41" class="node-figure" data-live={node.label}>{figure}</text>
+      <rect width={NODE_WIDTH} height={NODE_HEIGHT} rx="9" />
+      <rect class="stripe" x="0" y="9" width="4" height={NODE_HEIGHT - 18} rx="2" />
+      <text x="14" y="21" class="node-name">{shorten(name)}</text>
+      <text x="14" y="39" class="node-figure" data-live={node.label}>{figure}</text>
+      {state ? <circle class="lamp" cx={NODE_WIDTH - 12} cy={NODE_HEIGHT - 15} r="3.5" /> : null}
     </g>
   );
 }
 
 export function shorten(text: string): string {
-  return text.length > 21 ? `${text.slice(0, 8)}…${text.slice(-11)}` : text;
+  return text.length > 23 ? `${text.slice(0, 9)}…${text.slice(-12)}` : text;
 }

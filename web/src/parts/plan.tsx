@@ -49,7 +49,7 @@ function Picture({ plan, sizes }: { plan: Plan; sizes: Sizes | null }) {
         return (
           <>
             <path d={edge.path} class="edge" />
-            {where ? <text x={edge.x} y={edge.y - 5} class="edge-label"><title>{where}</title>where {shorten(where)}</text> : null}
+            {where ? <text x={(edge.x + edge.endX) / 2} y={(edge.y + edge.endY) / 2 - 6} class="edge-label middle"><title>{where}</title>where {shorten(where)}</text> : null}
           </>
         );
       }}
