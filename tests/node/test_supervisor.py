@@ -16,8 +16,12 @@ import pytest
 
 from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.errors import AlreadyRunningError
+from tailrace.node.health import status_of
+from tailrace.node.journal import Journal
 from tailrace.node.plan import plan
-from tailrace.node.supervisor import Supervisor, born, end_leftovers
+from tailrace.node.processes import born, end_leftovers, members, record
+from tailrace.node.processes import running as running_process
+from tailrace.node.supervisor import Supervisor
 from tailrace.project import load
 
 TAILRACE = str(Path(sys.executable).with_name("tailrace"))
@@ -129,7 +133,7 @@ def test_leftovers_are_ended_but_never_a_stranger_with_the_same_id(tmp_path: Pat
             {"id": "b", "pid": stranger.pid, "born": 1},
         ]
         (tmp_path / "children.json").write_text(json.dumps(listed))
-        assert end_leftovers(tmp_path) == [left.pid]
+        assert end_leftovers(tmp_path / "children.json") == [left.pid]
         assert left.wait(10) == -signal.SIGTERM
         assert stranger.poll() is None
     finally:
@@ -137,6 +141,67 @@ def test_leftovers_are_ended_but_never_a_stranger_with_the_same_id(tmp_path: Pat
         stranger.kill()
         left.wait()
         stranger.wait()
+
+
+def test_helpers_of_a_part_that_is_gone_are_ended_too(tmp_path: Path) -> None:
+    part = subprocess.Popen(
+        ["/bin/sh", "-c", "sleep 60 & echo $!; wait"],
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert part.stdout is not None
+    helper = int(part.stdout.readline())
+    record(tmp_path / "children.json", [("pipelines-shop", part.pid)])
+    part.kill()
+    part.wait()
+    part.stdout.close()
+    assert list(members(part.pid)) == [helper]
+    assert end_leftovers(tmp_path / "children.json") == []
+    assert not running_process(helper)
+
+
+def test_a_part_that_was_stopped_drains_when_the_project_does(project: load.Project) -> None:
+    said: list[str] = []
+    with Supervisor(project, echo=said.append) as supervisor:
+        supervisor.start()
+        until(supervisor, supervisor.ready)
+        os.kill(pid_of(project, "console-console"), signal.SIGSTOP)
+    assert not [line for line in said if "killed" in line]
+
+
+def test_status_knows_parts_that_are_still_to_come(project: load.Project) -> None:
+    with Supervisor(project, echo=lambda line: None) as supervisor:
+        supervisor.start()  # the log answers, the console is on its way
+        found = status_of(project.settings)
+        assert {part["kind"] for part in found["parts"]} == {"broker", "console"}
+        assert found["ready"] is supervisor.ready()
+
+
+def test_a_full_disk_loses_lines_of_the_journal_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "up.log").symlink_to("/dev/full")
+    journal = Journal(tmp_path / "up.log")
+    journal.write("one")
+    journal.write("two")
+    assert journal.lost == 2
+    (tmp_path / "up.log").unlink()
+    journal.close()
+    journal.write("three")
+    journal.close()
+    assert (tmp_path / "up.log").read_text().splitlines() == [
+        "2 lines were lost: the disk was full",
+        "three",
+    ]
+
+
+def test_the_journal_is_bounded(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "up.log", largest=100)
+    for number in range(50):
+        journal.write(f"line {number}")
+    journal.close()
+    kept = [path.read_text().splitlines() for path in sorted(tmp_path.iterdir())]
+    assert kept[0][-1] == "line 49"
+    assert all(len("\n".join(lines)) <= 100 for lines in kept)
+    assert len(kept) == 2
 
 
 def test_a_broker_that_cannot_start_says_why(project: load.Project, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ The demo is an ordinary project (`examples/shop`) run by the same supervisor as
 
 from __future__ import annotations
 
+import fcntl
 import http.client
 import importlib.util
 import os
@@ -17,15 +18,22 @@ import tempfile
 import types
 import webbrowser
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import click
 import orjson
 
+from tailrace.cli.output import tell
 from tailrace.clock import SYSTEM
 from tailrace.errors import ComponentMissingError
+from tailrace.node.processes import end_leftovers, end_with_parent
+
+CONSOLE = "127.0.0.1:8080"
+SCRATCH = "tailrace-demo-"
+MARK = ".scratch"  # in a directory that goes with its demo
+CHILDREN = "children.json"
 
 
 @click.command()
@@ -34,7 +42,7 @@ from tailrace.errors import ComponentMissingError
 @click.option("--rate", default=50.0, show_default=True, help="Changes a second in the shop's database.")  # fmt: skip
 @click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep everything in DIR and go on from it next time.")  # fmt: skip
 @click.option("--listen", default="127.0.0.1:0", show_default=True, help="Where the log listens.")
-@click.option("--console", default="127.0.0.1:8080", show_default=True, help="Where the console listens.")  # fmt: skip
+@click.option("--console", default=None, metavar="HOST:PORT", help="Where the console listens. [default: 127.0.0.1:8080, or any port if that is taken]")  # fmt: skip
 @click.option("--verbose", is_flag=True, help="Show what the parts say.")
 def demo(
     lasting: str | None,
@@ -42,7 +50,7 @@ def demo(
     rate: float,
     keep: Path | None,
     listen: str,
-    console: str,
+    console: str | None,
     verbose: bool,
 ) -> int:
     """Run the shop: capture, Spark views, copies, console."""
@@ -61,7 +69,7 @@ def _run(
     browse: bool,
     rate: float,
     listen: str,
-    console: str,
+    console: str | None,
     verbose: bool,
 ) -> int:
     from tailrace.node.plan import plan
@@ -76,8 +84,8 @@ def _run(
     def leave(number: int, frame: types.FrameType | None) -> None:
         stop.append(number)
 
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGINT, leave)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, leave)
     began = SYSTEM.monotonic()
 
     def say(text: str) -> None:
@@ -92,8 +100,12 @@ def _run(
     cache = stack.enter_context(_cache(directory))
     if cache:
         os.environ["SHOP_REDIS"] = cache
+    if console is None:
+        console = _free(CONSOLE)
+        if console != CONSOLE:
+            say(f"{CONSOLE} is taken: the console takes another port")
     project = plan(directory, flags={"log.listen": listen, "console.listen": console})
-    show = (lambda line: print(line, file=sys.stderr, flush=True)) if verbose else _errors_only
+    show = tell if verbose else _errors_only
     supervisor = stack.enter_context(Supervisor(project, echo=show))
     say("starting the log, capture, Spark, views, copies and the console")
     supervisor.start()
@@ -153,18 +165,64 @@ def _figures(address: str, token: str | None) -> Iterator[str]:
 
 def _errors_only(line: str) -> None:
     if " ended (" in line or "error" in line.lower() or "does not stop" in line:
-        print(line, file=sys.stderr, flush=True)
+        tell(line)
+
+
+def _free(address: str) -> str:
+    """The address, or the same with a port of the system's choice if somebody has it."""
+    from tailrace.errors import PortInUseError
+    from tailrace.node.supervisor import refuse_used_port
+
+    try:
+        refuse_used_port(address)
+    except PortInUseError:
+        return f"{address.rpartition(':')[0]}:0"
+    return address
 
 
 @contextmanager
 def _scratch() -> Iterator[str]:
-    path = tempfile.mkdtemp(prefix="tailrace-demo-")
+    _sweep(Path(tempfile.gettempdir()))
+    path = tempfile.mkdtemp(prefix=SCRATCH)
+    (Path(path) / MARK).touch()
     # Postgres refuses to run as root and must reach its files as another user.
     os.chmod(path, 0o755)
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def _sweep(where: Path) -> None:
+    """Remove what demos that were killed left behind; those that run hold their lock."""
+    for path in where.glob(f"{SCRATCH}*"):
+        lock = path / ".tailrace" / "up.lock"
+        with suppress(OSError):
+            if not (path / MARK).exists() or path.stat().st_uid != os.getuid():
+                continue
+            with lock.open("r") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                end_leftovers(path / ".tailrace" / CHILDREN)
+                _end_database(path / ".tailrace" / "postgres" / "data")
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _end_database(data: Path) -> None:
+    """End a Postgres that an earlier run left on `data`, and wait for it."""
+    from tailrace.node.processes import running
+
+    try:
+        pid = int((data / "postmaster.pid").read_text().split("\n")[0])
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError):
+        return
+    if str(data).encode() not in words:
+        return  # another process has its number now; Postgres sees that too
+    deadline = SYSTEM.monotonic() + 20
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGINT)  # "fast": sessions are ended, nothing is lost
+    while running(pid) and SYSTEM.monotonic() < deadline:
+        SYSTEM.sleep(0.05)
 
 
 @contextmanager
@@ -174,7 +232,9 @@ def _database(directory: Path) -> Iterator[str]:
 
     if importlib.util.find_spec("psycopg") is None:
         raise ComponentMissingError("the demo needs psycopg", hint="pip install 'tailrace[all]'")
-    with PostgresServer(directory / ".tailrace" / "postgres") as server:
+    home = directory / ".tailrace" / "postgres"
+    _end_database(home / "data")
+    with PostgresServer(home, start_with=end_with_parent(signal.SIGINT)) as server:
         apart(lambda: _furnish(directory, server.dsn()))
         yield server.dsn()
 
@@ -208,7 +268,12 @@ def _cache(directory: Path) -> Iterator[str | None]:
         # A socket's path is limited to about a hundred bytes; the project's may be longer.
         path = Path(short) / "redis.sock"
         command = [program, "--port", "0", "--unixsocket", str(path), "--dir", str(home)]
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=end_with_parent(),
+        )
         try:
             deadline = SYSTEM.monotonic() + 10
             while not path.exists() and process.poll() is None and SYSTEM.monotonic() < deadline:
@@ -222,7 +287,9 @@ def _cache(directory: Path) -> Iterator[str | None]:
 @contextmanager
 def _people(directory: Path, dsn: str, rate: float) -> Iterator[None]:
     command = [sys.executable, str(directory / "people.py"), dsn, str(rate)]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent(signal.SIGKILL)
+    )
     (directory / ".tailrace" / "people.pid").write_text(str(process.pid))
     try:
         yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -37,6 +38,12 @@ def bootstrap_address(address: str | None) -> str:
     if address and ":" in address and not address.startswith((".", "/")):
         return address
     return log_address(config.load(address or "."))
+
+
+def tell(line: str) -> None:
+    """A line for whoever watches; a terminal that is gone is no reason to end."""
+    with contextlib.suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def print_json(document: object) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
-import sys
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from tailrace.cli.output import tell
 
 if TYPE_CHECKING:
     from tailrace.node.plan import Plan
@@ -49,9 +50,9 @@ def run_project(project: Plan, *, quiet: bool = False) -> None:
     def leave(number: int, frame: types.FrameType | None) -> None:
         stop.append(number)
 
-    signal.signal(signal.SIGTERM, leave)
-    signal.signal(signal.SIGINT, leave)
-    echo = (lambda line: None) if quiet else (lambda line: print(line, file=sys.stderr, flush=True))
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, leave)
+    echo = (lambda line: None) if quiet else tell
     with Supervisor(project, echo=echo) as supervisor:
         supervisor.start()
         announced = ready = False

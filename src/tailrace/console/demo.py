@@ -155,10 +155,13 @@ def refund(order: int | None) -> dict[str, Any]:
 
 def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]) -> None:
     """The demo's routes."""
+    # An earlier console may have ended while it held somebody still.
+    for pid in _held(directory):
+        _resume(pid)
 
     def pid_of(kind: str) -> int:
         for report in read_reports(directory):
-            if report["kind"] == kind:
+            if report["kind"] == kind and report.get("pid"):
                 return int(report["pid"])
         raise UnknownNameError(f"no part {kind!r} runs")
 
@@ -193,9 +196,19 @@ def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]
     def pause() -> Response:
         """Stop the pipeline for 20 seconds; the log goes on filling."""
         pid = pid_of("pipelines")
-        os.kill(pid, signal.SIGSTOP)
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            return answer({"did": "the pipeline is down already; it is being started again"})
         threading.Timer(PAUSE_SECONDS, _resume, [pid]).start()
         return answer({"did": f"stopped the pipeline (process {pid}) for {PAUSE_SECONDS:g} s"})
+
+
+def _held(directory: Path) -> Iterator[int]:
+    """Processes that the buttons stop for a while."""
+    with suppress(OSError, ValueError):
+        yield int((directory / PEOPLE_FILE).read_text())
+    yield from (int(r["pid"]) for r in read_reports(directory) if r["kind"] == "pipelines" and r.get("pid"))  # fmt: skip
 
 
 def _resume(pid: int) -> None:

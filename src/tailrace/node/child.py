@@ -6,7 +6,6 @@ on SIGTERM by itself, and leaves its last error in its report.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
 import signal
@@ -18,18 +17,17 @@ from typing import NoReturn
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.node.parts import PartSpec
+from tailrace.node.processes import end_with_parent
 from tailrace.project import load as project_load
 from tailrace.telemetry import logs
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger("tailrace.node.child")  # the module runs as __main__
 
-PR_SET_PDEATHSIG = 1
-
 
 def follow_parent(parent: int) -> None:
     """Have the kernel end this process when its parent is gone, however it went."""
-    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    end_with_parent()()
     if os.getppid() != parent:  # it died between our start and the call
         sys.exit(1)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.config import Settings
 from tailrace.node.parts import KINDS
+from tailrace.node.processes import running
 from tailrace.telemetry.part import read_reports
 
 SILENT_AFTER_MS = 15_000
@@ -17,17 +17,17 @@ def status_of(settings: Settings, clock: Clock = SYSTEM) -> dict[str, Any]:
     """`{"project", "ready", "parts": [report, …]}`; `ready` when every part runs."""
     parts = read_reports(settings.state_directory)
     for part in parts:
-        pid = part.get("pid")
+        pid = part.get("pid") or part.get("supervisor")  # it is about to be started
         if part["state"] in ("starting", "running", "lagging") and not _alive(pid):
             part["state"] = "stopped"
         elif part["state"] == "running" and clock.wall_ms() - part.get("at", 0) > SILENT_AFTER_MS:
             # A part that says nothing for long hangs, whatever it said last.
             part["state"] = "lagging"
     parts.sort(key=lambda part: (KINDS.index(part["kind"]), part["name"]))
-    running = [part["state"] in ("running", "lagging") for part in parts]
+    at_work = [part["state"] in ("running", "lagging") for part in parts]
     return {
         "project": settings.project.name,
-        "ready": bool(running) and all(running),
+        "ready": bool(at_work) and all(at_work),
         "parts": parts,
     }
 
@@ -41,10 +41,4 @@ def log_address(settings: Settings) -> str:
 
 
 def _alive(pid: object) -> bool:
-    if not isinstance(pid, int):
-        return False
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
+    return isinstance(pid, int) and running(pid)

@@ -1,27 +1,24 @@
 """Runs a project: starts its parts in order, restarts what fails, drains on the way out.
 
 Each part is a child process in its own group. Its output is passed on with a prefix and
-kept in `.tailrace/up.log`. `.tailrace/run/children.json` names every child with its
-start time, so that the next `up` can end what a killed supervisor left behind, and
-never a stranger that got the same process id.
+kept in `.tailrace/up.log`. `.tailrace/children.json` names every child with its start
+time, so that the next `up` can end what a killed supervisor left behind. Files that
+cannot be written (a full disk) are news that is late, never a reason to end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 import selectors
 import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import orjson
@@ -30,19 +27,20 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_address
 from tailrace.errors import PortInUseError
 from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
+from tailrace.node.journal import Journal
 from tailrace.node.parts import DRAIN, PartSpec, parts_of
 from tailrace.node.plan import Plan
+from tailrace.node.processes import end_leftovers, record, signal_group
 from tailrace.telemetry.part import read_reports, report_path
 
 if TYPE_CHECKING:
     from tailrace.project.load import Project
 
-log = logging.getLogger(__name__)
-
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 GOOD_AFTER = 60.0  # seconds a part must run before its pause starts small again
 DRAIN_SECONDS = 20.0
+CHILDREN = "children.json"
 # The console lies above this room: it is known by name only.
 MODULES = {"console": "tailrace.console.child"}
 
@@ -58,6 +56,7 @@ class Child:
     due_at: float = 0.0
     pause: float = FIRST_PAUSE
     restarts: int = 0
+    group: int | None = None  # of the process before this one
     unfinished: bytes = b""
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
 
@@ -86,22 +85,20 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._stopping = False
         self._lock: IO[str] | None = None
-        self._log: IO[bytes] | None = None
+        self._journal = Journal(self.directory / "up.log")
 
     def __enter__(self) -> Supervisor:
         self.directory.mkdir(parents=True, exist_ok=True)
         self._lock = self._take_lock()
-        end_leftovers(self.directory)
+        end_leftovers(self.directory / CHILDREN)
         for path in (self.directory / "run").glob("*.json"):
             path.unlink()
-        self._log = (self.directory / "up.log").open("ab", buffering=0)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.drain()
         self._selector.close()
-        if self._log:
-            self._log.close()
+        self._journal.close()
         if self._lock:
             self._lock.close()
 
@@ -129,6 +126,9 @@ class Supervisor:
         """Start every part; returns when the log answers and the rest are on their way."""
         parts = self.project.parts
         refuse_used_port(self.project.settings.console.listen)
+        for spec in parts:
+            # Until a part speaks for itself, `status` must know that it is still to come.
+            self._report(spec, {"state": "starting", "supervisor": os.getpid()})
         for spec in parts:
             if spec.kind == "broker":
                 self._start_broker(spec)
@@ -169,13 +169,14 @@ class Supervisor:
             for child in group:
                 if child.process and child.process.poll() is None:
                     child.process.terminate()
+                    child.process.send_signal(signal.SIGCONT)  # a stopped one would not hear it
             deadline = self.clock.monotonic() + DRAIN_SECONDS
             for child in group:
                 process = child.process
                 while process and process.poll() is None:
                     if self.clock.monotonic() > deadline:
                         self._echo(f"{child.spec.kind} {child.spec.name} does not stop: killed")
-                        _kill_group(process.pid)
+                        signal_group(process.pid, signal.SIGKILL)
                         process.wait()
                     self.run_once(0.05)
                 if process:
@@ -222,6 +223,9 @@ class Supervisor:
                 admin.ensure_topic(name, partitions=partitions, config=wanted)
 
     def _launch(self, child: Child) -> None:
+        if child.group is not None:
+            signal_group(child.group, signal.SIGKILL)
+            child.group = None
         environment = dict(os.environ)
         environment["TAILRACE_SUPERVISOR"] = str(os.getpid())
         environment["PYTHONUNBUFFERED"] = "1"
@@ -258,6 +262,9 @@ class Supervisor:
             f"starting it again in {child.pause:.1f} s"
         )
         self._mark_failed(child, status)
+        # Helpers that outlived it (Spark's JVM) get the time of the pause to tidy up.
+        child.group = child.process.pid
+        signal_group(child.group, signal.SIGTERM)
         child.pause = min(child.pause * 2, LONGEST_PAUSE)
         self._forget(child)
 
@@ -266,13 +273,26 @@ class Supervisor:
         try:
             document = orjson.loads(path.read_bytes())
         except (OSError, orjson.JSONDecodeError):
-            document = {"name": child.spec.name, "kind": child.spec.kind}
+            document = {}
         document["state"] = "failed"
         document["restarts"] = child.restarts
         if not document.get("error"):
             document["error"] = {"error": f"ended: {_reason(status)}", "code": "part-ended"}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(orjson.dumps(document))
+        self._report(child.spec, document)
+
+    def _report(self, spec: PartSpec, document: dict[str, object]) -> None:
+        """Say something for a part that cannot."""
+        path = report_path(self.directory, spec.id)
+        about = {
+            "name": spec.name,
+            "kind": spec.kind,
+            "project": self.project.settings.project.name,
+        }
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            draft = path.with_suffix(".tmp")
+            draft.write_bytes(orjson.dumps({**about, **document}))
+            draft.replace(path)
 
     def _forget(self, child: Child) -> None:
         if child.process is not None and child.process.stdout is not None:
@@ -299,19 +319,12 @@ class Supervisor:
                 child.last_lines.append(text)
                 shown = f"{child.spec.kind + ' ' + child.spec.name:<24} | {text}"
                 self._echo(shown)
-                if self._log:
-                    self._log.write(shown.encode() + b"\n")
+                self._journal.write(shown)
 
     def _write_children(self) -> None:
-        listed = [
-            {"id": child.spec.id, "pid": child.process.pid, "born": born(child.process.pid)}
-            for child in self._children.values()
-            if child.process is not None
-        ]
-        path = self.directory / "children.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_bytes(orjson.dumps(listed))
-        draft.replace(path)
+        running = [(c.spec.id, c.process.pid) for c in self._children.values() if c.process]
+        with contextlib.suppress(OSError):  # pdeathsig ends them too, if we should go
+            record(self.directory / CHILDREN, running)
 
 
 def refuse_used_port(listen: str) -> None:
@@ -327,48 +340,6 @@ def refuse_used_port(listen: str) -> None:
                 detail=error.strerror or str(error),
                 hint="choose another: console.listen in tailrace.toml, or --console HOST:PORT",
             ) from error
-
-
-def born(pid: int) -> int | None:
-    """When a process started, in the kernel's ticks; with its id this names it for ever."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return int(text.rpartition(")")[2].split()[19])
-
-
-def end_leftovers(directory: Path) -> list[int]:
-    """End the children that a killed supervisor left behind; their ids."""
-    try:
-        listed = orjson.loads((directory / "children.json").read_bytes())
-    except (OSError, orjson.JSONDecodeError):
-        return []
-    alive = [c["pid"] for c in listed if c["born"] is not None and born(c["pid"]) == c["born"]]
-    for pid in alive:
-        log.warning("ending a process left by an earlier run", extra={"pid": pid})
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-    deadline = time.monotonic() + 10
-    for pid in alive:
-        while Path(f"/proc/{pid}").exists() and not _zombie(pid):
-            if time.monotonic() > deadline:
-                _kill_group(pid)
-                break
-            time.sleep(0.05)
-    return alive
-
-
-def _zombie(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
 
 
 def _reason(status: int) -> str:

@@ -8,6 +8,7 @@ therefore needs no connection to a part, and a dead part leaves its last words b
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import threading
@@ -62,11 +63,17 @@ class Part:
                 "at": self.clock.wall_ms(),
             }
             path = self.report_path
-            path.parent.mkdir(parents=True, exist_ok=True)
             draft = path.with_suffix(f".{os.getpid()}.tmp")
-            draft.write_bytes(orjson.dumps(document, default=str))
-            # No fsync: a report is news, not a record; after a power cut it is stale anyway.
-            draft.replace(path)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                draft.write_bytes(orjson.dumps(document, default=str))
+                # No fsync: a report is news, not a record; after a power cut it is stale anyway.
+                draft.replace(path)
+            except OSError:
+                # A full disk must not end a part that could go on: readers see that the
+                # last report grows old, and alarms tell of the disk.
+                with contextlib.suppress(OSError):
+                    draft.unlink(missing_ok=True)
 
 
 def report_path(directory: Path, part: str) -> Path:

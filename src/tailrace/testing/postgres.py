@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -68,8 +68,11 @@ class PostgresServer:
         durable: bool = False,
         port: int | None = None,
         bin: Path | None = None,
+        start_with: Callable[[], None] | None = None,
     ) -> None:
+        """`start_with` is called in the new process before it becomes the server."""
         self._bin = binaries(version) if bin is None else bin
+        self._start_with = start_with
         self._owned = directory is None
         # A Unix socket's path has room for 107 bytes, less than pytest's directories take.
         self.directory = (
@@ -113,7 +116,12 @@ class PostgresServer:
             command += ["-c", f"{name}={value}"]
         with open(self._sockets / "server.log", "ab") as output:
             self._process = subprocess.Popen(
-                command, stdout=output, stderr=output, user=self._user, cwd=str(self._sockets)
+                command,
+                stdout=output,
+                stderr=output,
+                user=self._user,
+                cwd=str(self._sockets),
+                preexec_fn=self._start_with,
             )
         deadline = SYSTEM.monotonic() + 60
         while not self._answers():
