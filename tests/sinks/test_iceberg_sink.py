@@ -32,6 +32,7 @@ class IcebergTarget(Target):
 @pytest.mark.thorough
 class TestIcebergSink(SinkContract):
     repairs = False  # what is appended cannot be taken back
+    keeps_null_lists = False  # pyiceberg 0.12 writes a NULL list of structs as an empty one
     kill_lines = range(3, 300, 140)
 
     def target(self, directory):

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 import redis
 
 from tailrace.sinks import Redis
-from tailrace.sinks.base import Shape
+from tailrace.sinks.base import Shape, SinkPosition
+from tailrace.sinks.changes import Collector
 from tailrace.sinks.errors import SinkError, TargetRefusedError
 from tailrace.sinks.registry import make_sink
 from tailrace.sinks.verify import Verifier
@@ -64,6 +66,94 @@ class TestRedisHashes(SinkContract):
         with place.client() as client:
             assert not client.exists(f"{place.prefix}:v:1")
             assert 0 < client.ttl(f"{place.prefix}:v:_tailrace:1") <= 3600
+
+    @pytest.mark.parametrize("options", [{}, {"expire": timedelta(days=1)}])
+    @pytest.mark.parametrize("form", ["hash", "json", "string"])
+    def test_an_older_change_never_replaces_a_newer_row(self, place, form, options):
+        writer = self._simple()
+        copy = self.copy(place, "v", format=form, **options)
+        shape = Shape(writer.views["v"].columns, writer.views["v"].key)
+        sink = make_sink(copy, place.surroundings)
+        sink.open(shape)
+        big = 600 << 44  # beyond what a double can tell apart
+
+        def write(*changes, forced=False):
+            collector = Collector(shape, wrapped=False, latest=True)
+            for offset, number, name in changes:
+                collector.offsets.append(offset)
+                collector.partitions.append(0)
+                collector.keys.append(b'{"id":%d}' % number)
+                collector.values.append(name and b'{"id":%d,"name":"%s"}' % (number, name))
+            position = SinkPosition("v", big >> 44, 1, {0: 10})
+            sink.apply(replace(collector.make(position)[0], forced=forced))
+
+        def names():
+            return {
+                row["id"]: row["name"] for table in sink.scan(shape) for row in table.to_pylist()
+            }
+
+        write((5, 1, b"five"), (6, 2, b"six"), (7, 3, None))
+        write((4, 1, b"four"), (5, 2, None), (6, 3, b"six"), (1, 4, b"one"))
+        assert names() == {1: "five", 2: "six", 4: "one"}
+        write((5, 1, b"five"), (6, 2, b"six"), (7, 3, None))  # again
+        write((4, 1, None), (8, 3, b"eight"), (7, 2, None))
+        assert names() == {1: "five", 3: "eight", 4: "one"}
+        write((7, 3, None), (6, 2, b"six"))
+        assert names() == {1: "five", 3: "eight", 4: "one"}
+        write((2, 3, b"repaired"), (2, 1, None), forced=True)
+        assert names() == {3: "repaired", 4: "one"}
+        write((3, 3, b"three"), (1, 1, b"one"))
+        assert names() == {3: "three", 4: "one"}
+        sink.close()
+
+    def test_batches_larger_than_luas_stack_are_applied(self, place):
+        writer = self._simple()
+        copy = self.copy(place, "v", batch_rows=50_000)
+        for name in ("a", "b"):
+            writer.tick({"v": [({"id": n}, {"id": n, "name": name}) for n in range(9_000)]})
+        writer.tick({"v": [({"id": n}, None) for n in range(8_900)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_copy_rolled_back_keeps_its_own_versions_and_deletes(self, place):
+        columns = [("id", "BIGINT"), ("name", "STRING")]
+        writer = self._simple()
+        copy = self.copy(place, "v")
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "old"}) for n in range(4)]})
+        writer.tick({"v": [({"id": 0}, None)]})
+        self.deliver(place, copy, writer)
+        old = writer.views["v"], dict(writer.contents["v"])
+        writer.declare("v", ["id"], columns, generation=2)
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "new"}) for n in range(6)]})
+        writer.tick({"v": [({"id": n}, None) for n in (1, 5)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+        writer.views["v"], writer.contents["v"] = old
+        writer.tick({"v": [({"id": n}, {"id": n, "name": "again"}) for n in (0, 1, 5)]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_keys_named_like_our_own_are_rows_like_others(self, place):
+        writer = self._simple()
+        writer.declare("v", ["a"], [("a", "STRING"), ("n", "INT")])
+        names = ["_tailrace", "_tailrace-versions", "_tailrace:x", "\\_tailrace", "", ":", "né/ü?*"]
+        names.append("x" * 10_000)
+        copy = self.copy(place, "v")
+        for n in range(2):
+            writer.tick({"v": [({"a": name}, {"a": name, "n": n}) for name in names]})
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+        writer.tick({"v": [({"a": name}, None) for name in names[:4]]})
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
+    def test_a_row_of_nothing_but_null_is_a_row(self, place):
+        writer = self._simple()
+        writer.declare("v", ["a"], [("a", "STRING")])
+        writer.tick({"v": [({"a": None}, {"a": None}), ({"a": "x"}, {"a": "x"})]})
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
 
     def test_entries_can_expire(self, place):
         writer = self._simple()

@@ -12,7 +12,7 @@ with an older epoch raises `SinkFencedError` and changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.records.partitioner import partition_for
 from tailrace.records.rows import arrow_schema
 
 DELETED = "__deleted"
@@ -94,6 +95,21 @@ def version_of(generation: int, offset: int) -> int:
     A key stays in its partition within a generation, so offsets order its changes.
     """
     return generation << OFFSET_BITS | offset
+
+
+def forced_versions(position: SinkPosition, keys: Iterable[bytes]) -> list[int]:
+    """Versions for rows written by force at `position`: newer than what the log has up to
+    there, older than any change that follows it in the partition of the key."""
+    partitions = len(position.offsets)
+    return [
+        version_of(
+            position.generation,
+            max(0, position.offsets.get(partition_for(key, partitions), 0) - 1),
+        )
+        if partitions
+        else 0
+        for key in keys
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Chunk
-from tailrace.records.rows import read_rows, row_of
+from tailrace.records.rows import python_rows, read_rows, row_of
 from tailrace.sinks.base import (
     AT,
     DELETED,
@@ -20,6 +20,7 @@ from tailrace.sinks.base import (
     Batch,
     Shape,
     SinkPosition,
+    forced_versions,
     version_of,
 )
 
@@ -131,19 +132,19 @@ def pieces(chunk: Chunk, rows: int) -> Iterator[Chunk]:
 
 
 def removal(shape: Shape, rows: pa.Table, position: SinkPosition) -> Batch:
-    """A batch that deletes `rows` (given with the shape's columns) and moves to `position`."""
+    """A batch that deletes `rows` (given with the shape's columns), whatever versions they
+    have, and moves to `position`."""
     count = rows.num_rows
-    # Newer than anything the generation has written so far, older than what follows it.
-    version = version_of(position.generation, max(position.offsets.values(), default=0))
-    for name, value, kind in (
-        (DELETED, True, pa.bool_()),
-        (PARTITION, 0, pa.int32()),
-        (OFFSET, 0, pa.int64()),
-        (VERSION, version, pa.int64()),
-        (AT, position.at_ms, pa.int64()),
+    keys = [orjson.dumps(key) for key in python_rows(rows.select(list(shape.key)))]
+    for name, values in (
+        (DELETED, pa.array([True] * count, pa.bool_())),
+        (PARTITION, pa.array([0] * count, pa.int32())),
+        (OFFSET, pa.array([0] * count, pa.int64())),
+        (VERSION, pa.array(forced_versions(position, keys), pa.int64())),
+        (AT, pa.array([position.at_ms] * count, pa.int64())),
     ):
-        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), count))
-    return Batch(shape, rows, position)
+        rows = rows.append_column(name, values)
+    return Batch(shape, rows, position, forced=True)
 
 
 WIDER = {

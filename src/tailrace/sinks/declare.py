@@ -122,7 +122,8 @@ class Redis(Declaration):
 
     `format` "hash", "json" or "string" (the first column that is not in the key);
     `mode` "invalidate" deletes the entry instead of writing it. `expire` lets entries
-    live that long after their last change; `tombstones` is how long deletes are known.
+    live that long after their last change; `tombstones` is how long the versions of
+    deletes are known, and must outlive what can be replayed.
     """
 
     kind: ClassVar[str] = "redis"
@@ -131,7 +132,7 @@ class Redis(Declaration):
     format: Literal["hash", "json", "string"] = "hash"
     mode: Literal["update", "invalidate"] = "update"
     expire: timedelta | None = None
-    tombstones: timedelta = timedelta(days=7)
+    tombstones: timedelta = timedelta(days=8)
     batch_rows: int = field(default=2_000, kw_only=True)
 
     def _check(self) -> None:

@@ -112,6 +112,10 @@ class DeltaSink:
                 write_deltalake(table, batch.upserts, mode="append", commit_properties=properties)
             else:
                 self._merge(table, batch, properties)
+            if table.transaction_version(self._application) != self._number:
+                # A merge that changes nothing makes no commit; the position must move.
+                empty = self._schema(batch.shape).empty_table()
+                write_deltalake(table, empty, mode="append", commit_properties=properties)
 
     def close(self) -> None:
         self._table = None

@@ -1,10 +1,17 @@
 """Rows under `<prefix>:<key>` in Redis, compared and set by one Lua script a batch.
 
-The script checks the writer's epoch in the hash `<prefix>:_tailrace`, writes the rows and
-sets the position there, all at once: Redis runs scripts one at a time and persists and
-replicates them as a whole, so the copy and its position never part. Deleted and
-invalidated rows leave `<prefix>:_tailrace:<key>` with their version behind for a while,
-so that a cache filled by others can tell that what it read is older.
+    <prefix>:<key>               a row; no key begins with `_tailrace` (escaped if it would)
+    <prefix>:_tailrace           hash: the writer's epoch, the position
+    <prefix>:_tailrace-versions  hash: the version of every row that is there
+    <prefix>:_tailrace:<key>     the version of a key that was deleted, invalidated, or may
+                                 expire; expires itself, later than the log can be replayed
+
+The script checks the writer's epoch, writes every row that is not older than the version
+its key has, and sets the position, all at once: Redis runs scripts one at a time and
+persists and replicates them as a whole, so the copy and its position never part. A
+replay from any position, or a server that lost its position, therefore never shows a row
+that is older than one it has shown. A cache filled by others can tell by the versions
+that what it read is older.
 
 A hash has one field per column that is not NULL; JSON and string entries are text.
 
@@ -20,6 +27,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -47,24 +55,46 @@ from tailrace.sinks.errors import (
 from tailrace.sinks.registry import Copy, Surroundings
 from tailrace.sinks.sql import NEXT, PREVIOUS
 
+# Versions are compared as text: Lua's numbers are doubles and would round them.
 SCRIPT = """
-local meta, prefix = KEYS[1], KEYS[2]
+local meta, prefix, versions = KEYS[1], KEYS[2], KEYS[3]
 if redis.call('HGET', meta, 'epoch') ~= ARGV[1] then return redis.error_reply('TAILRACE-FENCED') end
 local batch = cjson.decode(ARGV[3])
-local expire, tombstone = tonumber(ARGV[4]), tonumber(ARGV[5])
-for _, entry in ipairs(batch) do
-  local key = prefix .. ':' .. entry[1]
-  if #entry == 2 then
-    redis.call('DEL', key)
-    redis.call('SET', meta .. ':' .. entry[1], entry[2], 'PX', tombstone)
-  else
-    if #entry == 3 then redis.call('SET', key, entry[3])
-    else
-      redis.call('DEL', key)
-      redis.call('HSET', key, unpack(entry, 3))
-    end
-    if expire > 0 then redis.call('PEXPIRE', key, expire) end
+local expire, tombstone, forced = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
+local function newer(held, version)
+  return held and (#held > #version or (#held == #version and held > version))
+end
+for first = 1, #batch, 1000 do
+  local names, marks, set, gone = {}, {}, {}, {}
+  for i = first, math.min(first + 999, #batch) do
+    names[#names + 1] = batch[i][2]
+    marks[#marks + 1] = meta .. ':' .. batch[i][2]
   end
+  local held = redis.call('HMGET', versions, unpack(names))
+  local left = redis.call('MGET', unpack(marks))
+  for i, name in ipairs(names) do
+    local entry = batch[first + i - 1]
+    local kind, version, key = entry[1], entry[3], prefix .. ':' .. name
+    if forced or not (newer(held[i], version) or newer(left[i], version)) then
+      if kind == 'd' then redis.call('DEL', key)
+      elseif kind == 's' then redis.call('SET', key, entry[4])
+      else
+        redis.call('DEL', key)
+        redis.call('HSET', key, unpack(entry, 4))
+      end
+      if kind == 'd' or expire > 0 then
+        if kind ~= 'd' then redis.call('PEXPIRE', key, expire) end
+        if held[i] then gone[#gone + 1] = name end
+        redis.call('SET', marks[i], version, 'PX', tombstone)
+      else
+        set[#set + 1] = name
+        set[#set + 1] = version
+        if left[i] then redis.call('DEL', marks[i]) end
+      end
+    end
+  end
+  if #set > 0 then redis.call('HSET', versions, unpack(set)) end
+  if #gone > 0 then redis.call('HDEL', versions, unpack(gone)) end
 end
 redis.call('HSET', meta, 'position', ARGV[2])
 return #batch
@@ -72,6 +102,7 @@ return #batch
 SCRIPT_HASH = hashlib.sha1(SCRIPT.encode()).hexdigest()
 CLAIM = "return redis.call('HINCRBY', KEYS[1], 'epoch', 1)"
 META = "_tailrace"
+VERSIONS = "-versions"
 SLICE = 2_000
 # Keys in use go away, and what is to come takes their place. A key that has gone away
 # already belongs to the new copy.
@@ -99,6 +130,12 @@ local used, away, back = KEYS[1], KEYS[2], KEYS[3]
 local before = redis.call('HGET', used, 'position')
 local new = redis.call('HGET', back, 'position')
 redis.call('DEL', away, back)
+local function move(from, to)
+  redis.call('DEL', to)
+  if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, to) end
+end
+move(used .. '-versions', away .. '-versions')
+move(back .. '-versions', used .. '-versions')
 if before then redis.call('HSET', away, 'position', before, 'epoch', 1) end
 if new then redis.call('HSET', used, 'position', new) else redis.call('HDEL', used, 'position') end
 redis.call('HINCRBY', used, 'epoch', 1)
@@ -138,14 +175,16 @@ class RedisInvalidation:
         entries = orjson.dumps(self._entries(batch))
         expire = self._declaration.expire
         arguments = (
-            2,
+            3,
             self._meta,
             self._prefix,
+            self._meta + VERSIONS,
             self._epoch,
             batch.position.encode(),
             entries,
-            0 if expire is None else int(expire.total_seconds() * 1000),
-            max(1, int(self._declaration.tombstones.total_seconds() * 1000)),
+            _ms(expire),
+            max(1, _ms(self._declaration.tombstones), _ms(expire)),
+            int(batch.forced),
         )
         with self._errors() as client:
             try:
@@ -161,8 +200,8 @@ class RedisInvalidation:
     # ------------------------------------------------------------------ entries
 
     def _entries(self, batch: Batch) -> list[list[str]]:
-        """`[key, version]` to delete, `[key, version, text]` or `[key, version, field,
-        value, …]` to set; everything is text, so that Lua's numbers touch nothing."""
+        """`[d, key, version]` to delete, `[s, key, version, text]` or `[h, key, version,
+        field, value, …]` to set; all of it text, so that Lua's numbers touch nothing."""
         shape = batch.shape
         invalidate = self._declaration.mode == "invalidate"
         fields = self._declaration.format
@@ -170,18 +209,23 @@ class RedisInvalidation:
         value_column = _value_column(shape)
         entries: list[list[str]] = []
         for row in python_rows(batch.changes):
-            entry = [_key_text([row[name] for name in shape.key]), str(row[VERSION])]
+            entry = ["d", _key_text([row[name] for name in shape.key]), str(row[VERSION])]
             if row[DELETED] or invalidate:
                 pass
             elif fields == "hash":
+                entry[0] = "h"
                 for name in names:
                     value = row[name]
                     if value is not None:
                         entry.append(name)
                         entry.append(value if type(value) is str else _text(value))
+                if len(entry) == 3:  # Redis has no empty hashes
+                    entry += ("", "")
             elif fields == "json":
+                entry[0] = "s"
                 entry.append(orjson.dumps({name: row[name] for name in names}).decode())
             else:
+                entry[0] = "s"
                 entry.append(_text(row[value_column]))
             entries.append(entry)
         return entries
@@ -238,13 +282,14 @@ class RedisSink(RedisInvalidation):
         names = {*shape.key, _value_column(shape)}
         return Shape(tuple(c for c in shape.columns if c[0] in names), shape.key)
 
-    def _keys(self, client: Any, prefix: str) -> Iterator[list[bytes]]:
-        """The keys of a copy, without its prefix, in slices."""
+    def _keys(self, client: Any, prefix: str, marks: bool = False) -> Iterator[list[bytes]]:
+        """The keys of a copy's rows, and with `marks` of its deletes, without its prefix,
+        in slices."""
         start, own = f"{prefix}:".encode(), META.encode()
         keys: list[bytes] = []
         for found in client.scan_iter(match=_literal(prefix) + ":*", count=SLICE):
             key = found[len(start) :]
-            if key != own and not key.startswith(own + b":"):
+            if not key.startswith(own) or (marks and key.startswith(own + b":")):
                 keys.append(key)
             if len(keys) == SLICE:
                 yield sorted(set(keys))
@@ -297,6 +342,8 @@ class RedisSink(RedisInvalidation):
     def _exchange(self, away: str, back: str) -> None:
         with self._errors() as client:
             self._remove(client, self._prefix + away)
+            # A writer that is still at work must not touch a copy half of which is another.
+            client.eval(CLAIM, 1, self._meta)
             client.hset(self._meta, "switching", orjson.dumps([away, back, 1]))
             self._finish_switch(client)
 
@@ -308,10 +355,10 @@ class RedisSink(RedisInvalidation):
         away, back, step = orjson.loads(text)
         used, gone, new = self._prefix, self._prefix + away, self._prefix + back
         if step == 1:
-            for keys in self._keys(client, used):
+            for keys in self._keys(client, used, marks=True):
                 client.eval(EXCHANGE, 3, used, gone, new, *keys)
             client.hset(self._meta, "switching", orjson.dumps([away, back, 2]))
-        for keys in self._keys(client, new):
+        for keys in self._keys(client, new, marks=True):
             client.eval(BRING, 2, used, new, *keys)
         client.eval(FINISH, 3, self._meta, f"{gone}:{META}", f"{new}:{META}")
 
@@ -344,11 +391,17 @@ def _refused(where: str, reason: Exception) -> TargetRefusedError:
 
 
 def _key_text(parts: list[Any]) -> str:
-    """Key parts joined by `:`; a `:` or backslash inside a part is escaped, NULL is `\\N`."""
-    return ":".join(
+    """Key parts joined by `:`; a `:` or backslash inside a part is escaped, NULL is `\\N`.
+    A key that would begin as our own do is escaped too."""
+    text = ":".join(
         "\\N" if part is None else _text(part).replace("\\", "\\\\").replace(":", "\\:")
         for part in parts
     )
+    return "\\" + text if text.startswith(META) else text
+
+
+def _ms(duration: timedelta | None) -> int:
+    return 0 if duration is None else int(duration.total_seconds() * 1000)
 
 
 def _text(value: Any) -> str:

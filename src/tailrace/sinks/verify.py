@@ -34,7 +34,7 @@ from tailrace.sinks.base import (
     Shape,
     Sink,
     SinkPosition,
-    version_of,
+    forced_versions,
 )
 from tailrace.sinks.errors import SinkError
 from tailrace.sinks.expected import RANGES, ExpectedRows, range_of
@@ -262,12 +262,11 @@ class Verifier:
         texts = [key if row is None else row for key, row in zip(keys, rows, strict=True)]
         table, _ = read_rows(texts, self._shape.columns)
         count = len(texts)
-        version = version_of(position.generation, max(position.offsets.values(), default=1) - 1)
         for name, values in (
             (DELETED, pa.array([row is None for row in rows], pa.bool_())),
             (PARTITION, pa.array([0] * count, pa.int32())),
             (OFFSET, pa.array([0] * count, pa.int64())),
-            (VERSION, pa.array([version] * count, pa.int64())),
+            (VERSION, pa.array(forced_versions(position, keys), pa.int64())),
             (AT, pa.array([position.at_ms] * count, pa.int64())),
         ):
             table = table.append_column(name, values)
