@@ -6,8 +6,9 @@ import pytest
 
 from servers.receivers import MailReceiver
 from tailrace.sinks import Email
-from tailrace.sinks.errors import TargetUnavailableError
+from tailrace.sinks.errors import SinkFencedError, TargetUnavailableError
 from tailrace.testing.changelogs import MemoryLog, TickWriter
+from tailrace.testing.crash import kill_at_line
 from tailrace.testing.sink_contract import SinkContract, Target
 
 
@@ -74,6 +75,51 @@ def test_a_template_that_does_not_fit_is_a_dead_letter(place, writer):
     writer.tick({"alarms": [row(1)]})
     copy = contract.copy(place, "alarms", subject="{nothing}")
     assert contract.deliver(place, copy, writer).refused == 1
+
+
+def received(place):
+    """The changes as somebody has them whose mail program drops repeated Message-IDs."""
+    once = {mail["Message-ID"]: mail for mail in place.receiver.mails}
+    return [line for mail in once.values() for line in mail.get_content().split()]
+
+
+@pytest.mark.parametrize("options", [{}, {"digest": timedelta(milliseconds=1)}])
+def test_a_kill_at_any_line_loses_no_mail_and_repeats_only_known_ones(place, writer, options):
+    writer = TickWriter(MemoryLog(), partitions=3)
+    writer.declare("alarms", ["id"], [("id", "BIGINT"), ("name", "STRING")])
+    copy = contract.copy(place, "alarms", batch_rows=4, body="{id}:{name}", **options)
+    expected, kills = [], 0
+    steps = [("tailrace/sinks/", line) for line in range(3, 400, 40)]
+    steps += [("tailrace/sinks/local.py", line) for line in range(1, 70, 2)]
+    for number, (files, line) in enumerate(steps):
+        rows = [row(n, f"{number}") for n in range(number % 7 + 1)]
+        expected += [f"{n}:{number}" for n in range(number % 7 + 1)]
+        writer.tick({"alarms": rows})
+        kills += kill_at_line(lambda: contract.deliver(place, copy, writer), [files], line)
+        if number % 3 == 0:  # what was begun must not grow by what comes later
+            writer.tick({"alarms": [row(50, f"{number}")]})
+            expected.append(f"50:{number}")
+        contract.deliver(place, copy, writer)
+        assert sorted(received(place)) == sorted(expected)
+    repeated = len(place.receiver.mails) - len({m["Message-ID"] for m in place.receiver.mails})
+    assert kills > 10
+    assert repeated > 0
+    for n in range(7):
+        of_key = [text for text in received(place) if text.startswith(f"{n}:")]
+        assert of_key == sorted(of_key, key=lambda text: int(text.partition(":")[2]))
+
+
+def test_a_writer_that_was_replaced_sends_nothing(place, writer):
+    copy = contract.copy(place, "alarms")
+    zombie = contract.opened(place, copy, writer)
+    writer.tick({"alarms": [row(1)]})
+    zombie.step(0)
+    writer.tick({"alarms": [row(2)]})
+    contract.deliver(place, copy, writer)
+    writer.tick({"alarms": [row(3)]})
+    with pytest.raises(SinkFencedError):
+        zombie.step(0)
+    assert [mail["Subject"] for mail in place.receiver.mails] == ["alarms: 1", "alarms: 2"]
 
 
 def test_a_digest_gathers_changes(place, writer):

@@ -1,19 +1,25 @@
 """Changes by mail: one mail a change, or everything of a while as a digest.
 
-At least once: a repeat has the same `Message-ID`, which mail programs show only once.
+At least once: a repeat has the same `Message-ID`, which mail programs show only once. So
+that a digest can be repeated as it was, how far it reaches is written down before it is
+sent; what has come since goes into the next.
 """
 
 from __future__ import annotations
 
+import hashlib
 import smtplib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from email.message import EmailMessage
+from email.utils import formatdate
 from typing import Any, ClassVar, Literal
 from urllib.parse import unquote, urlsplit
 
+import pyarrow as pa
+
 from tailrace.config import resolve
-from tailrace.sinks.base import Batch, Shape, SinkPosition
+from tailrace.sinks.base import OFFSET, PARTITION, Batch, Shape, SinkPosition
 from tailrace.sinks.declare import Email
 from tailrace.sinks.errors import RowsRefusedError, TargetRefusedError, TargetUnavailableError
 from tailrace.sinks.local import LocalPosition
@@ -41,17 +47,49 @@ class EmailSink:
 
     def apply(self, batch: Batch) -> None:
         self._position.check()
-        changes = describe_changes(self._copy, batch)
-        groups = [changes] if self._declaration.digest is not None else [[c] for c in changes]
-        mails = [self.compose(group) for group in groups if group]
+        if self._declaration.digest is None:
+            self._send([[change] for change in describe_changes(self._copy, batch)])
+        else:
+            for part in self._digests(batch):
+                changes = describe_changes(self._copy, part)
+                if changes:
+                    self._position.intend(part.position)
+                    self._send([changes])
+                    self._position.store(part.position)
+        self._position.store(batch.position)
+        self._sent.clear()
+
+    def _digests(self, batch: Batch) -> list[Batch]:
+        """What a digest that may be on its way already has, and the rest."""
+        intended = self._position.intended()
+        position = batch.position
+        if intended is None or (intended.topic, intended.generation) != (
+            position.topic,
+            position.generation,
+        ):
+            return [batch]
+        begun = [
+            offset < intended.offsets.get(partition, 0)
+            for partition, offset in zip(
+                batch.changes[PARTITION].to_pylist(),
+                batch.changes[OFFSET].to_pylist(),
+                strict=True,
+            )
+        ]
+        if all(begun):
+            return [batch]
+        first = batch.changes.filter(pa.array(begun, pa.bool_()))
+        rest = batch.changes.filter(pa.array([not one for one in begun], pa.bool_()))
+        return [Batch(batch.shape, first, intended), Batch(batch.shape, rest, position)]
+
+    def _send(self, groups: Sequence[Sequence[dict[str, Any]]]) -> None:
+        mails = [self.compose(group) for group in groups]
         waiting = [mail for mail in mails if mail["Message-ID"] not in self._sent]
         if waiting:
             with self._errors(), self._server() as server:
                 for mail in waiting:
                     server.send_message(mail)
                     self._sent.add(mail["Message-ID"])
-        self._position.store(batch.position)
-        self._sent.clear()
 
     def close(self) -> None:
         """A connection is made for every batch."""
@@ -63,9 +101,11 @@ class EmailSink:
         recipients = [declaration.to] if isinstance(declaration.to, str) else declaration.to
         mail["From"] = declaration.sender
         mail["To"] = ", ".join(recipients)
-        mail["Message-ID"] = f"<{changes[0]['id']}.{len(changes)}@tailrace>"
-        mail["Auto-Submitted"] = "auto-generated"
         first = changes[0]
+        mail["Message-ID"] = f"<{_identity(changes)}@tailrace>"
+        if first["at_ms"]:
+            mail["Date"] = formatdate(first["at_ms"] / 1000)
+        mail["Auto-Submitted"] = "auto-generated"
         subject = (
             self._fill(declaration.subject, first)
             if len(changes) == 1
@@ -132,6 +172,14 @@ def _later(reason: Exception) -> TargetUnavailableError:
         detail=str(reason),
         hint="the sink tries again until it answers",
     )
+
+
+def _identity(changes: Sequence[dict[str, Any]]) -> str:
+    """The same for the same changes, in whatever order they were read."""
+    if len(changes) == 1:
+        return str(changes[0]["id"])
+    text = "\n".join(sorted(change["id"] for change in changes))
+    return hashlib.sha256(text.encode()).hexdigest()[:40]
 
 
 def _told(change: dict[str, Any]) -> str:

@@ -17,7 +17,8 @@ from tailrace.sinks.errors import SinkFencedError
 
 
 class LocalPosition:
-    """`<directory>/sinks/<name>.position`: the epoch of its writer and the position."""
+    """`<directory>/sinks/<name>.position`: the epoch of its writer, the position, and, for
+    targets that get several changes as one, how far the one on its way reaches."""
 
     def __init__(self, directory: Path, name: str) -> None:
         self._name = name
@@ -26,13 +27,13 @@ class LocalPosition:
 
     def claim(self) -> None:
         """Become the writer; others are fenced from now on."""
-        epoch, position = self._read()
+        epoch, position, intent = self._read()
         self.epoch = epoch + 1
-        self._write(position)
+        self._write(position, intent)
 
     def check(self) -> None:
         """Raise `SinkFencedError` if somebody else has become the writer."""
-        epoch, _ = self._read()
+        epoch = self._read()[0]
         if epoch != self.epoch:
             raise SinkFencedError(
                 f"another writer took sink {self._name!r} over",
@@ -46,18 +47,26 @@ class LocalPosition:
     def store(self, position: SinkPosition) -> None:
         self._write(position.encode())
 
-    def _read(self) -> tuple[int, str | None]:
+    def intended(self) -> SinkPosition | None:
+        """What `intend` was told last, if nothing has been stored since."""
+        return decode_position(self._read()[2])
+
+    def intend(self, position: SinkPosition) -> None:
+        """Remember, before it is sent, that everything up to `position` goes together."""
+        self._write(self._read()[1], position.encode())
+
+    def _read(self) -> tuple[int, str | None, str | None]:
         try:
             document = orjson.loads(self._path.read_bytes())
         except FileNotFoundError:
-            return 0, None
-        return int(document["epoch"]), document["position"]
+            return 0, None, None
+        return int(document["epoch"]), document["position"], document.get("intent")
 
-    def _write(self, position: str | None) -> None:
+    def _write(self, position: str | None, intent: str | None = None) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         draft = self._path.with_suffix(".tmp")
         with draft.open("wb") as file:
-            file.write(orjson.dumps({"epoch": self.epoch, "position": position}))
+            file.write(orjson.dumps({"epoch": self.epoch, "position": position, "intent": intent}))
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self._path)
