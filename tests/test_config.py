@@ -42,6 +42,10 @@ def test_a_later_layer_wins_and_says_so(tmp_path: Path) -> None:
     assert settings.log.listen == "127.0.0.1:3"
     assert str(settings.origins["log.listen"]) == "flag --listen"
     assert str(settings.origins["project.name"]) == "tailrace.toml:2"
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "${WHO}-${WHAT}"\n')
+    named = config.load(tmp_path, environment={"WHO": "a", "WHAT": "b"})
+    assert named.project.name == "a-b"
+    assert str(named.origins["project.name"]) == "tailrace.toml:2 by ${WHO}, ${WHAT}"
 
 
 def test_an_unknown_key_names_the_nearest_and_the_line(tmp_path: Path) -> None:

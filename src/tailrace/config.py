@@ -13,7 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,17 @@ SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a value came from: a file and line, a variable, a flag, or the default."""
+    """Where a value came from: a file and line (with the variables it names there), a
+    variable, a flag, or the default."""
 
     place: str
     line: int | None = None
+    variables: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.place}:{self.line}" if self.line else self.place
+        place = f"{self.place}:{self.line}" if self.line else self.place
+        named = ", ".join(f"${{{name}}}" for name in self.variables)
+        return f"{place} by {named}" if named else place
 
 
 DEFAULT = Origin("default")
@@ -303,6 +307,7 @@ def _file_values(
                 hint=f"write [{section}] on a line of its own",
             )
         for name, value in table.items():
+            named = tuple(_VARIABLE.findall(value)) if isinstance(value, str) else ()
             value = _expanded(value, environment, origin(section, name))
             if section == "topics":
                 if not isinstance(value, dict):
@@ -319,7 +324,7 @@ def _file_values(
             if full not in KEYS:
                 known = [key.split(".", 1)[1] for key in KEYS if key.startswith(f"{section}.")]
                 raise _unknown((section, name), known, origin(section, name))
-            yield full, value, origin(section, name)
+            yield full, value, replace(origin(section, name), variables=named)
 
 
 def _environment_values(environment: Mapping[str, str]) -> Iterator[tuple[str, str, Origin]]:
@@ -345,6 +350,9 @@ def _unknown(
     )
 
 
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
 def _expanded(value: Any, environment: Mapping[str, str], origin: Origin) -> Any:
     if isinstance(value, dict):
         return {key: _expanded(item, environment, origin) for key, item in value.items()}
@@ -361,7 +369,7 @@ def _expanded(value: Any, environment: Mapping[str, str], origin: Origin) -> Any
             )
         return found
 
-    return re.sub(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", variable, value)
+    return _VARIABLE.sub(variable, value)
 
 
 def _converted(name: str, value: Any, origin: Origin) -> Any:

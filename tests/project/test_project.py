@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.errors import MissingVariableError
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
+from tailrace.node.plan import plan
 from tailrace.project import graph, load, scaffold
+from tailrace.project.check import check
 from tailrace.project.errors import (
     AmbiguousTableError,
     CycleError,
@@ -122,8 +125,42 @@ def test_a_name_in_two_schemas_is_ambiguous(tmp_path: Path) -> None:
 
 def test_views_that_feed_each_other_are_a_cycle(tmp_path: Path) -> None:
     code = HEAD + 'a = tr.view("a", "SELECT x FROM b")\nb = tr.view("b", "SELECT x FROM a")\n'
-    with pytest.raises(CycleError, match=r"a → b → a|b → a → b"):
+    with pytest.raises(CycleError, match=r"a → b → a|b → a → b") as caught:
         graph.build(project(tmp_path, code))
+    assert "a is declared at pipelines/main.py:3" in caught.value.detail
+    assert "b is declared at pipelines/main.py:4" in caught.value.detail
+
+
+def test_a_variable_that_is_not_set_is_told_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_DSN", raising=False)
+    code = HEAD + 'far = sources.Postgres("far", dsn=tr.env("NO_SUCH_DSN"), tables=["orders"])\n'
+    made = project(tmp_path, code)
+    told = {one.what: one for one in check(made)}["source far"]
+    assert told.error is None  # a machine that checks need not be the one that runs
+    assert "NO_SUCH_DSN is not set here" in told.found
+    with pytest.raises(MissingVariableError) as caught:
+        plan(tmp_path)
+    assert "source far, declared at pipelines/main.py:3" in caught.value.detail
+    assert [part.kind for part in plan(tmp_path, only=["console"]).parts] == ["broker", "console"]
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        ("x = (\n", "correct the line"),
+        ("import no_such_module\n", "install 'no_such_module'"),
+        ("raise SystemExit(3)\n", "must not end the process"),
+        ("1 / 0\n", "running database"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_says_the_way_out(
+    tmp_path: Path, code: str, hint: str
+) -> None:
+    with pytest.raises(UserFileError) as caught:
+        project(tmp_path, code)
+    assert hint in caught.value.hint
 
 
 def test_inserts_of_a_table_without_history_are_refused(tmp_path: Path) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tailrace.cli.output import json_option, print_json
 
+if TYPE_CHECKING:
+    from tailrace.config import Settings
+
+SECRETS = ("console.token",)
+
 
 @click.command()
 @click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")  # fmt: skip
 @click.option("--connect", is_flag=True, help="Also ask the databases: tables, columns, types.")
-@click.option("--origins", is_flag=True, help="Say where each setting came from.")
+@click.option("--origins", is_flag=True, help="Say where each setting came from, defaults too.")
 @json_option
 def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
     """Load and validate everything in DIRECTORY: names, SQL, inputs, settings."""
@@ -36,10 +42,22 @@ def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
         return 0 if good else 1
     for one in checked:
         click.echo(f"{'✗' if one.error else '✓'} {one.what:<28} {one.found}".rstrip())
-    if origins:
-        for name, origin in project.settings.origins.items():
-            click.echo(f"  {name:<28} {origin}")
+        if one.what == "settings":
+            _tell_origins(project.settings, every=origins)
     for one in checked:
         if one.error is not None:
             click.echo("\n" + one.error.render(), err=True)
     return 0 if good else 1
+
+
+def _tell_origins(settings: Settings, *, every: bool) -> None:
+    """Where values came from; without `every` those that somebody chose."""
+    for name, origin in settings.origins.items():
+        if not every and origin.place == "default":
+            continue
+        section, _, key = name.partition(".")
+        value = getattr(getattr(settings, section), key, None)
+        shown = (
+            "…" if name in SECRETS else "" if value is None or isinstance(value, dict) else value
+        )
+        click.echo(f"    {name:<24} {shown!s:<24} {origin}".rstrip())

@@ -30,10 +30,15 @@ def plan(
 
     def work() -> Plan:
         from tailrace.project import load
-        from tailrace.project.check import refuse_mistakes
+        from tailrace.project.check import missing_variables, refuse_mistakes
 
         project = load.load(directory, flags=flags)
         refuse_mistakes(project)
-        return Plan(project.settings, tuple(parts_of(project, only)))
+        parts = tuple(parts_of(project, only))
+        started = {(part.kind, part.name) for part in parts}
+        for part, error in missing_variables(project):
+            if part in started:
+                raise error
+        return Plan(project.settings, parts)
 
     return apart(work)

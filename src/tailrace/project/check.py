@@ -8,13 +8,15 @@ exist in them. An error in one thing does not hide the others.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
 
-from tailrace.errors import TailraceError
+from tailrace.config import EnvironmentValue
+from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.pipelines.declare import View
 from tailrace.project import graph
 from tailrace.project.load import Project
@@ -46,8 +48,15 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     yield from parsed
     if all(one.error is None for one in parsed):
         yield _look("topology", _topology, project)
+    absent = {part: error.message for part, error in missing_variables(project)}
+    if not connect:
+        for source in project.sources.values():
+            found = absent.get(("source", source.name), "")
+            yield Checked(f"source {source.name}", f"{found} here" if found else source.kind)
     for sink in project.sinks.values():
-        yield Checked(f"sink {sink.name}", f"{sink.subject} → {sink.declaration.place}")
+        found = absent.get(("sink", sink.name), "")
+        what = f"{sink.subject} → {sink.declaration.place}"
+        yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
     if connect:
         yield from _connected(project)
     elif project.views and all(one.error is None for one in parsed):
@@ -58,6 +67,28 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
             )
         else:
             yield from _compiled(list(project.views.values()), tables)
+
+
+def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
+    """Parts (kind, name) whose declaration refers to a variable the environment lacks."""
+    declared: list[tuple[str, str, object, str]] = [
+        ("source", source.name, source, project.places[source.name])
+        for source in project.sources.values()
+    ]
+    declared += [
+        ("sink", sink.name, sink.declaration, project.places[sink.subject])
+        for sink in project.sinks.values()
+    ]
+    for kind, name, declaration, place in declared:
+        for field in dataclasses.fields(declaration):  # type: ignore[arg-type]
+            value = getattr(declaration, field.name)
+            if not isinstance(value, EnvironmentValue):
+                continue
+            try:
+                value.resolve()
+            except MissingVariableError as error:
+                error.detail = f"{field.name} of {kind} {name}, declared at {place}"
+                yield (kind, name), error
 
 
 def _look(what: str, look: Callable[..., str], *about: object, place: str = "") -> Checked:

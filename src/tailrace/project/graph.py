@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -111,7 +111,7 @@ def build(project: Project) -> Topology:
         add(f"sink:{sink.name}", "sink", sink.name)
         edges.append((sink.subject, f"sink:{sink.name}"))
     unique = list(dict.fromkeys(edges))
-    return Topology(tuple(_ordered(nodes, unique)), tuple(unique))
+    return Topology(tuple(_ordered(nodes, unique, project.places)), tuple(unique))
 
 
 def _readings(project: Project) -> Iterator[tuple[str, str]]:
@@ -226,7 +226,9 @@ def _missing(project: Project, reader: str, name: str) -> MissingInputError:
     )
 
 
-def _ordered(nodes: dict[str, GraphNode], edges: list[tuple[str, str]]) -> list[GraphNode]:
+def _ordered(
+    nodes: dict[str, GraphNode], edges: list[tuple[str, str]], places: Mapping[str, str]
+) -> list[GraphNode]:
     waiting = {name: {giver for giver, reader in edges if reader == name} for name in nodes}
     done: list[GraphNode] = []
     while waiting:
@@ -235,6 +237,11 @@ def _ordered(nodes: dict[str, GraphNode], edges: list[tuple[str, str]]) -> list[
             circle = _circle(waiting)
             raise CycleError(
                 f"{' → '.join(circle)} feed each other in a circle",
+                detail="\n".join(
+                    f"{name} is declared at {places[name]}"
+                    for name in circle[:-1]
+                    if name in places
+                ),
                 hint="read one of them from a topic that another project writes",
             )
         for name in ready:

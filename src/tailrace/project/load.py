@@ -8,6 +8,7 @@ say `-- key: a, b` and `-- policy: strict`.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.machinery
 import re
@@ -68,7 +69,7 @@ def load(
     collector = _Collector(home)
     for module in _modules(home):
         for name, value in vars(module).items():
-            collector.take(value, f"{Path(module.__file__ or '').name} ({name})")
+            collector.take(value, _assigned_at(module, name, home))
     for path in sorted((home / FOLDER).glob("*.sql")):
         collector.take(sql_view(path), str(path.relative_to(home)))
     return Project(
@@ -181,6 +182,26 @@ def _modules(home: Path) -> Iterator[types.ModuleType]:
             raise _user_error(error, path, home) from error
 
 
+def _assigned_at(module: types.ModuleType, name: str, home: Path) -> str:
+    """Where a module gives `name` its value, for declarations that do not know it."""
+    path = Path(module.__file__ or "")
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError):
+        return f"{_shown(path, home)} ({name})"
+    for statement in ast.walk(tree):
+        targets = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [statement.target]
+            if isinstance(statement, ast.AnnAssign)
+            else []
+        )
+        if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            return f"{_shown(path, home)}:{statement.lineno}"
+    return f"{_shown(path, home)} ({name})"
+
+
 def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:
     if isinstance(error, SyntaxError) and error.filename:
         place = f"{_shown(Path(error.filename), home)}:{error.lineno}"
@@ -194,8 +215,22 @@ def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:
     return UserFileError(
         f"{_shown(path, home)} cannot be imported",
         detail=f"{place}: {line}\n{type(error).__name__}: {error}",
-        hint="importing a project's file must not need a running database or broker",
+        hint=_way_out(error),
     )
+
+
+def _way_out(error: BaseException) -> str:
+    match error:
+        case SyntaxError():
+            return "correct the line; the mistake may be in the one before"
+        case ModuleNotFoundError():
+            return f"install {error.name!r} where tailrace runs, or correct the import"
+        case TypeError():
+            return "see the declaration's parameters: `python -c 'import tailrace; help(tailrace)'`"
+        case SystemExit():
+            return "a project's file only declares: it must not end the process"
+        case _:
+            return "importing a project's file must not need a running database or broker"
 
 
 def _shown(path: Path, home: Path) -> str:
