@@ -153,6 +153,26 @@ def test_a_record_past_its_delivery_count_goes_to_the_dead_letters(tmp_path: Pat
         assert dead[1].header("tailrace.dead.offset") == b"1"
 
 
+def test_a_dead_letter_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
+        fill(log, "jobs", 2)
+        setting = "errors.deadletterqueue.topic.name"
+        with Admin(broker.address) as admin:
+            admin.alter_group_config("workers", {setting: "no/such name"})
+            with log.queue("jobs", "workers") as queue:
+                poison, good = take(queue, 2)
+                poison.reject()
+                good.ack()
+                assert queue.poll(0.5) == []
+                admin.alter_group_config("workers", {setting: "jobs.dead"})
+                for _ in range(100):
+                    assert queue.poll(0.1) == []
+                    if admin.describe_topic("jobs.dead"):
+                        break
+        (dead,) = log.read("jobs.dead")
+        assert dead.value == poison.value
+
+
 def test_a_queue_skips_what_was_aborted(tmp_path: Path) -> None:
     with BrokerThread(tmp_path, durable=False) as broker, tr.connect(broker.address) as log:
         log.create_topic("jobs", 1)

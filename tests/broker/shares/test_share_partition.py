@@ -212,6 +212,23 @@ def test_a_hot_loop_of_releases_ends_at_the_delivery_count() -> None:
     assert {gone.reason for gone in share.gone} == {"delivered too often"}
 
 
+def test_a_record_stays_until_its_dead_letter_is_written() -> None:
+    share = SharePartition(0, most_deliveries=1)
+    share.buries = True
+    share.acquire("a", [(0, 2, True)], 3, 0.0)
+    assert share.acknowledge("a", 0, 2, [REJECT, RELEASE, ACCEPT], 0.0) is ErrorCode.NONE
+    assert [gone.offset for gone in share.gone] == [0, 1]
+    assert (share.start, share.next_offset()) == (0, 3)  # neither done for nor given out
+    again = SharePartition(0)
+    again.restore(share.runs())
+    assert again.next_offset() == 0  # a broker that ends before the letter gives it out again
+    share.buried(1)
+    assert share.start == 0
+    share.buried(0)
+    assert share.start == share.end == 3
+    share.buried(0)  # of a record that retention took meanwhile
+
+
 def test_acknowledging_far_ranges_costs_nothing() -> None:
     share = SharePartition(0)
     share.acquire("a", [(0, 9, True)], 10, 0.0)

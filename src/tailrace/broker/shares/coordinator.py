@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.broker.internal_topic import InternalTopic
 from tailrace.broker.journal import EndMarker, KeyValue
-from tailrace.broker.shares.dead_letters import bury
+from tailrace.broker.shares.dead_letters import SETTING, bury
 from tailrace.broker.shares.member_records import KINDS, Kept, epoch_record, member_records
 from tailrace.broker.shares.membership import Beat, BeatAnswer, Membership, ShareGroup
-from tailrace.broker.shares.partition import Given, Run, SharePartition
+from tailrace.broker.shares.partition import Given, Gone, Run, SharePartition
 from tailrace.broker.shares.reading import Window, read_window
 from tailrace.broker.shares.settings import GroupSettings
 from tailrace.errors import TailraceError
@@ -37,6 +37,7 @@ STATE_TOPIC = "__share_group_state"
 SNAPSHOT = 0  # kind of key and version of value
 LAST_EPOCH = 2**31 - 1
 MOST_WINDOWS = 64
+BURY_AGAIN_SECONDS = 1.0
 
 Place = tuple[bytes, int]  # topic id and partition
 Key = tuple[str, bytes, int]  # group, topic id and partition
@@ -91,6 +92,7 @@ class Shares:
         self.partitions: dict[Key, SharePartition] = {}
         self.released: Callable[[Key], None] = lambda key: None
         self._epochs: dict[Key, int] = {}
+        self._bury_at: dict[Key, float] = {}
         self._topic = InternalTopic(
             broker,
             STATE_TOPIC,
@@ -128,6 +130,8 @@ class Shares:
             if deadline is not None and deadline <= now and share.expire(now):
                 self.keep(key)
                 self.released(key)
+            if share.gone and self._bury_at.get(key, 0.0) <= now:
+                self.keep(key)
 
     def _keep_members(self) -> None:
         """Write what has changed of groups and members."""
@@ -225,6 +229,7 @@ class Shares:
                 self.settings.integer(key[0], "share.record.lock.duration.ms") / 1000
             )
             share.most_deliveries = self.settings.integer(key[0], "share.delivery.count.limit")
+            share.buries = bool(self.settings.text(key[0], SETTING))
             share.cut(partition.log_start_offset)
             committed = self.settings.text(key[0], "share.isolation.level") == "read_committed"
             limit = partition.last_stable_offset if committed else partition.high_watermark
@@ -297,8 +302,7 @@ class Shares:
         """Write a share-partition's state if it changed."""
         share = self.partitions[key]
         if share.gone:
-            gone, share.gone = share.gone, []
-            bury(self._broker, self.settings, key, gone)
+            self._bury(key, share)
         if not share.changed:
             return ErrorCode.NONE
         now = self._broker.clock.wall_ms()
@@ -311,6 +315,23 @@ class Shares:
             state_batches=[share_records.StateBatch(*run) for run in share.runs()],
         )
         return self._append(key, value)
+
+    def _bury(self, key: Key, share: SharePartition) -> None:
+        """Write dead letters; what could not be written is tried again by a later tick."""
+        gone, share.gone = share.gone, []
+        at_once = True
+
+        def settled(each: Gone, written: bool) -> None:
+            if not written:
+                share.gone.append(each)
+                self._bury_at[key] = self._now() + BURY_AGAIN_SECONDS
+                return
+            share.buried(each.offset)
+            if not at_once and self.partitions.get(key) is share:
+                self.keep(key)
+
+        bury(self._broker, self.settings.text(key[0], SETTING), key, gone, settled)
+        at_once = False
 
     def forget(self, key: Key) -> ErrorCode:
         """Drop a share-partition's state (an administrator's wish)."""

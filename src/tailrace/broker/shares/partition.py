@@ -7,6 +7,9 @@ nothing goes out but return values.
     AVAILABLE ──acquire──► ACQUIRED ──accept──► ACKNOWLEDGED ─┐
         ▲                      │ ├────reject──► ARCHIVED ─────┤ start moves over these
         └──release, time-out───┘ └─too often──► ARCHIVED ─────┘
+
+With `buries` a record that is given up is DYING until its dead letter is written (`buried`);
+a restart before that gives it out once more.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import NamedTuple
 from tailrace.wire.errors import ErrorCode
 
 AVAILABLE, ACQUIRED, ACKNOWLEDGED, ARCHIVED = 0, 1, 2, 4
+DYING = 5  # in memory only
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
 FINAL = (ACKNOWLEDGED, ARCHIVED)
 
@@ -75,6 +79,8 @@ class SharePartition:
         self.lock_seconds = lock_seconds
         self.most_deliveries = most_deliveries
         self.most_in_flight = most_in_flight
+        self.buries = False
+        """Whether what is given up goes to a dead-letter topic."""
         self.changed = False  # since the last `runs`
         self.gone: list[Gone] = []
         self._records: dict[int, InFlight] = {}
@@ -205,10 +211,10 @@ class SharePartition:
                     heapq.heappush(self._deadlines, (record.deadline, offset))
                     renewed = True
                     continue
+                case 3:
+                    self._give_up(offset, record, "rejected")
                 case _:
                     record.state = ARCHIVED
-                    if kind == REJECT:
-                        self.gone.append(Gone(offset, record.count, "rejected"))
             self.changed = True
         self._advance()
         if renewed and len(self._deadlines) > 2 * (self.in_flight + 1000):
@@ -257,11 +263,23 @@ class SharePartition:
     def _release(self, offset: int, record: InFlight) -> None:
         record.member = ""
         if record.count >= self.most_deliveries:
-            record.state = ARCHIVED
-            self.gone.append(Gone(offset, record.count, "delivered too often"))
+            self._give_up(offset, record, "delivered too often")
         else:
             record.state = AVAILABLE
             heapq.heappush(self._available, offset)
+
+    def _give_up(self, offset: int, record: InFlight, reason: str) -> None:
+        record.state = DYING if self.buries else ARCHIVED
+        record.member = ""
+        self.gone.append(Gone(offset, record.count, reason))
+
+    def buried(self, offset: int) -> None:
+        """The dead letter of a record is in the log."""
+        record = self._records.get(offset)
+        if record is not None and record.state == DYING:
+            record.state = ARCHIVED
+            self.changed = True
+            self._advance()
 
     def _advance(self) -> None:
         while self.start < self.end and self._records[self.start].state in FINAL:
@@ -298,7 +316,7 @@ class SharePartition:
         found: list[Run] = []
         for offset in range(self.start, self.end):
             record = self._records[offset]
-            state = AVAILABLE if record.state == ACQUIRED else record.state
+            state = AVAILABLE if record.state in (ACQUIRED, DYING) else record.state
             # A delivery that was not answered counts only once it was given back.
             count = record.count - 1 if record.state == ACQUIRED else record.count
             if found and found[-1].last == offset - 1 and found[-1][2:] == (state, count):
