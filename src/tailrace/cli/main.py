@@ -41,6 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("sql", "Query the project's views in one consistent tick."),
     "sink": ("sink", "Copies: status, replay, verify, dead letters."),
     "search": ("search", "Search the embedded full-text copies."),
+    "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
     "doctor": ("doctor", "What this machine has, lacks, and what that means."),
     "errors": ("errors", "Explain an error code."),
     "version": ("version", "Version of Tailrace and of what it stands on."),

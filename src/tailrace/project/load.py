@@ -189,14 +189,14 @@ def _assigned_at(module: types.ModuleType, name: str, home: Path) -> str:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError):
         return f"{_shown(path, home)} ({name})"
-    for statement in ast.walk(tree):
-        targets = (
-            statement.targets
-            if isinstance(statement, ast.Assign)
-            else [statement.target]
-            if isinstance(statement, ast.AnnAssign)
-            else []
-        )
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(targets=targets):
+                pass
+            case ast.AnnAssign(target=target):
+                targets = [target]
+            case _:
+                continue
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             return f"{_shown(path, home)}:{statement.lineno}"
     return f"{_shown(path, home)} ({name})"
