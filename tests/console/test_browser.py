@@ -18,6 +18,8 @@ def test_the_topology_is_drawn_with_live_figures(page: Page) -> None:
     expect(page.locator('[data-node="open_orders"]')).to_be_visible()
     expect(page.locator('[data-node="shop"]')).to_be_visible()
     expect(page.get_by_role("status")).to_have_text("starting")  # no part runs in this test
+    for figure in ("all:rate", "all:bytes"):
+        expect(page.locator(f'[data-live="{figure}"]')).to_be_visible()
 
 
 def test_rows_of_a_view_update_in_place(page: Page, site: Site) -> None:
@@ -45,6 +47,20 @@ def test_the_page_comes_back_after_the_server_restarts(page: Page, site: Site) -
     site.up()
     expect(page.get_by_role("status")).to_have_text("starting")
     expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("IT")
+
+
+def test_a_hidden_tab_rests_and_catches_up_when_it_is_seen(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/views/open_orders")
+    table = page.get_by_role("table", name="Rows of open_orders")
+    expect(table).to_contain_text("NL")
+    show = "hidden => { Object.defineProperty(document, 'hidden', { get: () => hidden, configurable: true }); document.dispatchEvent(new Event('visibilitychange')); }"
+    page.evaluate(show, True)
+    site.console.tick(ES=73)
+    page.wait_for_timeout(1500)
+    expect(table).not_to_contain_text("ES")
+    page.evaluate(show, False)
+    expect(table).to_contain_text("73")
+    expect(page.get_by_role("status")).to_have_text("starting")
 
 
 def test_sql_is_answered_and_its_errors_are_shown(page: Page, site: Site) -> None:

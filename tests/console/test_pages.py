@@ -84,6 +84,21 @@ def test_a_topic_is_read_from_a_time_and_shows_its_size(page: Page, site: Site) 
     expect(page.locator(".records")).to_contain_text('{"n":1}')
 
 
+def test_a_change_is_read_as_what_it_did_and_headers_stand_in_a_table(
+    page: Page, site: Site
+) -> None:
+    producer = Producer({"bootstrap.servers": site.console.served.bootstrap})
+    event = {"before": {"id": 7}, "after": {"id": 7, "status": "paid"}, "op": "u"}
+    producer.produce("shop.main.orders", key=b'{"id":7}', value=json.dumps(event).encode(), headers={"trace": b"<b>t1</b>"})  # fmt: skip
+    assert producer.flush(10) == 0
+    page.goto(f"{site.address}/#/topics/shop.main.orders")
+    records = page.locator(".records")
+    expect(records.locator(".op")).to_have_text("update")
+    expect(records).to_contain_text('{"id":7,"status":"paid"}')
+    records.locator("summary").click()
+    expect(page.get_by_role("table", name="Headers")).to_contain_text("<b>t1</b>")
+
+
 def test_pipelines_show_ticks_batches_late_and_dead_records(page: Page, site: Site) -> None:
     site.report("pipelines", "shop", tick=41, tick_ms=120, lag=3, freshness_ms=500, late={"clicks": 4}, streams={"terms": {"batch": 8, "rows": 64, "rows_per_second": 184.4, "milliseconds": 344, "watermark": "2026-11-16T05:00:00Z"}})  # fmt: skip
     letter = {

@@ -23,6 +23,7 @@ from tailrace.node.processes import born, end_leftovers, members, record
 from tailrace.node.processes import running as running_process
 from tailrace.node.supervisor import Supervisor
 from tailrace.project import load
+from tailrace.telemetry.part import Part
 
 TAILRACE = str(Path(sys.executable).with_name("tailrace"))
 
@@ -67,6 +68,25 @@ def test_a_killed_part_is_started_again_at_the_same_address(
     assert running.address == address
     report = json.loads((project.settings.state_directory / "run" / "broker-log.json").read_text())
     assert report["address"] == address
+
+
+def test_a_part_that_fails_again_and_again_keeps_its_last_error(tmp_path: Path) -> None:
+    first = Part("shop", "pipelines", "p", "127.0.0.1:9", tmp_path)
+    first.report("failed", error={"error": "key is not unique", "code": "key-not-unique"})
+
+    def told() -> dict[str, object]:
+        return dict(json.loads(first.report_path.read_text()))
+
+    first.report_path.write_text(json.dumps({**told(), "restarts": 4, "ended_at": 5}))
+    again = Part("shop", "pipelines", "p", "127.0.0.1:9", tmp_path)
+    again.remember()
+    again.report("starting")
+    assert told()["error"] == {"error": "key is not unique", "code": "key-not-unique"}
+    again.report("running", tick=1)
+    assert told()["error"] is None
+    assert told()["restarts"] == 4
+    again.report("running", error={"error": "another"})
+    assert told()["error"] == {"error": "another"}
 
 
 def test_topics_of_the_project_file_exist(running: Supervisor) -> None:

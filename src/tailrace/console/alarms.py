@@ -18,7 +18,8 @@ RETENTION_WARNING = 0.5  # share of the time a record is kept that an unread one
 RETENTION_CRITICAL = 0.8
 LATE_WARNING = 0.01  # share of a topic's records that came behind the watermark
 LATE_FEWEST = 10
-RESTARTS_WARNING = 3
+RESTARTS_WARNING = 3  # without a good minute between them, the last one this long ago
+RESTARTS_MS = 300_000
 PRODUCE_ERRORS_WARNING = 0.01  # share of a minute's produce requests
 PRODUCE_ERRORS_CRITICAL = 0.10
 PRODUCE_FEWEST = 20
@@ -59,7 +60,8 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if kept and behind > RETENTION_WARNING * kept:
         level = "critical" if behind > RETENTION_CRITICAL * kept else "warning"
         yield _alarm(level, what, f"is so far behind that news of deletions may go: {behind / kept:.0%} of delete.retention.ms", "see why it waits; beyond it the copy is compared key by key")  # fmt: skip
-    if int(part.get("restarts") or 0) >= RESTARTS_WARNING:
+    ended_ms = int(part.get("at") or 0) - int(part.get("ended_at") or 0)
+    if int(part.get("restarts") or 0) >= RESTARTS_WARNING and ended_ms < RESTARTS_MS:
         yield _alarm("warning", what, f"was started again {part['restarts']} times", "its last words are in .tailrace/up.log")  # fmt: skip
     state = part.get("wal_state")
     if state in ("warning", "critical", "lost"):

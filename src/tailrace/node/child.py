@@ -99,7 +99,8 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
     part = Part(name, kind, settings.project.name, address, settings.state_directory)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the group; the supervisor drains
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
-    part.report("starting", error=None)
+    part.remember()
+    part.report("starting")
     try:
         if kind == "broker":
             run_broker(settings, part)

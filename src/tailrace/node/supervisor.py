@@ -256,6 +256,7 @@ class Supervisor:
         status = child.process.returncode
         if now - child.started_at > GOOD_AFTER:
             child.pause = FIRST_PAUSE
+            child.restarts = 0
         child.due_at = now + child.pause
         self._echo(
             f"{child.spec.kind} {child.spec.name} ended ({_reason(status)}); "
@@ -275,7 +276,8 @@ class Supervisor:
         except (OSError, orjson.JSONDecodeError):
             document = {}
         document["state"] = "failed"
-        document["restarts"] = child.restarts
+        document["restarts"] = child.restarts + 1
+        document["ended_at"] = self.clock.wall_ms()
         if not document.get("error"):
             document["error"] = {"error": f"ended: {_reason(status)}", "code": "part-ended"}
         self._report(child.spec, document)

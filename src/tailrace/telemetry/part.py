@@ -36,10 +36,20 @@ class Part:
     clock: Clock = SYSTEM
     _facts: dict[str, Any] = field(default_factory=dict)
     _guard: threading.Lock = field(default_factory=threading.Lock)
+    _remembers: bool = False  # its error is that of the process before it
 
     @property
     def report_path(self) -> Path:
         return report_path(self.directory, f"{self.kind}-{self.name}")
+
+    def remember(self) -> None:
+        """Take over what the process before this one ended with: how often the part was
+        started again, and its last error, which stands until the part runs."""
+        with contextlib.suppress(OSError, orjson.JSONDecodeError):
+            before = orjson.loads(self.report_path.read_bytes())
+            lasting = ("restarts", "ended_at", "error")
+            self._facts |= {name: before[name] for name in lasting if before.get(name)}
+            self._remembers = "error" in self._facts
 
     def report(self, state: str | None = None, **facts: object) -> None:
         """Merge `facts` into this part's report and write it.
@@ -52,6 +62,9 @@ class Part:
                 if state not in STATES:
                     raise ValueError(f"unknown state {state!r}")
                 self._facts["state"] = state
+                if self._remembers and state in ("running", "lagging"):
+                    self._facts["error"] = None
+                    self._remembers = False
             self._facts.update(facts)
             document = {
                 "name": self.name,
