@@ -85,6 +85,17 @@ def test_topics_take_kafkas_names_quoted_or_not(tmp_path: Path) -> None:
     assert topics == {"a.b": {"partitions": "6", "retention.ms": "5", "segment.bytes": "7"}}
 
 
+def test_times_and_sizes_of_topics_may_be_words(tmp_path: Path) -> None:
+    write(tmp_path, '[topics.a]\n"retention.ms" = "7 days"\n"segment.bytes" = "1 GiB"\n"retention.bytes" = -1\n')  # fmt: skip
+    assert config.load(tmp_path, environment={}).topics == {
+        "a": {"retention.ms": "604800000", "segment.bytes": "1073741824", "retention.bytes": "-1"}
+    }
+    write(tmp_path, '[topics.a]\n"retention.ms" = "a while"\n')
+    with pytest.raises(ConfigValueError, match="'a while' is not a duration") as told:
+        config.load(tmp_path, environment={})
+    assert "tailrace.toml" in str(told.value.detail)
+
+
 @pytest.mark.parametrize("text", ["[log]\nlisten = 5", '[log]\nlisten = "here"', "[spark]\nshards = 0", '[tick]\nfreshness = "soon"', "log = 1", '[project]\nname = "a b"'])  # fmt: skip
 def test_a_value_that_does_not_fit_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ConfigValueError):

@@ -171,6 +171,7 @@ _SIZES = {
     "b": 1, "byte": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30,
 }  # fmt: skip
+_WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 _NUMBER_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -198,6 +199,18 @@ def parse_size(value: object) -> int:
             return int(str(value))
         raise ConfigValueError(f"{value!r} is not a size", hint='write "64 MiB", "1 GB"')
     return round(number)
+
+
+def topic_setting(name: str, value: object) -> str:
+    """A topic's setting as Kafka wants it: times in milliseconds and sizes in bytes may be words."""
+    text = _setting_text(value)
+    if _WHOLE_NUMBER.fullmatch(text):
+        return text
+    if name.endswith(".ms"):
+        return str(round(parse_duration(text).total_seconds() * 1000))
+    if name.endswith(".bytes"):
+        return str(parse_size(text))
+    return text
 
 
 def _sum_of_units(text: str, units: Mapping[str, float]) -> float | None:
@@ -316,7 +329,12 @@ def _file_values(
                         detail=str(origin(section, name)),
                         hint=f'write [topics."{name}"] on a line of its own',
                     )
-                topics[name] = {key: _setting_text(item) for key, item in _flat(value)}
+                try:
+                    topics[name] = {key: topic_setting(key, item) for key, item in _flat(value)}
+                except ConfigValueError as error:
+                    raise ConfigValueError(
+                        error.message, detail=f"at {origin(section, name)}", hint=error.hint
+                    ) from error
                 for key in topics[name]:
                     origins[f"topics.{name}.{key}"] = origin(section, name, key)
                 continue

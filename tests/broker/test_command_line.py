@@ -89,7 +89,7 @@ def test_topics_are_created_listed_described_altered_and_deleted(run: Run) -> No
     told = json.loads(run("describe", "clicks", "--json").stdout)
     assert told["config"]["retention.ms"] == "1000"
     assert "expire between" in told["expires"]
-    run("alter", "clicks", "--config", "retention.ms=5000")
+    run("alter", "clicks", "--config", "retention.ms=5 seconds")
     assert (
         json.loads(run("describe", "clicks", "--json").stdout)["config"]["retention.ms"] == "5000"
     )

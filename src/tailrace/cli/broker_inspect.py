@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ def inspect_directories(directories: tuple[Path, ...], *, check: bool, as_json: 
             {
                 **row,
                 "segments": len(row["segments"]),
-                "indexes": "good" if row["indexes_good"] else "to rebuild",
+                "indexes": _indexes(row),
                 "torn": row["torn_bytes"],
                 "producers": len(row["producers"]),
                 "open": len(row["open_transactions"]),
@@ -69,6 +69,12 @@ def inspect_directories(directories: tuple[Path, ...], *, check: bool, as_json: 
     if not good:
         click.echo("hint: restore these files from a copy, or read on behind the ranges")
     return good
+
+
+def _indexes(row: Mapping[str, Any]) -> str:
+    if not row["bytes"]:
+        return "none needed"
+    return "good" if row["indexes_good"] else "to rebuild"
 
 
 def _partition_directories(directory: Path) -> Iterator[Path]:

@@ -66,10 +66,10 @@ def create(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """Create a topic; settings carry Kafka's names."""
+    """Create a topic; settings carry Kafka's names, times and sizes may be words ("7 days")."""
     from tailrace.client.admin import Admin
 
-    config = dict(pair(one) for one in settings)
+    config = dict(setting(one) for one in settings)
     with Admin(bootstrap_address(address)) as admin:
         if if_missing:
             made = admin.ensure_topic(name, partitions or -1, config)
@@ -194,7 +194,7 @@ def alter(
     from tailrace.client.admin import Admin
 
     changes: dict[str, str | None] = {
-        **dict(pair(one) for one in settings),
+        **dict(setting(one) for one in settings),
         **dict.fromkeys(resets),
     }
     if not changes and partitions is None and delete_before is None:
@@ -254,6 +254,14 @@ def pair(text: str) -> tuple[str, str]:
             f"a setting is NAME=VALUE, not {text!r}", hint="for example retention.ms=1000"
         )
     return name.strip(), value.strip()
+
+
+def setting(text: str) -> tuple[str, str]:
+    """Name and value of a topic's setting; a time or a size may be words."""
+    from tailrace.config import topic_setting
+
+    name, value = pair(text)
+    return name, topic_setting(name, value)
 
 
 def missing(name: str) -> TopicMissingError:

@@ -30,6 +30,7 @@ WAIT_SECONDS = 0.25
 @click.option(
     "--format", "style", type=click.Choice(["json", "raw"]), default="json", show_default=True
 )
+@click.option("--json", "style", flag_value="json", help="The same as --format json.")
 @click.option("--uncommitted", is_flag=True, help="Also records of open and aborted transactions.")
 @log_option
 def read(

@@ -87,10 +87,14 @@ class Setting:
             self.kind, "true or false" if self.kind == "boolean" else "text"
         )
         if self.least is not None:
-            words += f" from {self.least:g}"
+            words += f" from {_plain(self.least)}"
         if self.most is not None:
-            words += f" to {self.most:g}"
+            words += f" to {_plain(self.most)}"
         return words
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:g}"
 
 
 def _table(*settings: Setting) -> dict[str, Setting]:
