@@ -9,7 +9,7 @@ has its own. CPU seconds of the server stand beside every figure: they say what 
 machine would do.
 
 Look-ups are measured twice: as many as 16 connections can ask one after the other, and
-at a fixed rate of 5,000 a second, where the time counts from when a look-up was due.
+at a fixed rate of 5,000 a second, where the wait for a free connection counts too.
 Every subscriber must see every change once, in order; the time is from the change's
 commit in the follower to its arrival at the subscriber.
 """

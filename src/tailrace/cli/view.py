@@ -86,9 +86,11 @@ def get(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """The row of view NAME under KEY (one value per key column)."""
+    """The row of view NAME under KEY: one value per key column, \\N for NULL."""
+    from tailrace.views.keys import read_part
+
     with open_views(address) as views:
-        row = views.get(name, list(key), at_least=at_least, timeout=timeout)
+        row = views.get(name, [read_part(part) for part in key], at_least=at_least, timeout=timeout)
     if as_json:
         print_json({"row": row})
     elif row is None:

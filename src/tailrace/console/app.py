@@ -38,6 +38,7 @@ from tailrace.console.feed import ChangesResponse, Feed
 from tailrace.console.figures import Figures
 from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
+from tailrace.console.lookup import no_row
 from tailrace.console.operate import add_operations
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
@@ -56,14 +57,17 @@ from tailrace.views.errors import (
     PositionTimeoutError,
     PositionUnknownError,
     QueryError,
+    QueryTimeoutError,
     UnknownViewError,
     ViewKeyError,
     ViewsNotReadyError,
 )
+from tailrace.views.keys import read_part
 from tailrace.views.reader import Views
 
 STATIC = Path(__file__).parent / "static"
 LIVE_EVERY = 1.0
+MOST_SECONDS = 300.0
 _STATUS: dict[type[TailraceError], int] = {
     UnknownViewError: 404,
     HistoryGoneError: 410,
@@ -75,6 +79,7 @@ _STATUS: dict[type[TailraceError], int] = {
     SinkError: 409,
     PipelineError: 409,
     PositionTimeoutError: 504,
+    QueryTimeoutError: 504,
     ViewsNotReadyError: 503,
     LogUnreachableError: 503,
     TooManySubscribersError: 503,
@@ -285,11 +290,12 @@ def _add_views(app: FastAPI, served: Served) -> None:
     async def asked(
         work: Callable[[], Any], at_least: str | None, timeout: str
     ) -> tuple[Any, dict[str, str]]:
-        seconds = parse_duration(timeout).total_seconds()
+        if at_least:
+            assert served.feed is not None
+            seconds = min(parse_duration(timeout).total_seconds(), MOST_SECONDS)
+            await served.feed.wait(at_least, seconds)
 
         def both() -> tuple[Any, str]:
-            if at_least:
-                views.wait(at_least, min(seconds, 300))
             return work(), views.position
 
         value, position = await run_in_threadpool(both)
@@ -359,7 +365,7 @@ def _add_views(app: FastAPI, served: Served) -> None:
         text = await run_in_threadpool(explain_view, served.project, served.bootstrap, name)
         return Json({"text": text, "sql": view.sql.strip()})
 
-    @app.get("/api/views/{name}/{key}")
+    @app.get("/api/views/{name}/{key:path}")
     async def single(
         name: str, key: str, at_least: AtLeast = None, timeout: Timeout = "5s"
     ) -> Response:
@@ -367,10 +373,10 @@ def _add_views(app: FastAPI, served: Served) -> None:
         return await one(name, [key], at_least, timeout)
 
     async def one(name: str, key: list[str], at_least: str | None, timeout: str) -> Response:
-        row, headers = await asked(lambda: views.get(name, key), at_least, timeout)
+        parts = [read_part(part) for part in key]
+        row, headers = await asked(lambda: views.get(name, parts), at_least, timeout)
         if row is None:
-            missing = UnknownNameError(f"view {name!r} has no row {', '.join(key)!r}")
-            return Json(missing.as_dict(), status_code=404, headers=headers)
+            return Json(no_row(name, parts).as_dict(), status_code=404, headers=headers)
         return Json({"row": row}, headers=headers)
 
     @app.get("/api/search/{name}")

@@ -20,9 +20,10 @@ import orjson
 from starlette.responses import Response
 
 from tailrace.console.security import Receive, Scope, Send
+from tailrace.records.position import parse_position
 from tailrace.views.errors import HistoryGoneError, UnknownViewError, ViewsNotReadyError
 from tailrace.views.keys import key_columns
-from tailrace.views.reader import Snapshot, Views
+from tailrace.views.reader import Snapshot, Views, not_reached
 from tailrace.views.store import KEY_LIMIT
 from tailrace.views.subscribe import changes_after
 
@@ -95,6 +96,7 @@ class Feed:
         self._changed: dict[str, int] = {}
         self._answers: dict[Place, Answer | asyncio.Future[Answer]] = {}
         self._seen = -1
+        self._moved: asyncio.Future[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -138,6 +140,21 @@ class Feed:
             if not subscriptions:
                 self._subscriptions.pop(name, None)
 
+    async def wait(self, position: str, seconds: float) -> None:
+        """`Views.wait`, without a thread: those who wait are told when the views move."""
+        wanted = parse_position(position)
+        until = asyncio.get_running_loop().time() + seconds
+        while True:
+            reached, here = self._views.covers(wanted)
+            if reached:
+                return
+            left = until - asyncio.get_running_loop().time()
+            if left <= 0:
+                raise not_reached(wanted, reached, here, seconds)
+            if self._moved is None:
+                self._moved = asyncio.get_running_loop().create_future()
+            await asyncio.wait({self._moved}, timeout=left)
+
     # ------------------------------------------------------------------ watching
 
     async def _watch(self) -> None:
@@ -161,6 +178,9 @@ class Feed:
             if snapshot.transaction_id == self._seen:
                 return
             self._seen = snapshot.transaction_id
+            if self._moved is not None:
+                self._moved.set_result(None)
+                self._moved = None
             changed = {name: held.changed for name, held in snapshot.state.views.items()}
         self._answers.clear()
         before, self._changed = self._changed, changed

@@ -7,6 +7,7 @@ everything else goes to the app. The answers are the app's own, which the tests 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
 import orjson
@@ -14,6 +15,7 @@ import orjson
 from tailrace.console.errors import UnknownNameError
 from tailrace.console.security import App, Receive, Scope, Send
 from tailrace.errors import TailraceError
+from tailrace.views.keys import read_part
 from tailrace.views.reader import Views
 
 PREFIX = "/api/views/"
@@ -42,27 +44,32 @@ class FastLookups:
         await self._app(scope, receive, send)
 
 
-def _asked(path: str, query: bytes) -> tuple[str, list[str]] | None:
+def _asked(path: str, query: bytes) -> tuple[str, list[str | None]] | None:
     """View and key of a look-up; None for any other call."""
     if not path.startswith(PREFIX):
         return None
     name, slash, key = path[len(PREFIX) :].partition("/")
     if slash:
-        wanted = key and "/" not in key and key not in _OTHER_CALLS and not query
-        return (name, [key]) if wanted else None
+        wanted = key and key not in _OTHER_CALLS and not query
+        return (name, [read_part(key)]) if wanted else None
     if not query.startswith(b"key="):
         return None
     parts = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    return (name, [v for _, v in parts]) if all(k == "key" for k, _ in parts) else None
+    return (name, [read_part(v) for _, v in parts]) if all(k == "key" for k, _ in parts) else None
+
+
+def no_row(name: str, key: Sequence[str | None]) -> UnknownNameError:
+    shown = ", ".join("NULL" if part is None else part for part in key)
+    return UnknownNameError(f"view {name!r} has no row {shown!r}")
 
 
 async def _answer(
-    send: Send, name: str, key: list[str], row: bytes | None, position: bytes
+    send: Send, name: str, key: list[str | None], row: bytes | None, position: bytes
 ) -> None:
     status = 200
     if row is None:
         status = 404
-        body = orjson.dumps(UnknownNameError(f"view {name!r} has no row {', '.join(key)!r}").as_dict())  # fmt: skip
+        body = orjson.dumps(no_row(name, key).as_dict())
     else:
         body = b'{"row":' + row + b"}"
     headers = [

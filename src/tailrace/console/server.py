@@ -8,6 +8,7 @@ import gc
 import logging
 import resource
 import socket
+import sys
 from collections.abc import Callable
 
 import uvicorn
@@ -23,6 +24,8 @@ from tailrace.telemetry.part import Part
 from tailrace.views.reader import Views
 
 log = logging.getLogger(__name__)
+
+SWITCH_SECONDS = 0.0005
 
 
 def run(project: Project, part: Part) -> None:
@@ -42,6 +45,9 @@ def run(project: Project, part: Part) -> None:
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}"
     _allow_many_connections()
+    # Look-ups are answered by the loop's thread; a busy one beside it may hold it up for as
+    # long as this (by default 5 ms).
+    sys.setswitchinterval(SWITCH_SECONDS)
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(server, listening, part, address, served))

@@ -42,7 +42,7 @@ def parse_position(text: str) -> Position:
     name, _, version = rest.rpartition(":")
     position = Position(kind, name, version)
     try:
-        if not kind or not name:
+        if not kind or not name or not (version.isascii() and version.isalnum()):
             raise ValueError
         position.number  # noqa: B018 - reading it is the check
         if kind == "log":

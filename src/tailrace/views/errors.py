@@ -6,6 +6,7 @@ ViewsError                     views
 ├── ViewKeyError               view-key
 ├── PositionUnknownError       position-unknown
 ├── PositionTimeoutError       position-timeout
+├── QueryTimeoutError          view-query-timeout
 ├── QueryError                 view-query
 ├── HistoryGoneError           view-history-gone
 ├── FollowerRunningError       follower-running
@@ -63,6 +64,13 @@ class QueryError(ViewsError):
     time, read-only; tables are the project's views."""
 
     code = "view-query"
+
+
+class QueryTimeoutError(ViewsError):
+    """The SQL took longer than a question may. Over HTTP this is status 504. Ask for less,
+    or declare a view that keeps the answer ready."""
+
+    code = "view-query-timeout"
 
 
 class HistoryGoneError(ViewsError):

@@ -2,7 +2,8 @@
 
 A record key is the compact JSON object of the view's key columns in key order. Callers
 give parts (`"NL"`, `5`, `("NL", 5)`), a mapping, or text from a command line or an
-address, which is read by the column's type.
+address, which is read by the column's type; there `\\N` is NULL, and text that begins
+with a backslash is written with two.
 """
 
 from __future__ import annotations
@@ -23,6 +24,22 @@ DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
 def key_columns(info: ViewInfo) -> tuple[str, ...]:
     """The columns that make up a record key: the view's key, or all columns of a bag."""
     return info.key or tuple(name for name, _ in info.columns if name != "count")
+
+
+def read_part(text: str) -> str | None:
+    """A key part as it stands in an address or on a command line."""
+    if text[:1] != "\\":
+        return text
+    return None if text == "\\N" else text[1:] if text[:2] == "\\\\" else text
+
+
+def write_part(value: object) -> str:
+    """A key part as an address takes it; `read_part` and the column's type undo it."""
+    if value is None:
+        return "\\N"
+    plain = json_value(value)
+    text = plain if isinstance(plain, str) else orjson.dumps(plain).decode()
+    return "\\" + text if text[:1] == "\\" else text
 
 
 def encode_key(info: ViewInfo, key: object) -> bytes:

@@ -1,7 +1,9 @@
 """SQL over the views: DuckDB in memory over Arrow scans of one read transaction.
 
 Nothing but the views can be reached: no files, no extensions, no settings, and only
-statements that read. A view's Arrow table is kept until the view changes.
+statements that read, in a read-only transaction. A question has its own connection, so
+that a long one holds up nobody, and bounds on time and memory. A view's Arrow table is
+kept until the view changes.
 """
 
 from __future__ import annotations
@@ -15,24 +17,30 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 
+from tailrace.clock import SYSTEM
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.records.tick import ViewInfo
-from tailrace.views.errors import QueryError
+from tailrace.views.errors import QueryError, QueryTimeoutError
 
 if TYPE_CHECKING:
     from tailrace.views.reader import Page, Snapshot
 
 FILTER_ROWS = 10_000
+READ_ROWS = 10_000
 KEPT_BYTES = 512 << 20
+ANSWER_SECONDS = 30.0
+MEMORY = "1GB"
+DEEPEST = 200
 
 
 class Engine:
-    """One DuckDB; questions take turns."""
+    """One DuckDB. Safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = ANSWER_SECONDS) -> None:
         self._guard = threading.Lock()
         self._tables: dict[str, tuple[tuple[str, int], pa.Table]] = {}
         self._connection = _connect()
+        self._seconds = seconds
 
     def close(self) -> None:
         with self._guard:
@@ -48,66 +56,83 @@ class Engine:
     ) -> Page:
         from tailrace.views.reader import Page
 
-        table = self.table(snapshot, query, parameters)
+        table = self.table(snapshot, query, parameters, None if limit is None else limit + 1)
         more = limit is not None and table.num_rows > limit
         return Page(python_rows(table.slice(0, limit)), "more" if more else None, snapshot.position)
 
     def table(
-        self, snapshot: Snapshot, query: str, parameters: Sequence[object] | None = None
+        self,
+        snapshot: Snapshot,
+        query: str,
+        parameters: Sequence[object] | None = None,
+        limit: int | None = None,
     ) -> pa.Table:
-        """The answer to one SELECT as Arrow."""
-        with self._guard:
-            names = self._check(query)
-            used = []
+        """The answer to one SELECT as Arrow; of a longer one the first `limit` rows."""
+        _check_depth(query)
+        with self._question(SYSTEM.monotonic() + self._seconds) as connection:
+            for name in self._check(connection, query):
+                if name in snapshot.state.views:
+                    connection.register(name, self._scan(snapshot, name))
             try:
-                for name in names:
-                    if name in snapshot.state.views:
-                        self._connection.register(name, self._scan(snapshot, name))
-                        used.append(name)
-                return self._answer(query, parameters)
-            except duckdb.Error as reason:
+                connection.execute("BEGIN TRANSACTION READ ONLY")
+                return _answer(connection, query, parameters, limit)
+            except (duckdb.Error, OSError) as reason:  # the latter while an answer is read
+                if "INTERRUPT" in str(reason):
+                    raise duckdb.InterruptException(str(reason)) from reason
                 raise _query_error(reason, snapshot) from reason
-            finally:
-                for name in used:
-                    self._connection.unregister(name)
 
     def filter(
         self, info: ViewInfo, rows: Iterator[tuple[bytes, bytes]], where: str
     ) -> Iterator[tuple[bytes, bytes]]:
         """Those of `rows` for which the condition holds, read as far as they are asked for."""
-        try:
-            statements = duckdb.extract_statements(f"SELECT 1 FROM batch WHERE ({where}\n)")
-        except duckdb.Error as reason:
-            raise QueryError(f"condition {where!r} cannot be read", detail=str(reason)) from reason
-        if len(statements) != 1:
-            raise QueryError(f"condition {where!r} is more than a condition")
+        _check_depth(where)
+        until = SYSTEM.monotonic() + self._seconds
         while batch := list(islice(rows, FILTER_ROWS)):
             table, refused = read_rows([value for _, value in batch], info.columns)
             if refused:
                 out = {item.index for item in refused}
                 batch = [item for index, item in enumerate(batch) if index not in out]
             numbered = table.append_column("__row", pa.array(range(table.num_rows), pa.int64()))
-            with self._guard:
+            with self._question(until) as connection:
                 try:
-                    self._connection.register("batch", numbered)
-                    found = self._connection.execute(
-                        f"SELECT __row FROM batch WHERE ({where}\n) ORDER BY __row"
-                    ).fetchall()
+                    # As an expression, not as part of a statement: there is no way out of it.
+                    kept = connection.from_arrow(numbered).filter(where)
+                    found = sorted(kept.project("__row").fetchall())
+                except duckdb.InterruptException:
+                    raise
                 except duckdb.Error as reason:
                     raise QueryError(
                         f"condition {where!r} cannot be answered",
                         detail=str(reason),
                         hint=f"columns: {', '.join(name for name, _ in info.columns)}",
                     ) from reason
-                finally:
-                    self._connection.unregister("batch")
             for (index,) in found:
                 yield batch[index]
 
-    def _check(self, query: str) -> set[str]:
+    @contextlib.contextmanager
+    def _question(self, until: float) -> Iterator[Any]:
+        """A connection of its own, interrupted when its time is over."""
+        with self._guard:
+            connection = self._connection.cursor()
+        timer = threading.Timer(max(0.0, until - SYSTEM.monotonic()), connection.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield connection
+        except duckdb.InterruptException as reason:
+            raise QueryTimeoutError(
+                f"the question was not answered in {self._seconds:g} s",
+                hint="ask for less, or put the answer into a view of its own",
+            ) from reason
+        finally:
+            timer.cancel()
+            timer.join()
+            connection.close()
+
+    def _check(self, connection: Any, query: str) -> set[str]:
         """Refuse what is not one reading statement; the tables it names."""
         try:
-            statements = self._connection.extract_statements(query)
+            statements = connection.extract_statements(query)
         except duckdb.Error as reason:
             raise QueryError("the SQL cannot be read", detail=str(reason)) from reason
         if len(statements) != 1:
@@ -120,25 +145,9 @@ class Engine:
                 hint="change the source, or ask with SELECT",
             )
         try:
-            return set(self._connection.get_table_names(query))
+            return set(connection.get_table_names(query))
         except duckdb.Error as reason:
             raise QueryError("the SQL cannot be read", detail=str(reason)) from reason
-
-    def _answer(self, query: str, parameters: Sequence[object] | None) -> pa.Table:
-        relation = (
-            self._connection.sql(query, params=list(parameters))
-            if parameters
-            else self._connection.sql(query)
-        )
-        table = relation.to_arrow_table()
-        for index, column in enumerate(table.schema):
-            # sum() of integers is a HUGEINT, which Arrow only knows as a decimal.
-            if column.type == pa.decimal128(38, 0):
-                with contextlib.suppress(pa.ArrowInvalid):
-                    table = table.set_column(
-                        index, column.name, table.column(index).cast(pa.int64())
-                    )
-        return table
 
     def _scan(self, snapshot: Snapshot, name: str) -> pa.Table:
         held = snapshot.view(name)
@@ -147,18 +156,45 @@ class Engine:
         if kept is not None and kept[0] == stamp:
             return kept[1]
         table = snapshot.table(name)
-        self._tables[name] = (stamp, table)
-        while (
-            len(self._tables) > 1 and sum(t.nbytes for _, t in self._tables.values()) > KEPT_BYTES
-        ):
-            self._tables.pop(next(other for other in self._tables if other != name))
+        with self._guard:
+            self._tables[name] = (stamp, table)
+            while (
+                len(self._tables) > 1
+                and sum(t.nbytes for _, t in self._tables.values()) > KEPT_BYTES
+            ):
+                self._tables.pop(next(other for other in self._tables if other != name))
         return table
+
+
+def _answer(
+    connection: Any, query: str, parameters: Sequence[object] | None, limit: int | None
+) -> pa.Table:
+    relation = connection.sql(query, params=list(parameters) if parameters else None)
+    reader = relation.to_arrow_reader(READ_ROWS)
+    batches, rows = [], 0
+    while limit is None or rows < limit:
+        try:
+            batches.append(reader.read_next_batch())
+        except StopIteration:
+            break
+        rows += batches[-1].num_rows
+    table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
+    for index, column in enumerate(table.schema):
+        # sum() of integers is a HUGEINT, which Arrow only knows as a decimal.
+        if column.type == pa.decimal128(38, 0):
+            with contextlib.suppress(pa.ArrowInvalid):
+                table = table.set_column(index, column.name, table.column(index).cast(pa.int64()))
+    return table
 
 
 def _connect() -> Any:
     connection = duckdb.connect(":memory:")
     for setting in (
         "SET threads = 2",
+        f"SET memory_limit = '{MEMORY}'",
+        "SET temp_directory = ''",
+        "SET autoinstall_known_extensions = false",
+        "SET autoload_known_extensions = false",
         "SET enable_external_access = false",
         "SET python_enable_replacements = false",
         "SET TimeZone = 'UTC'",
@@ -168,7 +204,19 @@ def _connect() -> Any:
     return connection
 
 
-def _query_error(reason: duckdb.Error, snapshot: Snapshot) -> QueryError:
+def _check_depth(text: str) -> None:
+    """The parser takes seconds for brackets in thousands, and nothing interrupts it."""
+    depth = 0
+    for letter in text:
+        if letter in "([{":
+            depth += 1
+            if depth > DEEPEST:
+                raise QueryError(f"the SQL is nested more than {DEEPEST} deep")
+        elif letter in ")]}":
+            depth -= 1
+
+
+def _query_error(reason: Exception, snapshot: Snapshot) -> QueryError:
     return QueryError(
         "the SQL cannot be answered",
         detail=str(reason).strip(),

@@ -31,6 +31,7 @@ from tailrace.views.errors import (
     PositionTimeoutError,
     PositionUnknownError,
     UnknownViewError,
+    ViewsError,
     ViewsNotReadyError,
 )
 from tailrace.views.keys import key_encoder
@@ -344,25 +345,21 @@ class Views:
         wanted = parse_position(position)
         until = self._clock.monotonic() + timeout
         while True:
-            with self._ready_or_none() as snapshot:
-                reached = None if snapshot is None else _covers(snapshot.state, wanted)
-                here = "nothing yet" if snapshot is None else snapshot.position
-                seen = -1 if snapshot is None else snapshot.transaction_id
+            seen = self._last_transaction() if self._environment is not None else -1
+            reached, here = self.covers(wanted)
             if reached:
                 return here
             if self._clock.monotonic() >= until:
-                if reached is None and here != "nothing yet":
-                    raise PositionUnknownError(
-                        f"the views do not follow {wanted.kind}:{wanted.name}",
-                        detail=f"They are at {here}.",
-                        hint="`tailrace view explain NAME` lists the sources of a view",
-                    )
-                raise PositionTimeoutError(
-                    f"the views have not reached {position} in {timeout:g} s",
-                    detail=f"They are at {here}.",
-                    hint="ask again with a longer timeout, or see `tailrace status`",
-                )
+                raise not_reached(wanted, reached, here, timeout)
             self.wait_for_change(seen, until - self._clock.monotonic())
+
+    def covers(self, wanted: Position) -> tuple[bool | None, str]:
+        """Whether the views have everything up to a position (None: they do not follow
+        what it belongs to), and where they are."""
+        with self._ready_or_none() as snapshot:
+            if snapshot is None:
+                return False, "nothing yet"
+            return _covers(snapshot.state, wanted), snapshot.position
 
     def wait_for_change(self, seen: int, timeout: float) -> bool:
         """Return when there is something newer than the snapshot with transaction id
@@ -479,9 +476,10 @@ class Views:
     def _query(self) -> Engine:
         from tailrace.views.query import Engine
 
-        if self._engine is None:
-            self._engine = Engine()
-        return self._engine
+        with self._guard:
+            if self._engine is None:
+                self._engine = Engine()
+            return self._engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -533,6 +531,21 @@ def _index_name(held: HeldView, column: str) -> str:
     return f"index/{held.store[5:]}/{column}"
 
 
+def not_reached(wanted: Position, reached: bool | None, here: str, timeout: float) -> ViewsError:
+    """The error of a wait that has run out."""
+    if reached is None:
+        return PositionUnknownError(
+            f"the views do not follow {wanted.kind}:{wanted.name}",
+            detail=f"They are at {here}.",
+            hint="`tailrace view explain NAME` lists the sources of a view",
+        )
+    return PositionTimeoutError(
+        f"the views have not reached {wanted} in {timeout:g} s",
+        detail=f"They are at {here}.",
+        hint="ask again with a longer timeout, or see `tailrace status`",
+    )
+
+
 def _covers(state: State, wanted: Position) -> bool | None:
     reached = state.streams[state.project]
     return covered(
@@ -568,6 +581,9 @@ def _encode_cursor(key: bytes) -> str:
 
 def _decode_cursor(text: str) -> bytes:
     try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        key = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     except ValueError:
-        raise UsageError(f"{text!r} does not come from an earlier page") from None
+        key = b""
+    if not 0 < len(key) <= KEY_LIMIT:
+        raise UsageError(f"{text[:100]!r} does not come from an earlier page")
+    return key

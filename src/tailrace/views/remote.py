@@ -11,7 +11,6 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
-from tailrace.records.rows import json_value
 from tailrace.views.errors import (
     PositionTimeoutError,
     PositionUnknownError,
@@ -21,6 +20,7 @@ from tailrace.views.errors import (
     ViewsNotReadyError,
     ViewsRemoteError,
 )
+from tailrace.views.keys import write_part
 from tailrace.views.reader import Page, Row
 from tailrace.views.subscribe import Change, Event
 
@@ -80,7 +80,7 @@ class RemoteViews:
         self, name: str, key: object, *, at_least: str | None = None, timeout: float = 5.0
     ) -> Row | None:
         parts = list(key) if isinstance(key, tuple | list) else [key]
-        pairs = [("key", _text(part)) for part in parts] + _waiting(at_least, timeout)
+        pairs = [("key", write_part(part)) for part in parts] + _waiting(at_least, timeout)
         answer = self._ask("GET", f"/api/views/{quote(name, safe='')}?{urlencode(pairs)}", none=404)
         return None if answer is None else answer["row"]
 
@@ -202,11 +202,6 @@ class RemoteView:
 
 def _waiting(at_least: str | None, timeout: float) -> list[tuple[str, str]]:
     return [("at_least", at_least), ("timeout", f"{timeout:g}s")] if at_least else []
-
-
-def _text(value: object) -> str:
-    plain = json_value(value)
-    return plain if isinstance(plain, str) else orjson.dumps(plain).decode()
 
 
 def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
