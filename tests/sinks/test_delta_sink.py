@@ -11,7 +11,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from servers.delta import DeltaTarget
 from tailrace.sinks import Delta
-from tailrace.sinks.errors import SinkDeclarationError
+from tailrace.sinks.errors import SinkDeclarationError, SinkFencedError
+from tailrace.sinks.registry import Copy, make_sink
 from tailrace.testing.changelogs import random_project
 from tailrace.testing.sink_contract import SinkContract
 
@@ -31,11 +32,14 @@ place = DeltaTarget(pathlib.Path(sys.argv[2]))
 place.mode = sys.argv[3]
 contract = SinkContract()
 contract.forks = False
-contract.kill_everywhere(place, range(5, 420, int(sys.argv[4])))
+if int(sys.argv[4]):
+    contract.kill_everywhere(place, range(5, 420, int(sys.argv[4])))
+else:
+    contract.kill_switches(place)
 """
 
 
-def kill_in_a_fresh_process(directory, mode, step):
+def kill_in_a_fresh_process(directory, mode, step=0):
     """The library refuses to work in a fork of a process that has used it."""
     tests = Path(__file__).parent.parent
     command = [sys.executable, "-c", KILL, str(tests), str(directory), mode, str(step)]
@@ -49,6 +53,32 @@ class TestDeltaSink(SinkContract):
     @pytest.mark.crash
     def test_a_kill_at_any_line_loses_and_repeats_nothing(self, place):
         kill_in_a_fresh_process(place.directory, "current", 60)
+
+    @pytest.mark.crash
+    def test_a_switch_killed_anywhere_is_finished_or_undone(self, place):
+        kill_in_a_fresh_process(place.directory, "current")
+
+    def test_a_table_in_a_store_of_objects_is_one_copy(self, tmp_path):
+        from tailrace.sinks.base import Replaceable
+
+        place = self.target(tmp_path)
+        copy = Copy("v.copy", "v", "v", "view", (), Delta("s3://bucket/v"))
+        assert not isinstance(make_sink(copy, place.surroundings), Replaceable)
+
+    def test_a_writer_whose_table_was_switched_away_changes_nothing(self, place):
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "a"})]})
+        copy = self.copy(place, "v")
+        zombie = self.opened(place, copy, writer)
+        zombie.step(0)
+        successor = self.opened(place, copy, writer)
+        successor.replay(0)
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "b"})]})
+        with pytest.raises(SinkFencedError):
+            zombie.step(0)
+        successor.step(0)
+        successor.close()
+        self.assert_in_step(place, copy, writer)
 
     def test_a_column_of_another_type_parks_the_sink(self, place):
         from tailrace.sinks.errors import ShapeError

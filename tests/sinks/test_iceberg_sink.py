@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.sinks import Iceberg
+from tailrace.sinks.errors import SinkFencedError
 from tailrace.testing.sink_contract import SinkContract, Target
 
 pytest.importorskip("pyiceberg")
@@ -37,3 +38,17 @@ class TestIcebergSink(SinkContract):
 
     def target(self, directory):
         return IcebergTarget(directory)
+
+    def test_a_commit_that_lost_the_race_is_not_tried_again(self, place):
+        writer = self._simple()
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "first"})]})
+        copy = self.copy(place, "v")
+        zombie = self.opened(place, copy, writer)
+        zombie.step(0)
+        self.deliver(place, copy, writer)  # takes over
+        zombie.sink._table.refresh = lambda: None  # it has looked just before
+        writer.tick({"v": [({"id": 1}, {"id": 1, "name": "second"})]})
+        with pytest.raises(SinkFencedError):
+            zombie.step(0)
+        zombie.close()
+        assert self.held(place, copy, writer)[b'{"id":1}']["name"] == "first"

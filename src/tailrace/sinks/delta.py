@@ -8,10 +8,15 @@ one application transaction at once.
 
 In "history" mode a row is valid from `valid_from` until before `valid_to` (NULL: still),
 `current` marks the newest; times are those of the log's records.
+
+On a local path a second copy of current rows is a second directory, and a switch
+exchanges the two (`directories`); an object store has no such thing, and is filled again
+in place. A history is gone on with, never built anew.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +33,8 @@ from deltalake.exceptions import (
 
 from tailrace.config import resolve
 from tailrace.records.rows import python_rows
-from tailrace.sinks.base import AT, DELETED, Batch, Shape, SinkPosition, decode_position
+from tailrace.sinks import directories
+from tailrace.sinks.base import AT, DELETED, Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import Delta
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -53,7 +59,7 @@ VALIDITY = pa.schema(
 
 
 class DeltaSink:
-    """See the module."""
+    """A table anywhere: one copy of it."""
 
     wants: ClassVar[Literal["latest", "every"]] = "latest"
 
@@ -71,8 +77,17 @@ class DeltaSink:
         self._table: DeltaTable | None = None
         self._number = 0
 
+    @property
+    def remote(self) -> bool:
+        return "://" in self._uri
+
+    @property
+    def keeps_history(self) -> bool:
+        return self._history
+
     def open(self, shape: Shape) -> None:
         with self._errors():
+            self._prepare()
             table = self._load()
             schema = self._schema(shape)
             held = None if table is None else self._found(table)
@@ -91,6 +106,12 @@ class DeltaSink:
             )
             self._table = self._load()
 
+    def _prepare(self) -> None:
+        """What must be in order before the table is looked at."""
+
+    def _check_place(self) -> None:
+        """Raise `SinkFencedError` if another table has taken the place of ours."""
+
     def position(self) -> SinkPosition | None:
         with self._errors():
             table = self._load()
@@ -100,6 +121,7 @@ class DeltaSink:
         with self._errors():
             table = self._table
             assert table is not None
+            self._check_place()
             table.update_incremental()
             self._check_owner(table)
             fresh = self._found(table) is None
@@ -198,11 +220,14 @@ class DeltaSink:
     def _check_owner(self, table: DeltaTable) -> None:
         held = table.transaction_version(self._application)
         if held != self._number:
-            raise SinkFencedError(
-                f"another writer took sink {self._copy.name!r} over",
-                detail=f"Our last transaction is {self._number}, the table has {held}.",
-                hint="run a project only once",
-            )
+            raise self._fenced(f"Our last transaction is {self._number}, the table has {held}.")
+
+    def _fenced(self, detail: str) -> SinkFencedError:
+        return SinkFencedError(
+            f"another writer took sink {self._copy.name!r} over",
+            detail=detail,
+            hint="run a project only once",
+        )
 
     # ------------------------------------------------------------------ the table
 
@@ -249,6 +274,73 @@ class DeltaSink:
                 detail=str(reason),
                 hint="check the storage and its credentials; the sink tries again",
             ) from reason
+
+
+class LocalDeltaSink(DeltaSink):
+    """A table in a directory, which can have others beside it."""
+
+    def __init__(self, copy: Copy, surroundings: Surroundings, *, path: Path | None = None) -> None:
+        super().__init__(copy, surroundings)
+        self._surroundings = surroundings
+        self._path = path or Path(self._uri)
+        self._uri = str(self._path)
+        self._inode = 0
+
+    def open(self, shape: Shape) -> None:
+        super().open(shape)
+        self._inode = self._path.stat().st_ino
+
+    def _prepare(self) -> None:
+        directories.finish_switch(self._path)
+
+    def _check_place(self) -> None:
+        if not self._path.exists() or self._path.stat().st_ino != self._inode:
+            raise self._fenced(f"{self._path} is another directory by now.")
+
+    def beside(self) -> Sink:
+        return self._at(directories.beside(self._path))
+
+    def discard(self) -> None:
+        with self._errors():
+            shutil.rmtree(directories.beside(self._path), ignore_errors=True)
+
+    def switch(self) -> None:
+        with self._errors():
+            self._at(directories.beside(self._path))._outdo(self)
+            directories.switch(self._path)
+
+    def previous(self) -> SinkPosition | None:
+        return self._at(directories.before(self._path)).position()
+
+    def rollback(self) -> None:
+        with self._errors():
+            self._at(directories.before(self._path))._outdo(self)
+            directories.rollback(self._path)
+
+    def _at(self, path: Path) -> LocalDeltaSink:
+        return LocalDeltaSink(self._copy, self._surroundings, path=path)
+
+    def _outdo(self, other: LocalDeltaSink) -> None:
+        """Raise our epoch above that of the table whose place ours is to take."""
+        table, theirs = self._load(), other._load()
+        assert table is not None
+        numbers = [
+            found.transaction_version(self._application) or 0
+            for found in (table, theirs)
+            if found is not None
+        ]
+        self._number = ((max(numbers) >> EPOCH_BITS) + 1) << EPOCH_BITS
+        empty = pa.schema(table.schema().to_arrow()).empty_table()
+        properties = self._commit(self._found(table))
+        write_deltalake(table, empty, mode="append", commit_properties=properties)
+
+
+def delta_sink(copy: Copy, surroundings: Surroundings) -> Sink:
+    """The sink for a declaration, by where the table is and what it holds."""
+    sink = DeltaSink(copy, surroundings)
+    if sink.remote or sink.keeps_history:
+        return sink
+    return LocalDeltaSink(copy, surroundings)
 
 
 def _fits(held: pa.DataType, wanted: pa.DataType) -> bool:

@@ -3,6 +3,10 @@
 Every change is a row with `_deleted` and `_version` beside the columns; readers take the
 newest version of a key. Merging into current rows is not done here: pyiceberg's upsert
 costs 137 µs a row. A commit names the snapshot it follows, so of two writers one fails.
+
+A second copy is filled on the branch `tailrace_next` of the same table, which begins
+empty; a switch is one commit that makes its head the table's current snapshot and keeps
+the one before as `tailrace_previous`.
 """
 
 from __future__ import annotations
@@ -22,13 +26,16 @@ from pyiceberg.exceptions import (
 )
 
 from tailrace.records.rows import python_rows
-from tailrace.sinks.base import DELETED, VERSION, Batch, Shape, SinkPosition, decode_position
+from tailrace.sinks.base import DELETED, VERSION, Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import Iceberg
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
 from tailrace.sinks.registry import Copy, Surroundings
 
 POSITION = "tailrace.position"
 EPOCH = "tailrace.epoch"
+MAIN = "main"
+NEXT = "tailrace_next"
+PREVIOUS = "tailrace_previous"
 
 
 class IcebergSink:
@@ -36,9 +43,11 @@ class IcebergSink:
 
     wants: ClassVar[Literal["latest", "every"]] = "every"
 
-    def __init__(self, copy: Copy, surroundings: Surroundings) -> None:
+    def __init__(self, copy: Copy, surroundings: Surroundings, *, branch: str = MAIN) -> None:
         assert isinstance(copy.declaration, Iceberg)
         self._copy = copy
+        self._surroundings = surroundings
+        self._branch = branch
         self._declaration = copy.declaration
         self._catalog: Any = None
         self._table: Any = None
@@ -58,26 +67,32 @@ class IcebergSink:
             else:
                 with table.update_schema() as update:
                     update.union_by_name(schema)
-            summary = _summary(table)
-            self._epoch = int(summary.get(EPOCH, 0)) + 1
-            table.append(schema.empty_table(), self._properties(summary.get(POSITION)))
+            self._epoch = _newest_epoch(table) + 1
+            self._append(
+                table,
+                self._branch,
+                schema.empty_table(),
+                _summary(table, self._branch).get(POSITION),
+            )
             self._table = table
 
     def position(self) -> SinkPosition | None:
         with self._errors():
             table = self._load()
-            return None if table is None else decode_position(_summary(table).get(POSITION))
+            if table is None:
+                return None
+            return decode_position(_summary(table, self._branch).get(POSITION))
 
     def apply(self, batch: Batch) -> None:
         with self._errors():
             table = self._table
             table.refresh()
-            held = int(_summary(table).get(EPOCH, 0))
+            held = int(_summary(table, self._branch).get(EPOCH, 0))
             if held != self._epoch:
                 raise self._fenced(f"Ours is epoch {self._epoch}, the table has {held}.")
             rows = batch.changes.select([*batch.shape.names, DELETED, VERSION])
             rows = rows.rename_columns([*batch.shape.names, "_deleted", "_version"])
-            table.append(rows, self._properties(batch.position.encode()))
+            self._append(table, self._branch, rows, batch.position.encode())
 
     def close(self) -> None:
         self._table = None
@@ -90,9 +105,9 @@ class IcebergSink:
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         with self._errors():
             table = self._load()
-            if table is None:
+            if table is None or self._branch not in table.metadata.refs:
                 return
-            changes = table.scan().to_arrow()
+            changes = table.scan().use_ref(self._branch).to_arrow()
         changes = changes.take(pc.sort_indices(changes["_version"]))
         keys = [
             orjson.dumps(list(key.values())) for key in python_rows(changes.select(list(shape.key)))
@@ -101,6 +116,52 @@ class IcebergSink:
         last = changes.take(pa.array(newest, pa.int64()))
         rows = last.filter(pc.invert(last["_deleted"]))
         yield rows.select(list(shape.names)).cast(shape.schema)
+
+    # ------------------------------------------------------------------ side by side
+
+    def beside(self) -> Sink:
+        return IcebergSink(self._copy, self._surroundings, branch=NEXT)
+
+    def discard(self) -> None:
+        with self._errors():
+            table = self._load()
+            if table is not None and NEXT in table.metadata.refs:
+                with table.manage_snapshots() as change:
+                    change.remove_branch(NEXT)
+
+    def switch(self) -> None:
+        self._exchange(PREVIOUS, NEXT)
+
+    def rollback(self) -> None:
+        self._exchange(NEXT, PREVIOUS)
+
+    def previous(self) -> SinkPosition | None:
+        with self._errors():
+            table = self._load()
+            if table is None or PREVIOUS not in table.metadata.refs:
+                return None
+            return decode_position(_summary(table, PREVIOUS).get(POSITION))
+
+    def _exchange(self, away: str, back: str) -> None:
+        with self._errors():
+            table = self._load()
+            # Under a new epoch, so that whoever still writes to the table finds another.
+            self._epoch = _newest_epoch(table) + 1
+            empty = table.schema().as_arrow().empty_table()
+            self._append(table, back, empty, _summary(table, back).get(POSITION))
+            refs = table.metadata.refs
+            with table.manage_snapshots() as change:
+                change.create_branch(refs[MAIN].snapshot_id, away)
+                change.remove_branch(back)
+                change.set_current_snapshot(refs[back].snapshot_id)
+            self._table = None
+
+    # ------------------------------------------------------------------ the table
+
+    def _append(self, table: Any, branch: str, rows: pa.Table, position: str | None) -> None:
+        # pyiceberg would try again on top of a commit that has fenced us off.
+        table.metadata.properties["commit.retry.num-retries"] = "0"
+        table.append(rows, self._properties(position), branch=branch)
 
     def _load(self) -> Any:
         if self._catalog is None:
@@ -143,11 +204,22 @@ def _schema(shape: Shape) -> pa.Schema:
     return pa.schema([*shape.schema, *extra])
 
 
-def _summary(table: Any) -> dict[str, str]:
-    """Our properties in the newest snapshot that has them."""
-    for snapshot in sorted(table.snapshots(), key=lambda s: -(s.sequence_number or 0)):
-        summary = snapshot.summary
-        if summary is not None and EPOCH in summary.additional_properties:
-            found: dict[str, str] = dict(summary.additional_properties)
+def _summary(table: Any, branch: str) -> dict[str, str]:
+    """Our properties in the newest snapshot of a branch that has them."""
+    reference = table.metadata.refs.get(branch)
+    number = None if reference is None else reference.snapshot_id
+    while number is not None:
+        snapshot = table.snapshot_by_id(number)
+        if snapshot is None:  # expired by somebody else
+            break
+        if snapshot.summary is not None and EPOCH in snapshot.summary.additional_properties:
+            found: dict[str, str] = dict(snapshot.summary.additional_properties)
             return found
+        number = snapshot.parent_snapshot_id
     return {}
+
+
+def _newest_epoch(table: Any) -> int:
+    return max(
+        (int(_summary(table, name).get(EPOCH, 0)) for name in table.metadata.refs), default=0
+    )

@@ -31,6 +31,12 @@ class LocalPosition:
         self.epoch = epoch + 1
         self._write(position, intent)
 
+    def outdo(self, other: LocalPosition) -> None:
+        """Raise our epoch above that of another file, whose place ours is to take."""
+        epoch, position, intent = self._read()
+        self.epoch = max(epoch, other._read()[0]) + 1
+        self._write(position, intent)
+
     def check(self) -> None:
         """Raise `SinkFencedError` if somebody else has become the writer."""
         epoch = self._read()[0]

@@ -5,11 +5,15 @@
 the rows as they are now and is written anew with every batch; meant for tables that fit
 in memory. The position stands in the metadata of the newest file, which appears whole
 (by rename), so rows and position cannot part.
+
+A second copy of current rows is a second directory; a switch exchanges the two
+(`directories`).
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +25,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from tailrace.records.rows import python_rows
+from tailrace.sinks import directories
 from tailrace.sinks.base import (
     AT,
     DELETED,
     VERSION,
     Batch,
     Shape,
+    Sink,
     SinkPosition,
     decode_position,
 )
@@ -44,10 +50,11 @@ class ParquetSink:
 
     wants: ClassVar[Literal["latest", "every"]] = "every"
 
-    def __init__(self, copy: Copy, surroundings: Surroundings) -> None:
+    def __init__(self, copy: Copy, surroundings: Surroundings, *, path: Path | None = None) -> None:
         assert isinstance(copy.declaration, Parquet)
         self._copy = copy
-        self._path = surroundings.path(copy.declaration.path)
+        self._surroundings = surroundings
+        self._path = path or surroundings.path(copy.declaration.path)
         self._current = copy.declaration.mode == "current"
         if self._current:
             self.wants = "latest"  # type: ignore[misc]
@@ -56,6 +63,7 @@ class ParquetSink:
 
     def open(self, shape: Shape) -> None:
         with self._errors():
+            directories.finish_switch(self._path)
             self._path.mkdir(parents=True, exist_ok=True)
             self._epoch.claim()
             for draft in self._path.glob("*.draft"):
@@ -153,6 +161,40 @@ class ParquetSink:
             ) from reason
         except pa.ArrowException as reason:
             raise RowsRefusedError(f"{where} refuses rows", detail=str(reason)) from reason
+
+
+class CurrentRows(ParquetSink):
+    """A directory with the rows as they are now, which can have others beside it."""
+
+    def beside(self) -> Sink:
+        return self._at(directories.beside(self._path))
+
+    def discard(self) -> None:
+        with self._errors():
+            shutil.rmtree(directories.beside(self._path), ignore_errors=True)
+
+    def switch(self) -> None:
+        with self._errors():
+            self._at(directories.beside(self._path))._epoch.outdo(self._epoch)
+            directories.switch(self._path)
+
+    def previous(self) -> SinkPosition | None:
+        return self._at(directories.before(self._path)).position()
+
+    def rollback(self) -> None:
+        with self._errors():
+            self._at(directories.before(self._path))._epoch.outdo(self._epoch)
+            directories.rollback(self._path)
+
+    def _at(self, path: Path) -> CurrentRows:
+        return CurrentRows(self._copy, self._surroundings, path=path)
+
+
+def parquet_sink(copy: Copy, surroundings: Surroundings) -> Sink:
+    """The sink for a declaration: a history is gone on with, never built anew."""
+    assert isinstance(copy.declaration, Parquet)
+    kind = CurrentRows if copy.declaration.mode == "current" else ParquetSink
+    return kind(copy, surroundings)
 
 
 def _shaped(table: pa.Table, shape: Shape) -> pa.Table:
