@@ -32,7 +32,7 @@ test: check ## make check, then the test suite
 check: setup ## format, lint, types, import layers, docs
 	@scripts/check
 
-test-clients: setup ## other people's clients: Java tools, Go, librdkafka … (needs Maven, Go)
+test-clients: setup ## other people's clients: Java tools, Go, JavaScript, librdkafka … (needs Maven, Go, npm)
 	$(PYTEST) tests -m clients
 
 test-crash: setup ## kill -9, power cuts, full disks, for minutes
