@@ -8,15 +8,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
-from tailrace.cli.main import COMMANDS, machine_error, main
+from tailrace.cli.main import COMMANDS, cli, machine_error, main
 from tailrace.errors import all_errors
+from tailrace.project import scaffold
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("tailrace")
-    return subprocess.run([program, *arguments], capture_output=True, text=True, cwd=cwd)
+    return subprocess.run(
+        [program, *arguments], capture_output=True, text=True, cwd=cwd, stdin=subprocess.DEVNULL
+    )
 
 
 def test_help_lists_every_command_and_loads_no_room() -> None:
@@ -66,6 +70,50 @@ def test_errors_are_json_when_json_is_asked_for() -> None:
     done = run("errors", "no-such-code", "--json")
     assert done.returncode == 2
     assert json.loads(done.stderr)["code"] == "usage"
+
+
+def test_every_command_that_ends_can_answer_in_json() -> None:
+    lasting = {"demo", "up", "broker start", "test", "completion"}  # run, or pass on others' words
+    lacking = []
+
+    def look(command: click.Command, path: str) -> None:
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            for name in command.list_commands(context):
+                found = command.get_command(context, name)
+                assert found is not None
+                look(found, f"{path} {name}".strip())
+        elif not any("--json" in option.opts for option in command.params):
+            lacking.append(path)
+
+    look(cli, "")
+    assert set(lacking) == lasting
+
+
+def test_what_was_done_is_said_in_json(tmp_path: Path) -> None:
+    scaffold.create(tmp_path / "shop")
+    done = run("source", "pause", "shop", "--json", cwd=tmp_path / "shop")
+    assert "change table" in json.loads(done.stdout)["did"]
+    assert run("source", "resume", "shop", cwd=tmp_path / "shop").stdout == "shop goes on\n"
+
+
+def test_a_log_that_is_not_there_is_told_soon_and_with_the_way_out(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # taken, but not listening
+        address = f"127.0.0.1:{nobody.getsockname()[1]}"
+        done = run("topic", "list", "--log", address)
+    assert done.returncode == 1
+    assert f"no broker answers at {address}" in done.stderr
+    assert "tailrace up" in done.stderr
+    wrong = run("topic", "list", "--log", str(tmp_path / "absent"))
+    assert wrong.returncode == 2
+    assert "no such directory" in wrong.stderr
+
+
+def test_a_question_that_nobody_answers_is_wrong_usage() -> None:
+    done = run("topic", "delete", "clicks")
+    assert done.returncode == 2
+    assert "--yes" in done.stderr
 
 
 def test_every_error_code_is_unique_and_explained() -> None:

@@ -96,6 +96,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
     except click.Abort:
+        if sys.stdin is None or not sys.stdin.isatty():
+            unasked = UsageError(
+                "this asks first, and nobody is there to answer", hint="give --yes"
+            )
+            _fail(unasked, arguments, 2)
         sys.exit(130)
     except KeyboardInterrupt:
         sys.exit(130)

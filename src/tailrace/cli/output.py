@@ -3,19 +3,44 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import orjson
 
+from tailrace.errors import UsageError
+
+_SAID_AS_JSON = "tailrace.said_as_json"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def json_option(command: Command) -> Command:
     """Adds `--json`, passed to the command as `as_json`."""
     return click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")(command)
+
+
+def said_option(command: Command) -> Command:
+    """Adds `--json` to a command that only does something and says so with `say`."""
+
+    def keep(context: click.Context, option: click.Parameter, chosen: bool) -> None:
+        context.meta[_SAID_AS_JSON] = chosen
+
+    return click.option(
+        "--json", is_flag=True, expose_value=False, callback=keep, help="Machine-readable output."
+    )(command)
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """What was done: a line, or `{"did": …}` where `said_option` was chosen."""
+    context = click.get_current_context(silent=True)
+    if context is not None and context.meta.get(_SAID_AS_JSON):
+        print_json({"did": text})
+    else:
+        click.echo(text, err=err)
 
 
 def log_option(command: Command) -> Command:
@@ -30,14 +55,54 @@ def log_option(command: Command) -> Command:
     )(command)
 
 
-def bootstrap_address(address: str | None) -> str:
-    """HOST:PORT for what `--log` said: an address as it is, a directory by its project's file."""
+PATIENCE_SECONDS = 3.0  # a broker that is being started again is back by then
+
+
+def bootstrap_address(address: str | None, *, reach: bool = True) -> str:
+    """HOST:PORT for what `--log` said: an address as it is, a directory by its project's file.
+
+    With `reach` somebody listens there: a person should not wait a client's minute to be
+    told that nothing runs.
+    """
     from tailrace import config
     from tailrace.node.health import log_address
 
     if address and ":" in address and not address.startswith((".", "/")):
-        return address
-    return log_address(config.load(address or "."))
+        found = address
+    elif address and not Path(address).is_dir():
+        raise UsageError(
+            f"--log {address}: no such directory",
+            hint="HOST:PORT of a broker, or a project's directory",
+        )
+    else:
+        found = log_address(config.load(address or "."))
+    if reach:
+        _refuse_silence(found)
+    return found
+
+
+def _refuse_silence(bootstrap: str) -> None:
+    from tailrace.client.cluster import parse_addresses
+    from tailrace.client.errors import BrokerUnavailableError
+    from tailrace.clock import SYSTEM
+
+    until = SYSTEM.monotonic() + PATIENCE_SECONDS
+    addresses = parse_addresses(bootstrap)
+    while True:
+        for place in addresses:
+            try:
+                socket.create_connection(place, timeout=PATIENCE_SECONDS).close()
+            except OSError as error:
+                reason = error
+            else:
+                return
+        if SYSTEM.monotonic() > until:
+            raise BrokerUnavailableError(
+                f"no broker answers at {bootstrap}",
+                detail=str(reason),
+                hint="`tailrace up` starts a project, `tailrace broker start` a log alone; another is named by --log HOST:PORT",
+            ) from reason
+        SYSTEM.sleep(0.1)
 
 
 def tell(line: str) -> None:

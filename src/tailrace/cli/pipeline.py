@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -134,12 +134,13 @@ def _ask(address: str | None, action: str, name: str) -> None:
     project = _load(address)
     _known(project, name)
     ask(project.settings.state_directory, action, name)
-    click.echo("asked; it begins within a second (see `tailrace pipeline list`)")
+    say("asked; it begins within a second (see `tailrace pipeline list`)")
 
 
 @pipeline.command()
 @click.argument("name")
 @log_option
+@said_option
 def restart(name: str, address: str | None) -> None:
     """Start the process that runs NAME again; it goes on from what it last committed."""
     _ask(address, "restart", name)
@@ -148,6 +149,7 @@ def restart(name: str, address: str | None) -> None:
 @pipeline.command()
 @click.argument("name")
 @log_option
+@said_option
 def reset(name: str, address: str | None) -> None:
     """Begin NAME anew: a view is filled again beside itself, a stream forgets its checkpoint."""
     _ask(address, "reset", name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 from tailrace.clock import SYSTEM
 
 if TYPE_CHECKING:
@@ -112,13 +112,14 @@ def status(name: str, address: str | None, as_json: bool) -> None:
 @click.argument("name")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
 @log_option
+@said_option
 def replay(name: str, timeout: float, address: str | None) -> None:
     """Fill the copy NAME again from the log, beside the one in use where the target can
     have two, and switch when it is complete."""
     if not _ask_running(address, name, "replay", timeout):
         with _opened(address, name) as opened:
             opened.delivery.replay()
-    click.echo(f"{name} is filled again")
+    say(f"{name} is filled again")
 
 
 @sink.command()
@@ -158,26 +159,28 @@ def rebuild(
 @click.argument("name")
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
 @log_option
+@said_option
 def switch(name: str, timeout: float, address: str | None) -> None:
     """Bring the second copy of NAME up to date and put it in place of the one in use, at
     once; the old one is kept for `tailrace sink rollback`."""
     if not _ask_running(address, name, "switch", timeout):
         with _opened(address, name) as opened:
             opened.delivery.switch()
-    click.echo(f"{name} is switched to its new copy; the old one is kept", err=True)
+    say(f"{name} is switched to its new copy; the old one is kept", err=True)
 
 
 @sink.command()
 @click.argument("name")
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait for it.")
 @log_option
+@said_option
 def rollback(name: str, timeout: float, address: str | None) -> None:
     """Go back to the copy of NAME that the last switch replaced. If it is of another
     generation than the view has now, the sink stays there until `switch` or `replay`."""
     if not _ask_running(address, name, "rollback", timeout):
         with _opened(address, name) as opened:
             opened.delivery.rollback()
-    click.echo(f"{name} is back at the copy before", err=True)
+    say(f"{name} is back at the copy before", err=True)
 
 
 def _ask_running(address: str | None, name: str, work: Any, timeout: float) -> bool:

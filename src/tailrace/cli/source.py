@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from tailrace.cli.output import json_option, log_option, print_json, print_rows
+from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 
 if TYPE_CHECKING:
     from tailrace.project.load import Project
@@ -128,6 +128,7 @@ def doctor(name: str, address: str | None, as_json: bool) -> None:
     "--keys", "file", type=click.File("r"), default=None, help="A file with one key a line, or -."
 )
 @log_option
+@said_option
 def snapshot(
     name: str, table: str | None, where: str | None, given: tuple[str, ...],
     file: TextIO | None, address: str | None,
@@ -148,7 +149,7 @@ def snapshot(
     what = table or "every table"
     if keys is not None:
         what = f"{len(keys)} rows of {table}"
-    click.echo(f"asked for a copy of {what}; see `tailrace source status {name}`")
+    say(f"asked for a copy of {what}; see `tailrace source status {name}`")
 
 
 def _key(text: str) -> object:
@@ -166,6 +167,7 @@ def _key(text: str) -> object:
 @click.argument("name")
 @click.argument("statement")
 @log_option
+@said_option
 def alter(name: str, statement: str, address: str | None) -> None:
     """Change a table of an SQLite source: ALTER TABLE … DROP COLUMN and the like.
 
@@ -185,27 +187,35 @@ def alter(name: str, statement: str, address: str | None) -> None:
     from tailrace.config import resolve
 
     change(resolve(declared.path), statement)
-    click.echo("done; rows from here on have the new form")
+    say("done; rows from here on have the new form")
 
 
 @source.command()
 @click.argument("name")
 @log_option
+@said_option
 def pause(name: str, address: str | None) -> None:
     """Stop capturing until `resume`. The database keeps what is not read meanwhile."""
     from tailrace.sources.control import pause_path
+    from tailrace.sources.declare import SQLite
 
     project = _load(address)
-    _find(project, name)
+    declared = _find(project, name)
     path = pause_path(project.settings.state_directory, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch()
-    click.echo(f"{name} pauses; its slot keeps WAL until `tailrace source resume {name}`")
+    kept = (
+        "its changes stay in its change table"
+        if isinstance(declared, SQLite)
+        else "its slot keeps WAL"
+    )
+    say(f"{name} pauses; {kept} until `tailrace source resume {name}`")
 
 
 @source.command()
 @click.argument("name")
 @log_option
+@said_option
 def resume(name: str, address: str | None) -> None:
     """Go on capturing where the log ends."""
     from tailrace.sources.control import pause_path
@@ -213,4 +223,4 @@ def resume(name: str, address: str | None) -> None:
     project = _load(address)
     _find(project, name)
     pause_path(project.settings.state_directory, name).unlink(missing_ok=True)
-    click.echo(f"{name} goes on")
+    say(f"{name} goes on")

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 import orjson
 
-from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json
+from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, said_option
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ WAIT_SECONDS = 0.25
 )
 @click.option("--json", "style", flag_value="json", help="The same as --format json.")
 @click.option("--uncommitted", is_flag=True, help="Also records of open and aborted transactions.")
+@said_option  # its records are JSON unless another form is chosen
 @log_option
 def read(
     name: str,

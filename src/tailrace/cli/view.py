@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, print_rows
+from tailrace.cli.output import (
+    bootstrap_address,
+    json_option,
+    log_option,
+    print_json,
+    print_rows,
+    said_option,
+    say,
+)
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -152,7 +160,7 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
     from tailrace.project.load import load
 
     project = load(address or ".")
-    text = explain_view(project, bootstrap_address(address), name)
+    text = explain_view(project, bootstrap_address(address, reach=False), name)
     if as_json:
         print_json({"name": name, "text": text})
     else:
@@ -164,6 +172,7 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
 @click.option("--hold", is_flag=True, help="Show the new ones only after `tailrace view switch`.")
 @click.option("--copy", is_flag=True, help="Only read the served copy again from the changelog.")
 @log_option
+@said_option
 def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None) -> None:
     """Compute views NAMES again from their inputs, beside the ones in use.
 
@@ -181,7 +190,7 @@ def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None)
         draft = directory / "views" / "rebuild.tmp"
         draft.write_text(" ".join(names))
         draft.replace(directory / "views" / "rebuild")
-        click.echo(_ASKED)
+        say(_ASKED)
         return
     if (directory / "views").is_dir():
         with open_views(address) as views:
@@ -203,7 +212,7 @@ def _ask(directory: Path, action: str, name: str, generation: int | None = None)
     from tailrace.pipelines.requests import ask
 
     ask(directory, action, name, generation=generation)
-    click.echo(_ASKED)
+    say(_ASKED)
 
 
 def _state_directory(address: str | None) -> Path:
@@ -267,6 +276,7 @@ def generations(name: str, address: str | None, as_json: bool) -> None:
 @view.command()
 @click.argument("name")
 @log_option
+@said_option
 def switch(name: str, address: str | None) -> None:
     """Show the newest generation of view NAME: one that was held, or rolled back."""
     directory, last = _state_directory(address), _last_tick(address)
@@ -282,6 +292,7 @@ def switch(name: str, address: str | None) -> None:
 @view.command()
 @click.argument("name")
 @log_option
+@said_option
 def rollback(name: str, address: str | None) -> None:
     """Show the generation of view NAME before the present one, as it last was.
 
@@ -302,6 +313,7 @@ def rollback(name: str, address: str | None) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @log_option
+@said_option
 def drop(name: str, yes: bool, address: str | None) -> None:
     """Delete the generations of view NAME that are not in use.
 

@@ -262,7 +262,6 @@ class Cluster:
                 raise RequestTimeoutError(
                     f"{action} did not succeed in time",
                     detail=attempt.reason,
-                    hint=f"is it running? `tailrace up` starts a project, `tailrace broker start` a log; an address is given by --log HOST:PORT (now {self.bootstrap})",
                 ) from attempt.error
             self.clock.sleep(attempt.pause)
 
