@@ -15,7 +15,15 @@ from tailrace.client.admin import Admin
 from tailrace.records.encode import encode_columns
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.message import uuid_text
-from tailrace.wire.messages import find_coordinator, produce, share_acknowledge, share_fetch
+from tailrace.wire.messages import (
+    alter_share_group_offsets,
+    delete_share_group_offsets,
+    describe_share_group_offsets,
+    find_coordinator,
+    produce,
+    share_acknowledge,
+    share_fetch,
+)
 from tailrace.wire.messages import share_group_heartbeat as beats
 
 GAP, ACCEPT, RELEASE, REJECT, RENEW = range(5)
@@ -242,7 +250,62 @@ def script_of_limits(address: str) -> Heard:
         return heard
 
 
-SCRIPTS = [script_of_answers, script_of_deliveries, script_of_limits]
+def script_of_offsets(address: str) -> Heard:
+    """An administrator moves and forgets where groups are, also those that never were."""
+    heard: Heard = []
+    talk, one, two, topic = begin(address, heard)
+    with closing(talk), closing(one), closing(two):
+        note = talk.note
+
+        def alter(group: str, name: str, partition: int, offset: int) -> object:
+            wire = alter_share_group_offsets
+            place = wire.AlterShareGroupOffsetsRequestPartition(partition, offset)
+            asked = wire.AlterShareGroupOffsetsRequest(
+                group, [wire.AlterShareGroupOffsetsRequestTopic(name, [place])]
+            )
+            for _ in range(100):
+                answer = talk.ask(ApiKey.ALTER_SHARE_GROUP_OFFSETS, asked)
+                if answer.error_code not in MOVED:
+                    break
+                time.sleep(0.1)
+            codes = [row.error_code for each in answer.responses for row in each.partitions]
+            return answer.error_code, codes
+
+        def where(group: str) -> object:
+            wire = describe_share_group_offsets
+            asked = wire.DescribeShareGroupOffsetsRequest(
+                [wire.DescribeShareGroupOffsetsRequestGroup(group, None)]
+            )
+            (found,) = talk.ask(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, asked, 0).groups
+            starts = [row.start_offset for each in found.topics for row in each.partitions]
+            return found.error_code, starts
+
+        def delete(group: str, name: str) -> object:
+            wire = delete_share_group_offsets
+            asked = wire.DeleteShareGroupOffsetsRequest(
+                group, [wire.DeleteShareGroupOffsetsRequestTopic(name)]
+            )
+            answer = talk.ask(ApiKey.DELETE_SHARE_GROUP_OFFSETS, asked)
+            return answer.error_code, [each.error_code for each in answer.responses]
+
+        one.take(1)
+        fresh = unique("fresh")
+        note("move a group with members", alter(one.group, topic, 0, 3))
+        note("delete of a group with members", delete(one.group, topic))
+        note("an unknown group has nothing to delete", delete(unique("none"), topic))
+        note("an unknown group is nowhere", where(fresh))
+        note("move a group that never was", alter(fresh, topic, 0, 4))
+        note("there it is", where(fresh))
+        note("no such topic", alter(fresh, unique("no-topic"), 0, 4))
+        note("no such partition", alter(fresh, topic, 7, 4))
+        note("move it again", alter(fresh, topic, 0, 8))
+        note("there it is now", where(fresh))
+        note("forget it", delete(fresh, topic))
+        note("it is nowhere", where(fresh))
+        return heard
+
+
+SCRIPTS = [script_of_answers, script_of_deliveries, script_of_limits, script_of_offsets]
 
 
 @pytest.mark.clients

@@ -410,7 +410,8 @@ class ShareRequests:
     ) -> None:
         messages = alter_share_group_offsets
         body = request.body
-        error = self._must_be_empty(body.group_id)
+        # A group that never was begins where it is put.
+        error = self._must_be_empty(body.group_id, exists=False)
         answer = messages.AlterShareGroupOffsetsResponse(error_code=int(error))
         if error is ErrorCode.NONE:
             for topic in body.topics:
@@ -457,9 +458,9 @@ class ShareRequests:
                 )
         request.answer(answer)
 
-    def _must_be_empty(self, group_id: str) -> ErrorCode:
+    def _must_be_empty(self, group_id: str, *, exists: bool = True) -> ErrorCode:
         group = self._shares.membership.groups.get(group_id)
-        if group is None and not self._shares.keys(group_id):
+        if exists and group is None and not self._shares.keys(group_id):
             return ErrorCode.GROUP_ID_NOT_FOUND
         if group is not None and group.members:
             return ErrorCode.NON_EMPTY_GROUP
