@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +30,13 @@ class RedisServer:
             ],
             self._directory / "redis.log",
         )  # fmt: skip
-        self._server.wait_until(lambda: answers(self.port))
+        self._server.wait_until(lambda: answers(self.port) and self._serves())
+
+    def _serves(self) -> bool:
+        """Whether its data is loaded; until then it answers, but not to questions."""
+        with socket.create_connection(("127.0.0.1", self.port)) as asking:
+            asking.sendall(b"PING\r\n")
+            return asking.recv(100).startswith((b"+PONG", b"-NOAUTH"))
 
     def stop(self) -> None:
         self._server.stop()

@@ -17,6 +17,8 @@ from tailrace.client.admin import Admin
 from tailrace.client.ranges import KafkaRanges
 from tailrace.client.writer import TransactionalWriter
 from tailrace.sinks import SQLite
+from tailrace.sinks.base import Shape, SinkPosition
+from tailrace.sinks.changes import Collector
 from tailrace.sinks.dead_letters import read_letters
 from tailrace.sinks.process import run
 from tailrace.sinks.registry import Copy
@@ -275,7 +277,18 @@ def test_a_sink_that_runs_does_what_it_is_asked(project, tailrace_broker, tmp_pa
         status, _, err = command(capsys, "sink", "rollback", "totals.sqlite")
         assert status == 1
         assert "no copy to go back to" in err
-        assert process.poll() is None
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE totals SET n = 77 WHERE country = 'C2'")
+        connection.close()
+        status, out, _ = command(capsys, "sink", "verify", "totals.sqlite", "--repair")
+        assert status == 0
+        assert "repaired 1 rows" in out
+        assert held(path) == driver.rows
+        status, _, err = command(capsys, "sink", "dead-letters", "totals.sqlite", "--retry")
+        assert status == 0
+        driver.write({"C1": 101})
+        wait_until(lambda: held(path) == driver.rows)
+        assert process.poll() is None  # nobody has taken the copy over
         status, out, _ = command(capsys, "sink", "status", "totals.sqlite", "--json")
         assert orjson.loads(out)["state"] == "running"
         assert orjson.loads(out)["behind_ms"] == 0
@@ -283,6 +296,20 @@ def test_a_sink_that_runs_does_what_it_is_asked(project, tailrace_broker, tmp_pa
         process.terminate()
         process.wait()
     driver.close()
+
+
+def test_one_key_written_in_several_ways_is_one_key():
+    shape = Shape((("id", "BIGINT"), ("n", "INT")), ("id",))
+    collector = Collector(shape, wrapped=False, latest=True)
+    keys = [b'{"id":1}', b'{"id": 1}', b'{ "id":2 }', None, None, b"no json"]
+    for offset, key in enumerate(keys):
+        collector.partitions.append(0)
+        collector.offsets.append(offset)
+        collector.keys.append(key)
+        collector.values.append(b'{"id":%d,"n":%d}' % (offset if offset > 2 else 1, offset))
+    batch, bad = collector.make(SinkPosition("t", 1, 0, {0: len(keys)}))
+    assert not bad
+    assert batch.changes["n"].to_pylist() == [1, 2, 3, 4, 5]
 
 
 def test_a_watch_compares_again_and_again_and_reads_only_what_is_new(
@@ -309,6 +336,8 @@ def test_a_watch_compares_again_and_again_and_reads_only_what_is_new(
 CHILD = """
 import sys, pathlib
 from tailrace.sinks import SQLite
+from tailrace.sinks.base import Shape, SinkPosition
+from tailrace.sinks.changes import Collector
 from tailrace.sinks.process import run
 from tailrace.sinks.registry import Copy
 from tailrace.telemetry.part import Part

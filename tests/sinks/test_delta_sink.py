@@ -11,8 +11,10 @@ from deltalake import DeltaTable, write_deltalake
 
 from servers.delta import DeltaTarget
 from tailrace.sinks import Delta
+from tailrace.sinks.base import Shape
 from tailrace.sinks.errors import SinkDeclarationError, SinkFencedError
 from tailrace.sinks.registry import Copy, make_sink
+from tailrace.sinks.verify import Verifier
 from tailrace.testing.changelogs import random_project
 from tailrace.testing.sink_contract import SinkContract
 
@@ -107,7 +109,6 @@ class TestDeltaSink(SinkContract):
 
 @pytest.mark.thorough
 class TestDeltaHistory(SinkContract):
-    repairs = False
     replaces_generations = False
 
     def target(self, directory):
@@ -119,8 +120,27 @@ class TestDeltaHistory(SinkContract):
     def test_a_kill_at_any_line_loses_and_repeats_nothing(self, place):
         kill_in_a_fresh_process(place.directory, "history", 130)
 
-    def test_differences_are_found_and_repaired(self, place):
-        pytest.skip("a history is not repaired: it would be rewritten")
+    def test_a_repair_is_a_new_version_and_changes_no_old_one(self, place):
+        writer = self._simple()
+        writer.tick(
+            {"v": [({"id": 1}, {"id": 1, "name": "a"}), ({"id": 2}, {"id": 2, "name": "b"})]}
+        )
+        copy = self.copy(place, "v")
+        self.deliver(place, copy, writer)
+        path = place.directory / "delta-v"
+        DeltaTable(path).update(updates={"name": "'wrong'"}, predicate="id = 1")
+        shape = Shape(writer.views["v"].columns, writer.views["v"].key)
+        sink = make_sink(copy, place.surroundings)
+        with Verifier(copy.name, sink, writer.log, shape) as verifier:
+            found = verifier.compare()
+            assert [d.key for d in found.differences] == [{"id": 1}]
+            assert verifier.repair(found.keys) == 1
+            assert verifier.compare().in_step
+        sink.close()
+        rows = DeltaTable(path).to_pyarrow_table().to_pylist()
+        assert sorted((r["id"], r["name"], r["current"]) for r in rows) == [
+            (1, "a", True), (1, "wrong", False), (2, "b", True),
+        ]  # fmt: skip
 
     def test_every_version_is_kept_with_its_time(self, place):
         writer = self._simple()

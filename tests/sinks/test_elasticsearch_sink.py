@@ -91,7 +91,7 @@ class TestElasticsearchSink(SinkContract):
         with Verifier(copy.name, sink, writer.log, shape) as verifier:
             found = verifier.compare()
             assert [difference.key for difference in found.differences] == [{"id": 3}]
-            assert verifier.repair(found) == 1
+            assert verifier.repair(found.keys) == 1
         sink.close()
         self.assert_in_step(place, copy, writer)
         writer.tick({"v": [({"id": 3}, {"id": 3, "name": "newest"})]})

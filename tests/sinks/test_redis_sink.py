@@ -196,7 +196,7 @@ class TestRedisHashes(SinkContract):
                 client.set(f"{place.prefix}:v:x:2", "77")
             found = verifier.compare()
             assert [d.found for d in found.differences] == [{"a": "x", "b": 2, "n": 77}]
-            verifier.repair(found)
+            verifier.repair(found.keys)
             assert verifier.compare().in_step
         sink.close()
 

@@ -185,44 +185,9 @@ def rollback(name: str, timeout: float, address: str | None) -> None:
 
 def _ask_running(address: str | None, name: str, work: Any, timeout: float) -> bool:
     """Have a sink that runs do something, and wait; False if it does not run."""
-    import os
+    from tailrace.project.copies import ask_running
 
-    from tailrace.project.copies import find_copy
-    from tailrace.sinks import requests
-    from tailrace.sinks.errors import SinkError
-
-    project = _load(address)
-    find_copy(project, name)
-    if not _runs(_reports(project).get(name, {}), os.getpid()):
-        return False
-    request = requests.ask(project.settings.state_directory, name, work)
-    until = SYSTEM.monotonic() + timeout
-    while (answer := requests.answer(_reports(project).get(name, {}), request)) is None:
-        if SYSTEM.monotonic() > until:
-            raise SinkError(
-                f"sink {name!r} was asked to {work} but has not finished in {timeout:g} s",
-                hint=f"see `tailrace sink status {name}`; it goes on",
-            )
-        SYSTEM.sleep(0.05)
-    if told := answer["error"]:
-        error = SinkError(told["error"], detail=told["detail"], hint=told["hint"])
-        error.__dict__["code"] = told["code"]  # the code it had in the sink's process
-        raise error
-    return True
-
-
-def _runs(report: dict[str, Any], own: int) -> bool:
-    """Whether the process that wrote a report is alive."""
-    import os
-
-    pid = report.get("pid")
-    if not pid or pid == own or report.get("state") in ("stopped", None):
-        return False
-    try:
-        os.kill(int(pid), 0)
-    except OSError:
-        return False
-    return True
+    return ask_running(_load(address), name, work, timeout) is not None
 
 
 @sink.command()
@@ -254,6 +219,8 @@ def verify(
 ) -> None:
     """Compare the copy NAME with its source at one position, by checksums. With --watch
     the first round reads the whole topic, the others what has come since."""
+    from tailrace.project.copies import repair as repair_rows
+
     good, done = True, 0
     with _opened(address, name) as opened:
         verifier = opened.verifier()
@@ -261,7 +228,7 @@ def verify(
             started = SYSTEM.monotonic()
             found = verifier.compare()
             _print_verification(found, most, as_json)
-            repaired = verifier.repair(found) if repair else 0
+            repaired = repair_rows(opened, verifier, found) if repair else 0
             if repaired:
                 click.echo(f"repaired {repaired} rows", err=as_json)
             good = found.in_step or bool(repaired)
@@ -302,12 +269,13 @@ def _print_verification(found: Any, most: int, as_json: bool) -> None:
 @json_option
 def dead_letters(name: str, retry: bool, address: str | None, as_json: bool) -> None:
     """Rows that the target of sink NAME refused, and why."""
+    from tailrace.project.copies import retry as retry_rows
     from tailrace.sinks.dead_letters import read_letters
 
     with _opened(address, name) as opened:
         letters = read_letters(opened.reader, name)
         if retry:
-            done = opened.delivery.retry(letters)
+            done = retry_rows(opened)
             click.echo(f"{done} rows written, {len(letters) - done} not", err=as_json)
             return
     rows = [

@@ -126,19 +126,20 @@ def _add_copies(app: FastAPI, served: Served, answer: Answer) -> None:
     @app.post("/api/sinks/{name}/verify")
     def verify(name: str, question: VerifyQuestion) -> Response:
         """Compare a copy with the log at one position; with `repair`, mend it."""
-        from tailrace.project.copies import find_copy, opened_copy, verification_document
+        from tailrace.project import copies
 
-        find_copy(served.project, name)
+        copies.find_copy(served.project, name)
         if not _verifying.acquire(blocking=False):
             raise UsageError("another comparison runs", hint="wait until it has ended")
         try:
-            with opened_copy(served.project, served.bootstrap, name) as opened:
+            with copies.opened_copy(served.project, served.bootstrap, name) as opened:
                 verifier = opened.verifier()
                 found = verifier.compare()
-                repaired = verifier.repair(found) if question.repair else 0
+                repaired = copies.repair(opened, verifier, found) if question.repair else 0
         finally:
             _verifying.release()
-        return answer({**verification_document(found, MOST_DIFFERENCES), "repaired": repaired})
+        document = copies.verification_document(found, MOST_DIFFERENCES)
+        return answer({**document, "repaired": repaired})
 
 
 def _add_pipelines(app: FastAPI, served: Served, answer: Answer) -> None:
@@ -276,11 +277,10 @@ def letters_of(served: Served, name: str) -> list[dict[str, Any]]:
 def retry_letters_of(served: Served, name: str) -> int:
     """How many were taken this time."""
     if name in served.project.sinks:
-        from tailrace.project.copies import opened_copy
-        from tailrace.sinks.dead_letters import read_letters
+        from tailrace.project.copies import opened_copy, retry
 
         with opened_copy(served.project, served.bootstrap, name) as opened:
-            return opened.delivery.retry(read_letters(opened.reader, name))
+            return retry(opened)
     topic = _letters_topic(served.project, name)
     if name in served.project.views:
         raise UsageError(

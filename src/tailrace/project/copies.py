@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from tailrace.client.ranges import KafkaRanges
+from tailrace.clock import SYSTEM
 from tailrace.project.load import Project
+from tailrace.sinks import requests
 from tailrace.sinks.base import Shape, Sink
-from tailrace.sinks.dead_letters import TopicDeadLetters
+from tailrace.sinks.dead_letters import TopicDeadLetters, read_letters
 from tailrace.sinks.delivery import Delivery
-from tailrace.sinks.errors import UnknownSinkError
+from tailrace.sinks.errors import SinkError, UnknownSinkError
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
+from tailrace.sinks.requests import Work
 from tailrace.sinks.verify import Verification, Verifier
+from tailrace.telemetry.part import read_reports
+
+PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +85,66 @@ def opened_copy(project: Project, bootstrap: str, name: str) -> Iterator[OpenedC
     finally:
         delivery.close()
         reader.close()
+
+
+def ask_running(
+    project: Project, name: str, work: Work, timeout: float, keys: Sequence[bytes] = ()
+) -> int | None:
+    """Have a sink that runs do something, and wait; how many rows it wrote, or None if it
+    does not run."""
+    find_copy(project, name)
+    directory = project.settings.state_directory
+    if not _runs(_report(directory, name)):
+        return None
+    request = requests.ask(directory, name, work, keys)
+    until = SYSTEM.monotonic() + timeout
+    while (answer := requests.answer(_report(directory, name), request)) is None:
+        if SYSTEM.monotonic() > until:
+            raise SinkError(
+                f"sink {name!r} was asked to {work} but has not finished in {timeout:g} s",
+                hint=f"see `tailrace sink status {name}`; it goes on",
+            )
+        SYSTEM.sleep(0.05)
+    if told := answer["error"]:
+        error = SinkError(told["error"], detail=told["detail"], hint=told["hint"])
+        error.__dict__["code"] = told["code"]  # the code it had in the sink's process
+        raise error
+    return int(answer.get("count", 0))
+
+
+def repair(opened: OpenedCopy, verifier: Verifier, found: Verification) -> int:
+    """Write the rows that differ as the log has them now; how many. By the sink's own
+    process if it runs."""
+    if not found.keys:
+        return 0
+    done = ask_running(opened.project, opened.copy.name, "repair", PATIENCE, found.keys)
+    return verifier.repair(found.keys) if done is None else done
+
+
+def retry(opened: OpenedCopy) -> int:
+    """Write the rows of all dead letters again; how many were taken this time."""
+    name = opened.copy.name
+    done = ask_running(opened.project, name, "retry", PATIENCE)
+    return opened.delivery.retry(read_letters(opened.reader, name)) if done is None else done
+
+
+def _report(directory: Path, name: str) -> Mapping[str, Any]:
+    for report in read_reports(directory):
+        if report.get("kind") == "sink" and report["name"] == name:
+            return report
+    return {}
+
+
+def _runs(report: Mapping[str, Any]) -> bool:
+    """Whether the process that wrote a report is alive."""
+    pid = report.get("pid")
+    if not pid or pid == os.getpid() or report.get("state") in ("stopped", None):
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except OSError:
+        return False
+    return True
 
 
 def verification_document(found: Verification, most: int) -> dict[str, object]:

@@ -10,7 +10,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Chunk
-from tailrace.records.rows import python_rows, read_rows, row_of
+from tailrace.records.rows import normal_key, python_rows, read_rows, row_of
 from tailrace.sinks.base import (
     AT,
     DELETED,
@@ -67,7 +67,8 @@ class Collector:
         """A batch that ends at `position`, and what could not be read."""
         indices: Sequence[int] = range(len(self.offsets))
         if self.latest and self.shape.key:
-            indices = sorted(dict(zip(self.keys, indices, strict=True)).values())
+            names = self.keys if self.wrapped else map(_name, self.keys, indices)
+            indices = sorted(dict(zip(names, indices, strict=True)).values())
         texts, deleted, taken = [], [], []
         bad: list[BadRecord] = []
         for index in indices:
@@ -109,6 +110,17 @@ class Collector:
             self.values[index],
             reason,
         )
+
+
+def _name(key: bytes | None, index: int) -> object:
+    """What tells a record's key from others: other people may write the same JSON in
+    several ways, or no key at all."""
+    if key is None:
+        return index
+    try:
+        return normal_key(key)
+    except ValueError:
+        return key
 
 
 def pieces(chunk: Chunk, rows: int) -> Iterator[Chunk]:

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Literal
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyiceberg import expressions
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
@@ -33,9 +34,11 @@ from tailrace.sinks.registry import Copy, Surroundings
 
 POSITION = "tailrace.position"
 EPOCH = "tailrace.epoch"
+WHERE: Any = expressions  # its constructors are made at run time
 MAIN = "main"
 NEXT = "tailrace_next"
 PREVIOUS = "tailrace_previous"
+KEYS_AT_ONCE = 500
 
 
 class IcebergSink:
@@ -92,7 +95,10 @@ class IcebergSink:
                 raise self._fenced(f"Ours is epoch {self._epoch}, the table has {held}.")
             rows = batch.changes.select([*batch.shape.names, DELETED, VERSION])
             rows = rows.rename_columns([*batch.shape.names, "_deleted", "_version"])
-            self._append(table, self._branch, rows, batch.position.encode())
+            if batch.forced and batch.shape.key:
+                self._replace(table, rows, batch)
+            else:
+                self._append(table, self._branch, rows, batch.position.encode())
 
     def close(self) -> None:
         self._table = None
@@ -163,6 +169,19 @@ class IcebergSink:
         table.metadata.properties["commit.retry.num-retries"] = "0"
         table.append(rows, self._properties(position), branch=branch)
 
+    def _replace(self, table: Any, rows: pa.Table, batch: Batch) -> None:
+        """Write rows in place of all that the table has under their keys, whatever their
+        versions are."""
+        for start in range(0, rows.num_rows, KEYS_AT_ONCE):
+            part = rows.slice(start, KEYS_AT_ONCE)
+            table.metadata.properties["commit.retry.num-retries"] = "0"
+            table.overwrite(
+                part,
+                _under(part.select(list(batch.shape.key))),
+                snapshot_properties=self._properties(batch.position.encode()),
+                branch=self._branch,
+            )
+
     def _load(self) -> Any:
         if self._catalog is None:
             self._catalog = load_catalog(self._copy.name, **dict(self._declaration.catalog))
@@ -197,6 +216,26 @@ class IcebergSink:
             raise TargetUnavailableError(
                 f"{where} cannot be written", detail=str(reason), hint="the sink tries again"
             ) from reason
+
+
+def _under(keys: pa.Table) -> Any:
+    """A condition that holds for rows with one of these keys."""
+    if keys.num_columns == 1 and not keys.column(0).null_count:
+        return WHERE.In(keys.column_names[0], keys.column(0).to_pylist())
+    each = [
+        _all(
+            [
+                WHERE.IsNull(name) if value is None else WHERE.EqualTo(name, value)
+                for name, value in key.items()
+            ]
+        )
+        for key in keys.to_pylist()
+    ]
+    return each[0] if len(each) == 1 else WHERE.Or(*each)
+
+
+def _all(parts: list[Any]) -> Any:
+    return parts[0] if len(parts) == 1 else WHERE.And(*parts)
 
 
 def _schema(shape: Shape) -> pa.Schema:

@@ -319,7 +319,12 @@ class PostgresSink:
         where = f"Postgres table {self._name!r}"
         try:
             yield
-        except (psycopg.DataError, psycopg.IntegrityError, pg.ProgramLimitExceeded) as reason:
+        except (
+            psycopg.DataError,
+            psycopg.IntegrityError,
+            pg.ProgramLimitExceeded,
+            pg.CardinalityViolation,  # a key twice in a batch: halves of it have it once
+        ) as reason:
             raise RowsRefusedError(f"{where} refuses rows", detail=_told(reason)) from reason
         except (pg.UndefinedTable, pg.UndefinedColumn, pg.DatatypeMismatch) as reason:
             raise ShapeError(

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import random
 from datetime import timedelta
+from pathlib import Path
 
 from tailrace.client.errors import ClientError
-from tailrace.client.ranges import KafkaRanges
+from tailrace.client.ranges import KafkaRanges, RangeReader
 from tailrace.errors import TailraceError
-from tailrace.sinks.dead_letters import TopicDeadLetters
+from tailrace.sinks.dead_letters import TopicDeadLetters, read_letters
 from tailrace.sinks.delivery import Delivery, DeliverySettings
 from tailrace.sinks.errors import SinkError, SinkFencedError, TargetUnavailableError
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.sinks.requests import SinkRequest, take
+from tailrace.sinks.verify import Verifier
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
     try:
         while not part.stopping.is_set():
             if request := take(part.directory, copy.name):
-                part.report(answered=_obey(delivery, request))
+                part.report(answered=_obey(delivery, request, reader, part.directory))
             try:
                 delivery.step(timeout=0.2)
                 pause = settings.first_pause
@@ -74,8 +76,11 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
         reader.close()
 
 
-def _obey(delivery: Delivery, request: SinkRequest) -> dict[str, object]:
+def _obey(
+    delivery: Delivery, request: SinkRequest, reader: RangeReader, directory: Path
+) -> dict[str, object]:
     """Do what was asked; the answer says how it went."""
+    count = 0
     try:
         match request.work:
             case "replay":
@@ -84,12 +89,31 @@ def _obey(delivery: Delivery, request: SinkRequest) -> dict[str, object]:
                 delivery.switch()
             case "rollback":
                 delivery.rollback()
+            case "repair":
+                count = _repair(delivery, request.keys, reader, directory)
+            case "retry":
+                count = delivery.retry(read_letters(reader, delivery.copy.name))
             case _:
                 raise SinkError(f"a sink does not know how to {request.work!r}")
     except TailraceError as error:
         delivery.close()
-        return {"id": request.id, "error": error.as_dict()}
-    return {"id": request.id, "error": None}
+        return {"id": request.id, "count": count, "error": error.as_dict()}
+    return {"id": request.id, "count": count, "error": None}
+
+
+def _repair(
+    delivery: Delivery, keys: tuple[bytes, ...], reader: RangeReader, directory: Path
+) -> int:
+    copy = delivery.copy
+    with Verifier(
+        copy.name,
+        delivery.sink,
+        reader,
+        delivery.goal(5.0).shape,
+        wrapped=copy.source == "view",
+        scratch=directory / "sinks",
+    ) as verifier:
+        return verifier.repair(keys)
 
 
 def _rest(part: Part, copy: Copy, pause: timedelta) -> None:

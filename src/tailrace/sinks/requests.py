@@ -1,21 +1,23 @@
 """What others ask of a sink that runs: a file it looks for, and its report as the answer.
 
-    <directory>/sinks/<name>.request       {"id": …, "do": "replay"|"switch"|"rollback"}
+    <directory>/sinks/<name>.request       {"id": …, "do": "replay", "keys": […]}
 
-The report's `answered` is `{"id": …, "error": null or the four parts}`.
+`keys` are those to repair. The report's `answered` is `{"id": …, "count": rows written,
+"error": null or the four parts}`. A sink that runs does what must be written itself:
+whoever else opens its copy takes it over, and it would have to start again.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
-Work = Literal["replay", "switch", "rollback"]
+Work = Literal["replay", "switch", "rollback", "repair", "retry"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +26,17 @@ class SinkRequest:
 
     id: str
     work: Work
+    keys: tuple[bytes, ...] = ()
 
 
-def ask(directory: Path, name: str, work: Work) -> SinkRequest:
+def ask(directory: Path, name: str, work: Work, keys: Sequence[bytes] = ()) -> SinkRequest:
     """Ask the running sink `name` to do something; replaces what was asked before."""
-    request = SinkRequest(uuid.uuid4().hex, work)
+    request = SinkRequest(uuid.uuid4().hex, work, tuple(keys))
     path = _path(directory, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_suffix(".draft")
-    draft.write_bytes(orjson.dumps({"id": request.id, "do": work}))
+    texts = [key.decode() for key in keys]
+    draft.write_bytes(orjson.dumps({"id": request.id, "do": work, "keys": texts}))
     draft.replace(path)
     return request
 
@@ -45,7 +49,8 @@ def take(directory: Path, name: str) -> SinkRequest | None:
     except FileNotFoundError:
         return None
     path.unlink(missing_ok=True)
-    return SinkRequest(document["id"], document["do"])
+    keys = tuple(key.encode() for key in document.get("keys", ()))
+    return SinkRequest(document["id"], document["do"], keys)
 
 
 def answer(report: Mapping[str, Any], request: SinkRequest) -> Mapping[str, Any] | None:

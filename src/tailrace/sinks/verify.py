@@ -10,7 +10,7 @@ the one after it are left out, since both of their values can be right.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -178,18 +178,19 @@ class Verifier:
             tuple(keys),
         )
 
-    def repair(self, verification: Verification) -> int:
-        """Write the rows that differ as the log has them now; how many."""
-        if not verification.keys:
+    def repair(self, differing: Sequence[bytes]) -> int:
+        """Write the rows under these keys, those of a `Verification`, as the log has them
+        now; how many. Takes the copy over from whoever writes it."""
+        if not differing:
             return 0
         self._sink.open(self._shape)
         position = self._position()
         # The copy may have moved on: the newest value up to where it is now counts.
         self._expected.advance(position)
-        keys = iter(verification.keys)
+        keys = iter(differing)
         while part := list(islice(keys, ROWS_AT_ONCE)):
             self._sink.apply(self._forced(part, position))
-        return len(verification.keys)
+        return len(differing)
 
     # ------------------------------------------------------------------ the two sides
 

@@ -30,7 +30,7 @@ from tailrace.sinks.errors import (
     TargetUnavailableError,
 )
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
-from tailrace.sinks.verify import Verification, Verifier
+from tailrace.sinks.verify import Verifier
 from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
 from tailrace.testing.crash import kill_at_line
 from tailrace.testing.side_by_side_contract import SideBySide
@@ -376,9 +376,8 @@ class SinkContract(SideBySide):
         self.assert_in_step(place, copy, writer)
         if self.repairs:
             key = orjson.dumps({"id": short})
-            found = Verification(copy.name, "", 1, (0,), (), 1, 0, (key,))
             with Verifier(copy.name, sink, writer.log, shape) as verifier:
-                assert verifier.repair(found) == 1
+                assert verifier.repair([key]) == 1
             sink.close()
             writer.tick({"v": [({"id": short}, {"id": short, "name": "c"})]})
             self.deliver(place, copy, writer)
@@ -473,7 +472,7 @@ class SinkContract(SideBySide):
             assert 1 <= len(found.ranges) <= 3
             assert (found.rows, found.count) == (50, 3)
             if self.repairs:
-                assert verifier.repair(found) == 3
+                assert verifier.repair(found.keys) == 3
                 self.settle(sink)
                 assert verifier.compare().in_step
         sink.close()
