@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import gc
 import os
 import random
 import shutil
@@ -423,3 +424,20 @@ def test_kill_9_leaves_state_equal_to_the_last_committed_tick(tmp_path: Path, se
             LocalFiles(tmp_path / "state"), tmp_path / host, 0, tuple(names)
         ) as shard:
             assert dict(shard.of("count").scan()) == expected
+
+
+def test_the_collector_rests_while_an_attempt_works(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    assert gc.isenabled()
+    with Attempt.begin(files, tmp_path / "cache", {}):
+        with Attempt.begin(files, tmp_path / "cache", {}):
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with Attempt.begin(files, tmp_path / "cache", {}):
+            pass
+        assert not gc.isenabled()  # it was not ours to start
+    finally:
+        gc.enable()

@@ -26,6 +26,7 @@ from tailrace.pipelines.state.cache import (
     loaded_pair,
     stored_key,
 )
+from tailrace.pipelines.state.collector import collector_resting
 from tailrace.pipelines.state.files import StateFiles
 from tailrace.pipelines.state.route import due, kept, merge
 from tailrace.pipelines.state.store import Version
@@ -302,6 +303,7 @@ class Attempt:
         return cls(files, cache_directory, versions, cache_limit, {}, contextlib.ExitStack())
 
     def __enter__(self) -> Attempt:
+        self._stack.enter_context(collector_resting())
         return self
 
     def __exit__(

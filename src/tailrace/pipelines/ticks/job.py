@@ -28,6 +28,7 @@ from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.ranges import kept_ranges
 from tailrace.pipelines.reader import Range, Records
+from tailrace.pipelines.state.collector import collector_resting
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.store import Version
@@ -146,6 +147,11 @@ def _records(work: Work) -> Iterator[Records]:
 
 def read_inputs(work: Work) -> Inputs:
     """The rows of the tick's ranges by topic, in the order of each partition."""
+    with collector_resting():
+        return _read_inputs(work)
+
+
+def _read_inputs(work: Work) -> Inputs:
     inputs = Inputs()
     pieces: dict[str, list[pa.Table]] = {}
     for records in _records(work):

@@ -1,0 +1,397 @@
+"""Views as a project runs them: ticks on Spark through a log, and from a commit in Postgres.
+
+    make bench-views        or: python -m benchmarks.views_live [--only ticks,latency]
+
+`ticks`: changes come from a log, a tick reads, decodes, computes, writes state and commits.
+Time is that of a tick from plan to commit; CPU is of this process, Spark's Java process and
+its Python workers. `latency`: `tailrace up` over a real Postgres; one row is committed every
+so often, and a Kafka client waits for it in the view's changelog. Then nothing happens for a
+while, and the processor time of the whole project is counted. Results are compared with a
+recompute before they count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import psutil
+import psycopg
+from benchmarks.measure import cpu_seconds
+from benchmarks.views import MANY, TWO_JOINS
+
+import tailrace as tr
+from tailrace.broker.embedded import BrokerProcess
+from tailrace.client.ranges import KafkaRanges
+from tailrace.errors import TailraceError
+from tailrace.pipelines import session
+from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.ticks.catalog import read_catalog
+from tailrace.pipelines.ticks.driver import Runner, TickSettings
+from tailrace.pipelines.ticks.job import run_on_spark
+from tailrace.pipelines.ticks.levels import run_levels, run_tick_on_spark
+from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.testing.feed import Change, ChangeFeed, FeedTable
+from tailrace.testing.postgres import PostgresServer
+from tailrace.views.follower import Follower
+from tailrace.views.reader import Views
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLES = [
+    FeedTable(
+        "orders",
+        (("id", "BIGINT"), ("customer_id", "BIGINT"), ("product_id", "BIGINT"),
+         ("amount", "DECIMAL(10,2)")),
+        ("id",),
+    ),
+    FeedTable("customers", (("id", "BIGINT"), ("country", "STRING")), ("id",)),
+    FeedTable("products", (("id", "BIGINT"), ("category", "STRING")), ("id",)),
+]  # fmt: skip
+PRODUCTS = 1000
+PIPELINE = """
+import tailrace as tr
+from tailrace import sources
+
+shop = sources.Postgres("shop", dsn=tr.env("SHOP_DSN"), tables=["orders", "customers", "products"])
+latest = tr.view("latest", "SELECT id, amount FROM shop.orders WHERE amount > 1")
+value = tr.view("value", '''{two_joins}''')
+"""
+TABLES_DDL = """
+    CREATE TABLE customers (id bigint PRIMARY KEY, country text);
+    CREATE TABLE products (id bigint PRIMARY KEY, category text);
+    CREATE TABLE orders (id bigint PRIMARY KEY, customer_id bigint, product_id bigint,
+                         amount numeric(10,2));
+    INSERT INTO customers SELECT n, 'C' || n % 50 FROM generate_series(0, {rows} / 10) n;
+    INSERT INTO products SELECT n, 'K' || n % 20 FROM generate_series(0, 999) n;
+    INSERT INTO orders SELECT n, n % ({rows} / 10), n % 1000, (n % 10000) / 100.0 + 2
+        FROM generate_series(1, {rows}) n"""
+
+
+@dataclass(slots=True)
+class Lines:
+    """One line for each figure, with its goal."""
+
+    def figure(self, what: str, found: str, goal: str, good: bool) -> None:
+        print(f"{'✓' if good else '✗'} {what:<58}{found:>28}   goal {goal}", flush=True)
+
+
+@dataclass(slots=True)
+class Shop:
+    """The tables of one project in a log."""
+
+    feed: ChangeFeed
+    rows: int
+    random: random.Random
+
+    @property
+    def customers(self) -> int:
+        return max(self.rows // 10, 100)
+
+    def fill(self) -> None:
+        """Write the base, in transactions of bounded size."""
+        self.feed.transaction(*(self._customer(n) for n in range(self.customers)))
+        self.feed.transaction(*(self._product(n) for n in range(PRODUCTS)))
+        for first in range(0, self.rows, 50_000):
+            numbers = range(first, min(first + 50_000, self.rows))
+            self.feed.transaction(*(self.order(n) for n in numbers))
+
+    def change(self, count: int) -> str:
+        return self.feed.transaction(*(self.order(n) for n in self.random.sample(range(self.rows), count)))  # fmt: skip
+
+    def order(self, number: int) -> Change:
+        cents = self.random.randrange(10_000)
+        return "orders", {"id": number}, {
+            "customer_id": self.random.randrange(self.customers),
+            "product_id": self.random.randrange(PRODUCTS),
+            "amount": f"{cents // 100}.{cents % 100:02}",
+        }  # fmt: skip
+
+    def _customer(self, number: int) -> Change:
+        return "customers", {"id": number}, {"country": f"C{number % 50}"}
+
+    def _product(self, number: int) -> Change:
+        return "products", {"id": number}, {"category": f"K{number % 20}"}
+
+    def truth(self) -> dict[tuple[str, str], list[Any]]:
+        """The view of two joins, recomputed."""
+        rows = self.feed.rows
+        countries = {row["id"]: row["country"] for row in rows["customers"].values()}
+        categories = {row["id"]: row["category"] for row in rows["products"].values()}
+        found: dict[tuple[str, str], list[Any]] = {}
+        for order in rows["orders"].values():
+            key = countries[order["customer_id"]], categories[order["product_id"]]
+            entry = found.setdefault(key, [0, 0])
+            entry[0] += 1
+            entry[1] += int(order["amount"].replace(".", ""))
+        return found
+
+
+def ticks(lines: Lines, options: argparse.Namespace) -> None:
+    """A tick of `--changes` on Spark: one task, over levels, ten views; and a first fill."""
+    with tempfile.TemporaryDirectory() as directory, BrokerProcess(Path(directory) / "log") as log:
+        spark = session.start("bench", Path(directory) / "spark", master="local[2]")
+        try:
+            _ticks(spark, log.address, Path(directory), lines, options)
+        finally:
+            spark.stop()
+
+
+def _ticks(
+    spark: SparkSession, bootstrap: str, directory: Path, lines: Lines, options: argparse.Namespace
+) -> None:
+    with ChangeFeed(bootstrap, "shop", TABLES) as feed:
+        shop = Shop(feed, options.rows, random.Random(1))
+        shop.fill()
+        measured: dict[str, tuple[float, float]] = {}
+        runs: list[tuple[str, list[str], Runner]] = [
+            ("one", [TWO_JOINS], lambda work: run_on_spark(spark, work)),
+            ("levels", [TWO_JOINS], lambda work: run_levels(spark, work)),
+            ("ten", MANY, lambda work: run_on_spark(spark, work)),
+        ]
+        for name, sql, run in runs:
+            views = [tr.view(f"{name}{n}", text) for n, text in enumerate(sql)]
+            with LogReader(bootstrap) as reader:
+                graph = compile_views(views, read_catalog(reader, ["shop"]).tables.values())
+            settings = TickSettings(
+                f"bench{name}", bootstrap, str(directory / name / "state"),
+                str(directory / name / "cache"),
+            )  # fmt: skip
+            runner = _Switch(lambda work: run_tick_on_spark(spark, work))
+            project = ProjectTicks(graph, settings, runner)
+            try:
+                project.start()
+                rate = _filled(project, shop)
+                runner.run = run
+                measured[name] = _measure(project, shop, options)
+                _compare(bootstrap, directory / name / "views", f"bench{name}", views, shop)
+            finally:
+                project.close()
+            if name == "one":
+                lines.figure(
+                    f"first fill of it, {options.rows:,} orders, Spark and log",
+                    f"{rate:,.0f} rows/s", "≥ 100,000 rows/s", rate >= 100_000,
+                )  # fmt: skip
+    _tell_ticks(measured, lines)
+
+
+def _tell_ticks(measured: dict[str, tuple[float, float]], lines: Lines) -> None:
+    clock, cpu = measured["one"]
+    lines.figure("two joins, GROUP BY: a tick in one task, p50",
+                 f"{clock * 1000:.0f} ms, {cpu * 1000:.0f} ms CPU", "≤ 200 ms, ≤ 300 ms CPU",
+                 clock <= 0.2 and cpu <= 0.3)  # fmt: skip
+    over, spent = measured["levels"]
+    lines.figure("the same over levels, p50", f"{over * 1000:.0f} ms, {spent * 1000:.0f} ms CPU",
+                 "≤ 450 ms", over <= 0.45)  # fmt: skip
+    ten = measured["ten"]
+    lines.figure("ten views on the same tables, p50",
+                 f"{ten[0] * 1000:.0f} ms: {ten[0] / clock:.2f}x, CPU {ten[1] / cpu:.2f}x",
+                 "≤ 1.5x of one", ten[0] / clock <= 1.5)  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Switch:
+    """Runs ticks one way, later another."""
+
+    run: Runner
+
+    def __call__(self, work: Any) -> Any:
+        return self.run(work)
+
+
+def _filled(project: ProjectTicks, shop: Shop) -> float:
+    """Read the base; rows a second."""
+    began = time.perf_counter()
+    while project.waiting or project.main.last.positions.get("shop") != shop.feed.text_position:
+        project.step(0.5)
+    rows = sum(len(rows) for rows in shop.feed.rows.values())
+    return rows / (time.perf_counter() - began)
+
+
+def _measure(project: ProjectTicks, shop: Shop, options: argparse.Namespace) -> tuple[float, float]:
+    """Seconds on the clock (median) and of CPU (mean) of a tick, after some to warm up."""
+    clocks: list[float] = []
+    cpu = 0.0
+    for number in range(options.warm + options.ticks):
+        position = shop.change(options.changes)
+        before = cpu_seconds()
+        while project.main.last.positions.get("shop") != position:
+            project.step(0.5)
+        if number >= options.warm:
+            cpu += cpu_seconds() - before
+            clocks.append(project.main.worked_seconds)
+    return statistics.median(clocks), cpu / options.ticks
+
+
+def _compare(bootstrap: str, directory: Path, project: str, views: list[Any], shop: Shop) -> None:
+    """The view of two joins as a reader sees it equals its recompute."""
+    name = next(view.name for view in views if view.sql == TWO_JOINS)
+    log = KafkaRanges(bootstrap)
+    try:
+        with Follower(directory, log, project) as follower, Views(directory) as served:
+            follower.step(1.0)
+            rows = served.rows(name, limit=100_000).rows
+    finally:
+        log.close()
+    shown = {
+        (r["country"], r["category"]): [r["orders"], int(str(r["value"]).replace(".", ""))]
+        for r in rows
+    }
+    if shown != shop.truth():
+        raise SystemExit(f"{name} does not equal its recompute")
+
+
+def latency(lines: Lines, options: argparse.Namespace) -> None:
+    """From a commit in Postgres to the row in the changelog topic; then rest."""
+    with tempfile.TemporaryDirectory() as name, PostgresServer() as server:
+        directory = Path(name)
+        with psycopg.connect(server.dsn(), autocommit=True) as connection:
+            connection.execute(TABLES_DDL.format(rows=options.rows))
+        process = _project(directory, server.dsn())
+        try:
+            _latency(directory, server.dsn(), process, lines, options)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
+
+
+def _project(directory: Path, dsn: str) -> subprocess.Popen[bytes]:
+    (directory / "tailrace.toml").write_text(
+        '[project]\nname = "bench"\n[log]\nlisten = "127.0.0.1:0"\n'
+        '[console]\nlisten = "127.0.0.1:0"\n[spark]\nmaster = "local[2]"\n'
+    )
+    (directory / "pipelines").mkdir()
+    (directory / "pipelines" / "main.py").write_text(PIPELINE.format(two_joins=TWO_JOINS))
+    with (directory / "up.txt").open("wb") as output:
+        return subprocess.Popen(
+            [str(Path(sys.executable).with_name("tailrace")), "up", str(directory)],
+            env=dict(os.environ, SHOP_DSN=dsn), stdout=output, stderr=output,
+        )  # fmt: skip
+
+
+def _latency(
+    directory: Path,
+    dsn: str,
+    process: subprocess.Popen[bytes],
+    lines: Lines,
+    options: argparse.Namespace,
+) -> None:
+    from confluent_kafka import Consumer, TopicPartition
+
+    bootstrap = _ready(directory, process, options.rows)
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "bench", "isolation.level": "read_committed",
+         "fetch.wait.max.ms": 50}
+    )  # fmt: skip
+    partitions = consumer.list_topics("latest").topics["latest"].partitions
+    ends = {p: consumer.get_watermark_offsets(TopicPartition("latest", p))[1] for p in partitions}
+    consumer.assign([TopicPartition("latest", p, end) for p, end in ends.items()])
+    chosen = random.Random(2)
+    took: list[float] = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for number in range(options.commits + 20):
+            time.sleep(chosen.uniform(0.05, 0.6))
+            key = chosen.randrange(1, options.rows)
+            amount = f"{number + 10}.{chosen.randrange(10, 99)}"
+            connection.execute("UPDATE orders SET amount = %s WHERE id = %s", (amount, key))
+            committed = time.perf_counter()
+            for value in _values(consumer):
+                row = orjson.loads(value)["row"]
+                if row["id"] == key and row["amount"] == amount:
+                    break
+            if number >= 20:  # Spark is warm by then
+                took.append(time.perf_counter() - committed)
+    consumer.close()
+    took.sort()
+    p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
+    lines.figure(f"commit in Postgres → changelog, {len(took)} commits",
+                 f"p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms", "≤ 400 ms, ≤ 1,500 ms",
+                 p50 <= 0.4 and p99 <= 1.5)  # fmt: skip
+    time.sleep(10)
+    root = psutil.Process(process.pid)
+    before, ticked = _all_seconds(root), _tick(directory)
+    time.sleep(options.idle)
+    cores = (_all_seconds(root) - before) / options.idle
+    lines.figure("an idle project, all processes with Spark's",
+                 f"{cores * 100:.1f} % of a core, {_tick(directory) - ticked} ticks",
+                 "no ticks, ≤ 5 %", cores <= 0.05 and _tick(directory) == ticked)  # fmt: skip
+
+
+def _values(consumer: Any) -> Iterator[bytes]:
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        message = consumer.poll(0.05)
+        if message is not None and message.error() is None and message.value() is not None:
+            yield message.value()
+    raise SystemExit("a committed row did not arrive within 30 s")
+
+
+def _ready(directory: Path, process: subprocess.Popen[bytes], rows: int) -> str:
+    """Wait until the views hold every row; the log's address."""
+    limit = time.monotonic() + 240
+    while time.monotonic() < limit:
+        if process.poll() is not None:
+            raise SystemExit((directory / "up.txt").read_text())
+        # Until the views are there, opening them is an error.
+        with contextlib.suppress(TailraceError), Views(directory / ".tailrace" / "views") as views:
+            if views.sql("SELECT count(*) AS n FROM latest").rows[0]["n"] == rows:
+                report = (directory / ".tailrace" / "run" / "broker-log.json").read_text()
+                return str(json.loads(report)["address"])
+        time.sleep(0.5)
+    raise SystemExit("the project was not filled within 240 s")
+
+
+def _tick(directory: Path) -> int:
+    report = directory / ".tailrace" / "run" / "pipelines-bench.json"
+    return int(json.loads(report.read_text())["tick"])
+
+
+def _all_seconds(root: psutil.Process) -> float:
+    total = 0.0
+    for process in [root, *root.children(recursive=True)]:
+        try:
+            spent = process.cpu_times()
+        except psutil.Error:
+            continue
+        total += spent.user + spent.system
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="ticks,latency")
+    parser.add_argument("--rows", type=int, default=100_000, help="orders there are")
+    parser.add_argument("--changes", type=int, default=1000, help="changed orders a tick")
+    parser.add_argument("--warm", type=int, default=8)
+    parser.add_argument("--ticks", type=int, default=15)
+    parser.add_argument("--commits", type=int, default=120)
+    parser.add_argument("--idle", type=int, default=20, help="seconds of rest")
+    options = parser.parse_args()
+    lines = Lines()
+    parts = options.only.split(",")
+    if "ticks" in parts:
+        print(f"{options.changes} changed of {options.rows:,} orders a tick, on Spark, from a log")
+        ticks(lines, options)
+    if "latency" in parts:
+        print("a project over Postgres, as `tailrace up` runs it")
+        latency(lines, options)
+
+
+if __name__ == "__main__":
+    main()
