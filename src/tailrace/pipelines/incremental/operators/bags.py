@@ -64,6 +64,9 @@ class Bag:
     def change(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
         """Add `delta`, appending what to write to `puts`; whether any row remains."""
         header = self._header
+        if header is None and len(delta) == 1 and (frame := _single(delta)) is not None:
+            puts.append((self._key, frame))
+            return True
         if header is not None and header[0] == 1:
             return self._change_large(delta, puts)
         grows = len(delta) <= SPILL_ROWS and min(delta.values(), default=0) > 0
@@ -109,6 +112,14 @@ class Bag:
             puts.append((key, dumps((after, row)) if after else None))
         puts.append((self._key, b"\x01" + count.to_bytes(8, "big") if count else None))
         return count > 0
+
+
+def _single(delta: Delta) -> bytes | None:
+    """A new bag of one row that came; None for one that went."""
+    frame = dumps(dict(delta))
+    if next(iter(delta.values())) <= 0:
+        return None
+    return b"\x02\x01%b%b" % (len(frame).to_bytes(4, "big"), frame)
 
 
 def _framed(rows: Mapping[bytes, int]) -> bytes:

@@ -59,6 +59,9 @@ class Join:
         counts: list[int] = []
         left = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
         right = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
+        if self.mode == "inner" and not (left and right):
+            self._one_side(state, left or right, b"l" if left else b"r", out, counts)
+            return changes(out, counts, self.schema)
         keys = sorted(left.keys() | right.keys())
         bags = read_bags(state, [b"l" + key for key in keys] + [b"r" + key for key in keys])
         puts: list[tuple[bytes, bytes | None]] = []
@@ -73,6 +76,40 @@ class Join:
         puts.sort()
         state.put_many(puts)
         return changes(out, counts, self.schema)
+
+    def _one_side(
+        self,
+        state: OperatorState,
+        deltas: dict[bytes, dict[bytes, int]],
+        side: bytes,
+        out: list[Row],
+        counts: list[int],
+    ) -> None:
+        """An inner join of which one side changed: by far the most common case, kept short."""
+        keys = sorted(deltas)
+        left = side == b"l"
+        other = b"r" if left else b"l"
+        own_keys = [side + key for key in keys]
+        other_keys = [other + key for key in keys]
+        bags = [
+            Bag(state, key, header)
+            for key, header in zip(own_keys, state.get_many(own_keys), strict=True)
+        ]
+        changed = [deltas[key] for key in keys]
+        read_touched(state, zip(bags, changed, strict=True))
+        puts: list[tuple[bytes, bytes | None]] = []
+        found = state.get_many(other_keys)
+        for bag, delta, key, header in zip(bags, changed, other_keys, found, strict=True):
+            if header is not None:
+                others = [(loads(row), factor) for row, factor in Bag(state, key, header).rows()]
+                for data, weight in delta.items():
+                    row = loads(data)
+                    for matched, factor in others:
+                        out.append(row + matched if left else matched + row)
+                        counts.append(weight * factor)
+            bag.change(delta, puts)
+        puts.sort()
+        state.put_many(puts)
 
     def _deltas(
         self,
@@ -115,16 +152,6 @@ class Join:
         puts: list[tuple[bytes, bytes | None]],
     ) -> None:
         mode = self.mode
-        if mode == "inner" and not right_delta:  # by far the most common case, kept short
-            if right:
-                others = [(loads(row), factor) for row, factor in right.rows()]
-                for data, weight in left_delta.items():
-                    row = loads(data)
-                    for other, factor in others:
-                        out.append(row + other)
-                        counts.append(weight * factor)
-            left.change(left_delta, puts)
-            return
         left_was, right_was = bool(left), bool(right)
         left_is = left.change(left_delta, puts) if left_delta else left_was
         right_is = right.change(right_delta, puts) if right_delta else right_was

@@ -55,7 +55,12 @@ class Keyed:
         gone: list[bytes] = []
         came: list[int] = []
         puts: list[tuple[bytes, bytes | None]] = []
-        for key, old in zip(keys, state.get_many(keys), strict=True):
+        found = state.get_many(keys)
+        if not any(found) and not any(deleted):  # a first fill
+            came = [last[key] for key in keys]
+            puts = list(zip(keys, [encoded[position] for position in came], strict=True))
+            keys = []
+        for key, old in zip(keys, found, strict=False):
             position = last[key]
             new = None if deleted[position] else encoded[position]
             if old == new:
