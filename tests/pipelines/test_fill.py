@@ -139,12 +139,15 @@ def test_a_fill_goes_on_after_a_restart_and_other_sql_begins_anew(project: Proje
         position = [feed.transaction(*c) for c in traffic(6, 30)][-1]
         with project.running(per_country=PER_COUNTRY) as ticks:
             project.catch_up(ticks, position)
+        shares: list[float] = []
         for _ in range(3):
             with project.running(limit=3, per_country=PER_COUNTRY, paid=PAID) as ticks:
                 for _ in range(4):
                     ticks.step(0.5)
                 done = next(iter(ticks.filling.values()))
+                shares.append(next(iter(ticks.filled_shares.values())))
         assert done > 4
+        assert 0 < shares[0] < shares[-1] < 1
         with project.running(limit=3, per_country=PER_COUNTRY, paid=OPEN) as ticks:
             project.catch_up(ticks, position)
             assert project.rows("paid") == expected(feed, "paid", "open")

@@ -57,11 +57,11 @@ def _rows(project: Project) -> Iterator[dict[str, object]]:
     report = _report(project)
     state = report.get("state", "stopped")
     for name, view in project.views.items():
-        filling = name in (report.get("filling") or {})
+        share = (report.get("filled") or {}).get(name)
         yield {
             "name": name,
             "kind": "view",
-            "state": "filling" if filling else state,
+            "state": state if share is None else f"filling, {share:.0%} read",
             "at": f"tick {report.get('tick')}" if report.get("tick") is not None else None,
             "lag": report.get("lag"),
             "dead": report.get("dead"),

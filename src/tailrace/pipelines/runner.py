@@ -207,6 +207,7 @@ def _tick(
                     state_bytes=main.state_bytes,
                     catch_up_ms=main.catch_up_ms,
                     filling=project.filling,
+                    filled=project.filled_shares,
                     streams=running.progress(),
                     error=running.error(),
                 )
@@ -219,6 +220,7 @@ def _tick(
                     freshness_ms=0,
                     lag=main.lag,
                     filling=project.filling,
+                    filled=project.filled_shares,
                     streams=running.progress(),
                     error=running.error(),
                 )

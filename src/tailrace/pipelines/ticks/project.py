@@ -181,6 +181,21 @@ class ProjectTicks:
             for name in self.waiting
         }
 
+    @property
+    def filled_shares(self) -> dict[str, float]:
+        """How much of what the project has read each fill has read, from 0 to 1."""
+        goal = self.main.last.inputs
+        shares: dict[str, float] = {}
+        for name in self.waiting:
+            fill = self._fills.get(name)
+            done = wanted = 0
+            for topic in fill.graph.tables if fill is not None else ():
+                ends, read = goal.get(topic, {}), fill.last.inputs.get(topic, {}) if fill else {}
+                wanted += sum(ends.values())
+                done += sum(min(read.get(partition, 0), end) for partition, end in ends.items())
+            shares[name] = round(done / wanted, 3) if wanted else 0.0
+        return shares
+
     def close(self) -> None:
         for fill in self._fills.values():
             fill.close()
