@@ -8,7 +8,7 @@ SELECT o.id, o.amount * r.rate AS value
 FROM shop.orders o JOIN shop.rates FOR SYSTEM_TIME AS OF o.placed_at r ON r.currency = o.currency;
 
 VIEW all_orders AS
-SELECT o.id, r.rate
+SELECT o.id, r.rate, r.__versioned_at AS since
 FROM shop.orders o LEFT JOIN shop.rates FOR SYSTEM_TIME AS OF o.placed_at r ON r.currency = o.currency;
 
 TICK
@@ -18,16 +18,16 @@ TICK
 = priced
 {"id":1,"value":"11.000000"}
 = all_orders
-{"id":1,"rate":"1.1000"}
-{"id":2,"rate":null}
+{"id":1,"rate":"1.1000","since":"2026-01-01T01:00:00Z"}
+{"id":2,"rate":null,"since":null}
 
 TICK
 + shop.public.rates {"currency":"EUR","rate":"1.2000","__versioned_at":"2026-01-01T01:30:00Z"}
 = priced
 {"id":1,"value":"12.000000"}
 = all_orders
-{"id":1,"rate":"1.2000"}
-{"id":2,"rate":null}
+{"id":1,"rate":"1.2000","since":"2026-01-01T01:30:00Z"}
+{"id":2,"rate":null,"since":null}
 
 TICK
 + shop.public.rates {"currency":"EUR","rate":"1.0000","__versioned_at":"2026-01-01T00:00:00Z"}
@@ -35,8 +35,8 @@ TICK
 = priced
 {"id":2,"value":"10.000000"}
 = all_orders
-{"id":1,"rate":null}
-{"id":2,"rate":"1.0000"}
+{"id":1,"rate":null,"since":null}
+{"id":2,"rate":"1.0000","since":"2026-01-01T00:00:00Z"}
 
 TICK
 - shop.public.orders {"id":2}
@@ -44,5 +44,5 @@ TICK
 = priced
 {"id":3,"value":"2.400000"}
 = all_orders
-{"id":1,"rate":null}
-{"id":3,"rate":"1.2000"}
+{"id":1,"rate":null,"since":null}
+{"id":3,"rate":"1.2000","since":"2026-01-01T01:30:00Z"}

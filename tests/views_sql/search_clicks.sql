@@ -1,5 +1,5 @@
--- Two streams joined within a window, either side first; searches without a click are
--- reported when their window closes.
+-- Two streams joined within a window, either side first; searches without a click and clicks
+-- without a search are reported when their window closes.
 
 STREAM searches (id BIGINT, at TIMESTAMP);
 STREAM clicks (id BIGINT, search_id BIGINT, at TIMESTAMP);
@@ -16,6 +16,12 @@ WHERE s.at <= now() - INTERVAL '10' MINUTE
   AND NOT EXISTS (SELECT 1 FROM clicks c WHERE c.search_id = s.id
                   AND c.at >= s.at AND c.at <= s.at + INTERVAL '10' MINUTE);
 
+VIEW stray_click KEY (id) AS
+SELECT c.id FROM clicks c
+WHERE c.at <= now() - INTERVAL '10' MINUTE
+  AND NOT EXISTS (SELECT 1 FROM searches s WHERE s.id = c.search_id
+                  AND s.at <= c.at AND s.at >= c.at - INTERVAL '10' MINUTE);
+
 VIEW rate KEY (searches) AS
 SELECT count(*) AS searches, count(c.id) AS clicked, count(c.id) / count(*) AS rate
 FROM (SELECT DISTINCT id FROM searches) s LEFT JOIN clicked c ON c.id = s.id;
@@ -27,6 +33,7 @@ TICK 2026-01-01T10:01:00Z
 = clicked
 {"id":1,"clicks":1}
 = no_click
+= stray_click
 = rate
 {"searches":1,"clicked":1,"rate":1.0}
 
@@ -38,6 +45,7 @@ TICK 2026-01-01T10:03:00Z
 {"id":1,"clicks":1}
 {"id":2,"clicks":1}
 = no_click
+= stray_click
 = rate
 {"searches":3,"clicked":2,"rate":0.6666666666666666}
 
@@ -47,6 +55,7 @@ TICK 2026-01-01T10:12:30Z
 {"id":2,"clicks":1}
 = no_click
 {"id":3}
+= stray_click
 = rate
 {"searches":3,"clicked":2,"rate":0.6666666666666666}
 
@@ -57,5 +66,22 @@ TICK 2026-01-01T10:13:00Z
 {"id":2,"clicks":1}
 {"id":3,"clicks":1}
 = no_click
+= stray_click
+= rate
+{"searches":3,"clicked":3,"rate":1.0}
+
+TICK 2026-01-01T10:21:00Z
+= stray_click
+{"id":13}
+= rate
+{"searches":3,"clicked":3,"rate":1.0}
+
+TICK 2026-01-01T10:21:01Z
++ searches {"id":1,"at":"2026-01-01T10:01:01Z"}
+= clicked
+{"id":1,"clicks":2}
+{"id":2,"clicks":1}
+{"id":3,"clicks":1}
+= stray_click
 = rate
 {"searches":3,"clicked":3,"rate":1.0}

@@ -2,7 +2,8 @@
 
     priced = tr.as_of(
         "priced", "shop.orders", "shop.rates", on={"currency": "currency"}, at="placed_at",
-        select={"id": "l.id", "value": "l.amount * r.rate", "rate_since": "r.valid_from"}, key="id",
+        select={"id": "l.id", "value": "l.amount * r.rate", "rate_since": "r.__versioned_at"},
+        key="id",
     )
 
 It declares the view whose SQL says `JOIN … FOR SYSTEM_TIME AS OF`: `l` are the rows, `r` the

@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental.expression import (
     Literal,
     columns_of,
 )
+from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import (
     generators,
     grouping,
@@ -182,6 +183,7 @@ class QueryBinder:
                         (column.name, column.column)
                         for column in source.fields
                         if (wanted or column.id not in source.hidden)
+                        and column.name != VERSIONED_AT
                         and column.name.lower() not in excluded
                     )
                 continue

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
+from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.parse import place
@@ -104,7 +105,8 @@ def _relation(
         raise binder.context.name_error(
             f"there are two tables {alias!r}", node, "give one an alias"
         )
-    scope.sources.append(Source(alias, plan.fields))
+    unseen = {f.id for f in plan.fields if f.name == VERSIONED_AT}
+    scope.sources.append(Source(alias, plan.fields, unseen))
     where = place(binder.context.sql, node)
     binder.context.places |= {f.id: where for f in plan.fields}
     return plan
@@ -121,7 +123,12 @@ def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
         Field(binder.context.fresh(column.name), column.name, column.type)
         for column in table.schema
     )
-    return Scan(table, fields, tuple(table.schema.names))
+    names = tuple(table.schema.names)
+    if node.args.get("version") is not None and table.kind == "history":
+        # Which version it was: since when it has been valid.
+        fields += (Field(binder.context.fresh("version"), VERSIONED_AT, types.TIMESTAMP),)
+        names += (VERSIONED_AT,)
+    return Scan(table, fields, names)
 
 
 def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
