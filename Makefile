@@ -60,8 +60,10 @@ bench-pipelines: setup ## pipelines beside Spark's own state
 	@$(PY) -m benchmarks.pipelines
 	@$(PY) -m benchmarks.pipelines_streams
 
-bench-views: setup ## views: cost follows the change
+bench-views: setup ## views: cost follows the change; ticks, latency; beside Flink SQL
 	@$(PY) -m benchmarks.views
+	@$(PY) -m benchmarks.views_live
+	@$(PY) -m benchmarks.nexmark
 
 bench-sinks: setup ## sinks beside the plain drivers
 	@$(PY) -m benchmarks.sinks

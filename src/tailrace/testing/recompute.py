@@ -22,6 +22,12 @@ from tailrace.pipelines.incremental.sql.parse import AnsiSpark
 
 Row = dict[str, Any]
 
+# What DuckDB has under another name or in another form.
+MACROS = """
+    CREATE MACRO date_format(moment, form) AS strftime(moment, replace(replace(replace(replace(
+        replace(form, 'yyyy', '%Y'), 'MM', '%m'), 'dd', '%d'), 'HH', '%H'), 'mm', '%M'))
+"""
+
 
 class Recompute:
     """Tables in DuckDB, under the names that views use for them."""
@@ -31,6 +37,7 @@ class Recompute:
         self._tables = {table.topic: table for table in tables}
         self._database = duckdb.connect(config={"threads": 1})
         self._database.execute("SET TimeZone = 'UTC'")
+        self._database.execute(MACROS)
 
     def __enter__(self) -> Recompute:
         return self

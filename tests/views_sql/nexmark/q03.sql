@@ -1,0 +1,4 @@
+-- who sells in Oregon, Idaho and California
+SELECT p.name, p.city, p.state, a.id
+FROM auction a JOIN person p ON a.seller = p.id
+WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')
