@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
+
+from tailrace.pipelines.incremental.sql.aggregates import KNOWN, NAMES, RANKING
 from tailrace.pipelines.incremental.sql.calls import known_functions
+from tailrace.pipelines.incremental.sql.generators import GENERATORS
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "view-sql.md"
 
@@ -15,3 +23,25 @@ def test_the_reference_lists_exactly_what_works() -> None:
     names = re.findall(r"`(\w+)`", listed.split("\n", 1)[1])
     assert len(names) == len(set(names))
     assert sorted(names) == known_functions()
+
+
+# Words of the language, and the clock, which have pages and tests of their own.
+LANGUAGE = {
+    "and", "or", "not", "in", "between", "case", "when", "cast", "if", "div", "struct", "grouping",
+    "grouping_id", "session_window", "now", "curdate", "current_date", "current_timestamp",
+    "localtimestamp",
+}  # fmt: skip
+
+
+@pytest.mark.spark
+def test_every_function_of_spark_is_computed_or_refused_by_name(spark: SparkSession) -> None:
+    theirs = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    words = {name for name in theirs if name[0].isalpha()}
+    ours = {*known_functions(), *KNOWN, *NAMES, *RANKING, *GENERATORS, *LANGUAGE}
+    page = PAGE.read_text().split("<!-- refused:")[1].split("<!-- functions:")[0]
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = re.findall(r"`(\w+)`", " ".join(rows))
+    assert len(listed) == len(set(listed))
+    refused = set(listed)
+    assert refused & ours == set()
+    assert words - ours == refused

@@ -83,7 +83,7 @@ class Call:
                 micros = self.arguments[1].value  # type: ignore[union-attr]
                 return f"window({texts[0]}, '{micros} microseconds').start"
             case "add_interval":
-                months, days, micros = (a.value for a in self.arguments[1:])  # type: ignore[union-attr]
+                months, days, micros = texts[1:]
                 seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
                 return f"({texts[0]} + make_interval(0, {months}, 0, {days}, 0, 0, {seconds}))"
         return f"{name}({', '.join(texts)})"

@@ -7,12 +7,25 @@ its signature; the binder reads both. Importing this package registers all of th
 from __future__ import annotations
 
 from tailrace.pipelines.incremental.library import (
+    bitmaps,
+    encodings,
     hashes,
     json,
     lists,
     moments,
     numbers,
     text,
+    vectors,
 )
 
-__all__ = ["hashes", "json", "lists", "moments", "numbers", "text"]
+__all__ = [
+    "bitmaps",
+    "encodings",
+    "hashes",
+    "json",
+    "lists",
+    "moments",
+    "numbers",
+    "text",
+    "vectors",
+]

@@ -21,6 +21,7 @@ from typing import cast
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
 from tailrace.pipelines.incremental.types import is_decimal, is_float
 
 Slots = list[int]
@@ -62,6 +63,13 @@ def fixed(value: float) -> int:
     """A finite double as an integer of 2^-1074, exactly."""
     numerator, denominator = value.as_integer_ratio()
     return numerator << (_UNIT - denominator.bit_length() + 1)
+
+
+def unit_of(kind: pa.DataType) -> Fraction:
+    """What one of the integers that numbers of a type are kept as is worth."""
+    if is_float(kind):
+        return Fraction(1, 1 << _UNIT)
+    return Fraction(1, 10**kind.scale) if is_decimal(kind) else Fraction(1)
 
 
 def to_float(value: Fraction) -> float:
@@ -109,9 +117,9 @@ class ExactSum(Linear):
 
     width = 2
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, forgiving: bool = False) -> None:
         self.limit = 10**kind.precision if is_decimal(kind) else 1 << 63
-        self.kind = kind
+        self.kind, self.forgiving = kind, forgiving
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         return None if values[0] is None else [1, values[0]]  # type: ignore[list-item]
@@ -120,6 +128,8 @@ class ExactSum(Linear):
         if not slots[0]:
             return None
         if not -self.limit <= slots[1] < self.limit:
+            if self.forgiving:
+                return None
             raise EvaluationError(
                 f"sum overflows {self.kind}", hint="cast the argument to a wider type"
             )
@@ -156,8 +166,7 @@ class Moments(Linear):
     def __init__(self, function: str, argument: pa.DataType) -> None:
         self.function = function
         self.float = is_float(argument)
-        scale = 10**argument.scale if is_decimal(argument) else 1
-        self.unit = Fraction(1, 1 << _UNIT) if self.float else Fraction(1, scale)
+        self.unit = unit_of(argument)
         self.squares = function not in ("sum", "avg")
 
     def parts(self, values: Sequence[object]) -> Slots | None:
@@ -190,10 +199,10 @@ class Moments(Linear):
         variance *= self.unit * self.unit
         if function in ("variance", "var_samp", "var_pop"):
             return to_float(variance)
-        return _root(variance)
+        return root(variance)
 
 
-def _root(value: Fraction) -> float:
+def root(value: Fraction) -> float:
     """The square root of a non-negative rational, good to the last bit or so."""
     if value == 0:
         return 0.0
@@ -227,7 +236,7 @@ MOMENTS = ("stddev", "stddev_samp", "stddev_pop", "std", "variance", "var_samp",
 ORDERED = (
     "min", "max", "first", "last", "any_value", "percentile", "median", "percentile_disc",
     "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "min_by", "max_by",
-    "mode", "single_value",
+    "mode", "single_value", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
 )  # fmt: skip
 
 
@@ -241,14 +250,24 @@ def linear(aggregate: Aggregate) -> Linear | None:
     if function in ("bool_and", "bool_or", "every", "some", "any"):
         return Every(function)
     argument = aggregate.argument_types[0] if aggregate.argument_types else pa.int64()
-    if function == "sum":
-        return Moments("sum", argument) if is_float(argument) else ExactSum(aggregate.type)
+    if function in ("sum", "try_sum"):
+        if is_float(argument):
+            return Moments("sum", argument)
+        return ExactSum(aggregate.type, function == "try_sum")
     if function == "avg":
         if is_decimal(argument):
             return ExactAverage(argument, aggregate.type)
         return Moments("avg", argument)
     if function in MOMENTS:
         return Moments(function, argument)
+    from tailrace.pipelines.incremental.operators import statistics
+
+    if function in statistics.BITS:
+        return statistics.Bits(function)
+    if function in statistics.SHAPES:
+        return statistics.Shape(function, argument)
+    if function in statistics.PAIRED:
+        return statistics.Pairs(function, *aggregate.argument_types)
     return None
 
 
@@ -287,6 +306,12 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
             )
         case "mode":
             return _mode
+        case "bitmap_construct_agg":
+            return lambda values: bitmap_of(cast("int", v) for v, _ in values)
+        case "bitmap_or_agg":
+            return lambda values: bitmap_joined([cast("bytes", v) for v, _ in values], False)
+        case "bitmap_and_agg":
+            return lambda values: bitmap_joined([cast("bytes", v) for v, _ in values], True)
         case "single_value":
             return _single
     from tailrace.pipelines.incremental.operators.sketched import SKETCHED, rule_of

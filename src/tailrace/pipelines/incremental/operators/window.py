@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
+from tailrace.pipelines.incremental.operators.statistics import PAIRED
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -296,11 +297,12 @@ def _aggregated(
     count: int,
 ) -> list[object]:
     parameters, directions = function.parameters
+    own = 2 if function.function in PAIRED else 1  # what follows is its order
     aggregate = Aggregate(
         name="",
         function=function.function,
-        arguments=function.arguments[:1],
-        argument_types=function.argument_types[:1],
+        arguments=function.arguments[:own],
+        argument_types=function.argument_types[:own],
         type=function.type,
         parameters=parameters,  # type: ignore[arg-type]
     )

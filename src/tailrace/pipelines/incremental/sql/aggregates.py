@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
@@ -12,6 +13,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
 from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
+from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SHAPES
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import refuse
@@ -20,6 +22,7 @@ from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
+BITMAPS = ("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg")
 Frame = tuple[str, int | float | None, int | float | None]
 Order = tuple[tuple[Expression, bool, bool], ...]
 NAMES = {
@@ -31,12 +34,15 @@ NAMES = {
     "every": "bool_and", "some": "bool_or", "any": "bool_or", "max_by": "max_by",
     "approx_distinct": "approx_count_distinct", "count_if": "count_if", "any_value": "any_value",
     "approx_quantile": "approx_percentile", "percentile_approx": "approx_percentile",
+    "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or", "bitwise_xor_agg": "bit_xor",
+    "try_avg": "avg",  # the mean of numbers never overflows here
 }  # fmt: skip
 KNOWN = {
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list", "collect_set",
     "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
-    "count_if", "any_value", "mode", *MOMENTS,
-    *SKETCHED,
+    "count_if", "any_value", "mode", "try_sum", "collect_union", "regr_avgx", "regr_avgy",
+    *BITMAPS, *BITS, *SHAPES, *PAIRED,
+    *MOMENTS, *SKETCHED,
 }  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value"}  # fmt: skip
@@ -63,6 +69,19 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if binder.collected is None:
         raise binder.context.type_error("an aggregate is not allowed here", node)
     call = aggregate_call(binder, node)
+    union = call.function == "collect_union"
+    if union:
+        call = replace(call, function="collect_set")
+    column = _collected(binder, call)
+    if not union:
+        return column
+    elements = call.type.value_type  # the sets of all rows, made one
+    flat = Call("flatten", (column,), elements)
+    return Call("array_sort", (Call("array_distinct", (flat,), elements),), elements)
+
+
+def _collected(binder: ExpressionBinder, call: AggregateCall) -> Expression:
+    assert binder.collected is not None
     for known, other in binder.collected.aggregates:
         if other == call:
             return known.column
@@ -148,11 +167,36 @@ def _typed(
         raise context.type_error(f"{name} needs an argument", node)
     if name in SKETCHED:
         return sketched_call(binder, name, bound, condition, node)
+    if name in ("regr_avgx", "regr_avgy") and len(bound) == 2:
+        value, other = (bound[1], bound[0]) if name == "regr_avgx" else (bound[0], bound[1])
+        both: Expression = Call("is not null", (other,), types.BOOLEAN)
+        condition = both if condition is None else conjunction([condition, both])
+        name, bound = "avg", [value]
     value = bound[0]
     kind = value.type
     match name:
+        case "collect_union":
+            if not pa.types.is_list(kind):
+                raise context.type_error("collect_union needs an array", node)
+            result = pa.list_(kind)
+        case "bit_and" | "bit_or" | "bit_xor":
+            if not types.is_integer(kind):
+                raise context.type_error(f"{name} needs whole numbers", node)
+            result = kind
+        case "bitmap_construct_agg":
+            value, result = binder.coerce(value, types.BIGINT, node), types.BINARY
+        case "bitmap_or_agg" | "bitmap_and_agg":
+            value, result = binder.coerce(value, types.BINARY, node), types.BINARY
+        case _ if name in PAIRED or name in SHAPES:
+            wanted = 2 if name in PAIRED else 1
+            if len(bound) != wanted:
+                raise context.type_error(f"{name} takes {wanted} numbers", node)
+            bound = [_numeric(binder, one, node) for one in bound]
+            value = bound[0]
+            result = types.BIGINT if name == "regr_count" else types.DOUBLE
         case (
             "sum"
+            | "try_sum"
             | "avg"
             | "percentile"
             | "median"
@@ -161,11 +205,10 @@ def _typed(
             | "var_samp"
             | "var_pop"
         ):
-            if kind == types.STRING or kind == types.NULL:
-                value = binder.coerce(value, types.DOUBLE, node)
-            kind = binder.number(value, node).type
+            value = _numeric(binder, value, node)
+            kind = value.type
             result = types.DOUBLE
-            if name == "sum":
+            if name in ("sum", "try_sum"):
                 result = _sum_type(kind)
             elif name == "avg" and types.is_decimal(kind):
                 result = (
@@ -183,7 +226,7 @@ def _typed(
             result = types.STRING
         case _:
             result = kind
-    arguments: tuple[Expression, ...] = (value,)
+    arguments: tuple[Expression, ...] = tuple(bound) if name in PAIRED else (value,)
     match name:
         case "min" | "max":
             order, distinct = ((value, name == "max", True),), False
@@ -196,11 +239,19 @@ def _typed(
             name = "first"
         case "percentile" | "median" | "percentile_disc" | "mode" | "collect_set":
             order = ((value, False, True),)
+        case "collect_union" | "bitmap_construct_agg" | "bitmap_or_agg" | "bitmap_and_agg":
+            order = ((value, False, True),)
         case "collect_list" | "listagg":
             order = (*order, (value, False, True))
             if distinct and name == "collect_list":
                 name, distinct = "collect_set", False
     return AggregateCall(name, arguments, result, distinct, condition, order, parameters)
+
+
+def _numeric(binder: ExpressionBinder, value: Expression, node: exp.Expr) -> Expression:
+    if value.type in (types.STRING, types.NULL):
+        value = binder.coerce(value, types.DOUBLE, node)
+    return binder.number(value, node)
 
 
 def _sum_type(kind: pa.DataType) -> pa.DataType:
@@ -254,6 +305,12 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
         aggregate = _over_aggregate(binder, inner)
         if aggregate.distinct:
             raise binder.context.not_incremental("DISTINCT in a window function", node)
+        if aggregate.function == "collect_union":
+            raise binder.context.not_incremental(
+                "collect_union in a window function",
+                node,
+                "array_distinct(flatten(collect_list(…)))",
+            )
         call = WindowCall(
             aggregate.function, aggregate.arguments, aggregate.type, frame,
             (aggregate.parameters, tuple((d, n) for _, d, n in aggregate.order)),

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,6 +15,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
+from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
@@ -286,6 +286,11 @@ class ExpressionBinder:
     def arithmetic(
         self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
+        if name == "*" and types.INTERVAL in (left.type, right.type):
+            if left.type != types.INTERVAL:
+                left, right = right, left
+            if types.is_integer(right.type):
+                return scaled(self, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
         if types.is_decimal(left.type) and types.is_integer(right.type):
@@ -308,14 +313,13 @@ class ExpressionBinder:
         if name == "+" and left.type == types.INTERVAL:
             left, right = right, left
         if name in ("+", "-") and right.type == types.INTERVAL and types.is_temporal(left.type):
-            months, days, nanos = cast("tuple[int, int, int]", cast(Literal, right).value)
+            months, days, micros = parts_of(self, right, node)
             sign = 1 if name == "+" else -1
             kind = left.type
-            if kind == types.DATE and nanos:
+            if kind == types.DATE and not (isinstance(micros, Literal) and not micros.value):
                 kind, left = types.TIMESTAMP, self.coerce(left, types.TIMESTAMP, node)
-            parts = (Literal(sign * months, types.INT), Literal(sign * days, types.INT))
-            micros = Literal(sign * nanos // 1000, types.BIGINT)
-            return Call("add_interval", (left, *parts, micros), kind)
+            parts = (signed(sign, months, types.INT), signed(sign, days, types.INT))
+            return Call("add_interval", (left, *parts, signed(sign, micros, types.BIGINT)), kind)
         if name in ("+", "-") and left.type == types.DATE and types.is_integer(right.type):
             amount = right if name == "+" else Call("negative", (right,), right.type)
             return Call("date_add", (left, self.coerce(amount, types.INT, node)), types.DATE)

@@ -16,10 +16,10 @@ from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
-_NAMES = {
+GENERATORS = {
     "explode": (False, False), "explode_outer": (False, True), "posexplode": (True, False),
     "posexplode_outer": (True, True), "inline": (False, False), "inline_outer": (False, True),
-    "json_tuple": (False, True),
+    "json_tuple": (False, True), "stack": (False, False),
 }  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def generator_name(node: exp.Expr) -> str:
         return ""
     name, _ = name_and_arguments(inner)
     name = {"unnest": "explode", "explode_outer": "explode_outer"}.get(name, name)
-    return name if name in _NAMES else ""
+    return name if name in GENERATORS else ""
 
 
 def bind_generator(
@@ -40,9 +40,11 @@ def bind_generator(
     context = binder.context
     name = generator_name(node)
     _, raw = name_and_arguments(node)
-    position, keeps = _NAMES[name]
+    position, keeps = GENERATORS[name]
     if name == "json_tuple":
         return _json_tuple(binder, plan, raw, names, node)
+    if name == "stack":
+        return _stack(binder, plan, [binder.bind(part) for part in raw], names, outer, node)
     if len(raw) != 1:
         raise context.type_error("wrong number of arguments", node)
     bound = binder.bind(raw[0])
@@ -102,6 +104,47 @@ def _json_tuple(
         for shown in (names or [n for n, _ in wanted])
     )
     return Expand(plan, made, added, True, False, False)
+
+
+def _stack(
+    binder: ExpressionBinder,
+    plan: Plan,
+    given: list[Expression],
+    names: list[str],
+    outer: bool,
+    node: exp.Expr,
+) -> Expand:
+    """stack(n, a, b, …): the values in n rows, what is missing at the end is NULL."""
+    count = given[0].value if given and isinstance(given[0], Literal) else None
+    if not isinstance(count, int) or count < 1 or len(given) < 2:
+        raise binder.context.type_error("stack takes a constant number of rows, then values", node)
+    values = given[1:]
+    width = -(-len(values) // count)
+    columns: list[tuple[list[Expression], pa.DataType]] = []
+    for column in range(width):
+        cells = [
+            values[at] if at < len(values) else Literal(None, types.NULL)
+            for at in range(column, count * width, width)
+        ]
+        columns.append(binder.alike(cells, node))
+    shown = names or [f"col{number}" for number in range(width)]
+    if len(shown) != width:
+        raise binder.context.type_error(
+            f"stack gives {width} columns, {len(shown)} are named", node
+        )
+    row = pa.struct([(f"c{number}", kind) for number, (_, kind) in enumerate(columns)])
+    rows = []
+    for number in range(count):
+        parts: list[Expression] = []
+        for at, (cells, _) in enumerate(columns):
+            parts += [Literal(f"c{at}", types.STRING), cells[number]]
+        rows.append(Call("named_struct", tuple(parts), row))
+    made = Call("array", tuple(rows), pa.list_(row))
+    added = tuple(
+        Field(binder.context.fresh(name), name, kind)
+        for name, (_, kind) in zip(shown, columns, strict=True)
+    )
+    return Expand(plan, made, added, True, False, outer)
 
 
 def expand_items(

@@ -10,7 +10,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import PARAMETER, Call, Column, Expression, Literal
+from tailrace.pipelines.incremental.expression import (
+    PARAMETER,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    substitute,
+)
 from tailrace.pipelines.incremental.sql.typed_calls import wants
 
 if TYPE_CHECKING:
@@ -348,6 +355,29 @@ def _zip_with(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> 
     return Call("zip_with", (left, right, function), pa.list_(function.type))
 
 
+def _map_zip_with(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
+    """The keys of both maps, each with what the function makes of its two values."""
+    if len(raw) != 3:
+        raise binder.context.type_error("wrong number of arguments", node)
+    left, right = binder.bind(raw[0]), binder.bind(raw[1])
+    kinds = [_map_of(binder, side, node) for side in (left, right)]
+    if kinds[0].key_type != kinds[1].key_type:
+        raise binder.context.type_error("maps with keys of different types", node)
+    key = kinds[0].key_type
+    function = bind_lambda(binder, raw[2], [key, *(kind.item_type for kind in kinds)], node)
+    body, *names = function.arguments
+    values: dict[str, Expression] = {
+        cast(Column, name).name: Call("map_at", (side, names[0]), kind.item_type)
+        for name, side, kind in zip(names[1:], (left, right), kinds, strict=False)
+    }
+    listed = pa.list_(key)
+    both = tuple(Call("map_keys", (side,), listed) for side in (left, right))
+    keys = Call("array_distinct", (Call("concat_lists", both, listed),), listed)
+    made = Call("lambda", (substitute(body, values), names[0]), function.type)
+    result = Call("transform", (keys, made), pa.list_(function.type))
+    return Call("map_from_arrays", (keys, result), pa.map_(key, function.type))
+
+
 def _array_sort(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
     whole = binder.bind(raw[0])
     inner = element(binder, whole, node)
@@ -361,7 +391,7 @@ HIGHER = {
     **{name: _higher(name) for name in ("transform", "filter", "exists", "forall", "map_filter",
                                         "transform_keys", "transform_values")},
     "aggregate": _aggregate, "reduce": _aggregate, "zip_with": _zip_with,
-    "array_sort": _array_sort,
+    "array_sort": _array_sort, "map_zip_with": _map_zip_with,
 }  # fmt: skip
 _BOOLEAN, _INT, _BIGINT = (_always(kind) for kind in (types.BOOLEAN, types.INT, types.BIGINT))
 NESTED: dict[str, Rule] = {

@@ -10,8 +10,10 @@ from sqlglot import exp
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.library.encodings import BINARY_FORMS
 from tailrace.pipelines.incremental.library.json import path_steps
 from tailrace.pipelines.incremental.library.patterns import read_pattern
+from tailrace.pipelines.incremental.sql.interval_calls import make_interval
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.calls import Rule
@@ -373,6 +375,41 @@ def _get_json_object(
     )
 
 
+# Bytes, vectors, intervals ------------------------------------------------------------------------
+
+
+def _to_binary(name: str) -> Rule:
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        wants(binder, given, node, 1, 2)
+        form = constant(binder, given[1], node, "the form") if len(given) > 1 else "hex"
+        if str(form).lower() not in BINARY_FORMS:
+            raise binder.context.type_error(f"unknown form {form!r}", node, "hex, utf-8 or base64")
+        text = binder.coerce(given[0], types.STRING, node)
+        return Call(name, (text, Literal(str(form).lower(), types.STRING)), types.BINARY)
+
+    return rule
+
+
+def _vectors(name: str, count: int, result: pa.DataType) -> Rule:
+    """Functions of arrays of FLOAT; with one array a degree may follow."""
+
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        wants(binder, given, node, count, 2)
+        for value in given[:count]:
+            if value.type != pa.list_(types.FLOAT):
+                raise binder.context.type_error(
+                    f"{name} takes ARRAY<FLOAT>, not {types.ddl(value.type)}", node
+                )
+        extra = [binder.coerce(value, types.FLOAT, node) for value in given[count:]]
+        return Call(name, (*given[:count], *extra), result)
+
+    return rule
+
+
+def _interval(name: str) -> Rule:
+    return lambda binder, given, node: make_interval(name, binder, given, node)
+
+
 _CASTS = {
     "bigint": types.BIGINT, "int": types.INT, "smallint": types.SMALLINT, "tinyint": types.TINYINT,
     "string": types.STRING, "double": types.DOUBLE, "float": types.FLOAT, "boolean": types.BOOLEAN,
@@ -406,6 +443,16 @@ TYPED: dict[str, Rule] = {
     "months_between": _months_between, "convert_timezone": _convert_timezone,
     "window_time": _window_time, "from_json": _from_json, "to_json": _to_json,
     "get_json_object": _get_json_object,
+    "to_binary": _to_binary("to_binary"), "try_to_binary": _to_binary("try_to_binary"),
+    "try_make_timestamp_ltz": _make_timestamp(types.TIMESTAMP, "try_make_timestamp"),
+    "vector_inner_product": _vectors("vector_inner_product", 2, types.FLOAT),
+    "vector_l2_distance": _vectors("vector_l2_distance", 2, types.FLOAT),
+    "vector_cosine_similarity": _vectors("vector_cosine_similarity", 2, types.FLOAT),
+    "vector_norm": _vectors("vector_norm", 1, types.FLOAT),
+    "vector_normalize": _vectors("vector_normalize", 1, pa.list_(types.FLOAT)),
+    "make_interval": _interval("make_interval"),
+    "make_dt_interval": _interval("make_dt_interval"),
+    "make_ym_interval": _interval("make_ym_interval"),
     **{name: _cast(kind) for name, kind in _CASTS.items()},
 }  # fmt: skip
 FLOOR_TO, CEIL_TO = _to_digits("floor_to"), _to_digits("ceil_to")

@@ -1,0 +1,112 @@
+"""Intervals that are computed: make_interval and its like, and an interval times a number.
+
+An interval is three numbers: months, days, microseconds. It can be added to a time and taken
+from one; a view cannot hold one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+from sqlglot import exp
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+
+Parts = tuple[Expression, Expression, Expression]
+_SECONDS = pa.decimal128(18, 6)
+_FIELDS = {
+    "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+    "try_make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
+    "make_dt_interval": ("days", "hours", "mins", "secs"),
+    "make_ym_interval": ("years", "months"),
+}
+_MICROS = {"hours": 3_600_000_000, "mins": 60_000_000}
+
+
+def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:  # fmt: skip
+    """The interval of a call; NULL where any part is."""
+    fields = _FIELDS[name]
+    if len(given) > len(fields):
+        raise binder.context.type_error("wrong number of arguments", node)
+    months: list[Expression] = []
+    days: list[Expression] = []
+    micros: list[Expression] = []
+    for field, value in zip(fields, given, strict=False):
+        if field == "secs":
+            seconds = binder.coerce(value, _SECONDS, node)
+            exact = binder.arithmetic("*", seconds, Literal(1_000_000, types.INT), node)
+            micros.append(binder.coerce(exact, types.BIGINT, node))
+            continue
+        number = binder.coerce(value, types.BIGINT, node)
+        match field:
+            case "years" | "weeks":
+                scaled = _times(number, 12 if field == "years" else 7)
+                (months if field == "years" else days).append(scaled)
+            case "months":
+                months.append(number)
+            case "days":
+                days.append(number)
+            case _:
+                micros.append(_times(number, _MICROS[field]))
+    return interval(_sum(months), _sum(days), _sum(micros))
+
+
+def interval(months: Expression, days: Expression, micros: Expression) -> Expression:
+    return Call("interval", (months, days, micros), types.INTERVAL)
+
+
+def parts_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Parts:
+    """Months, days and microseconds of an interval, constant or computed."""
+    if isinstance(bound, Literal):
+        months, days, nanos = cast("tuple[int, int, int]", bound.value)
+        return (
+            Literal(months, types.BIGINT),
+            Literal(days, types.BIGINT),
+            Literal(nanos // 1000, types.BIGINT),
+        )
+    if isinstance(bound, Call) and bound.function == "interval":
+        return cast(Parts, bound.arguments)
+    raise binder.context.not_incremental(
+        "this interval is computed in a way that is not known", node, "use make_interval"
+    )
+
+
+def scaled(
+    binder: ExpressionBinder, bound: Expression, factor: Expression, node: exp.Expr
+) -> Expression:
+    """An interval times a whole number."""
+    number = binder.coerce(factor, types.BIGINT, node)
+    months, days, micros = (_multiplied(p, number) for p in parts_of(binder, bound, node))
+    return interval(months, days, micros)
+
+
+def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:
+    """A part of an interval as an argument of `add_interval`."""
+    if isinstance(part, Literal):
+        return Literal(sign * cast(int, part.value), kind)
+    return part if sign > 0 else Call("negative", (part,), types.BIGINT)
+
+
+def _times(number: Expression, factor: int) -> Expression:
+    return _multiplied(Literal(factor, types.BIGINT), number)
+
+
+def _multiplied(left: Expression, right: Expression) -> Expression:
+    if isinstance(left, Literal) and isinstance(right, Literal):
+        return Literal(cast(int, left.value) * cast(int, right.value), types.BIGINT)
+    return Call("*", (left, right), types.BIGINT)
+
+
+def _sum(parts: list[Expression]) -> Expression:
+    total: Expression = Literal(0, types.BIGINT)
+    for part in parts:
+        if isinstance(total, Literal) and total.value == 0:
+            total = part
+        else:
+            total = Call("+", (total, part), types.BIGINT)
+    return total
