@@ -11,6 +11,7 @@ import pytest
 from tailrace.pipelines.incremental.sql.aggregates import KNOWN, NAMES, RANKING
 from tailrace.pipelines.incremental.sql.calls import known_functions
 from tailrace.pipelines.incremental.sql.generators import GENERATORS
+from tailrace.pipelines.incremental.sql.refused import REFUSED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,18 @@ def test_the_reference_lists_exactly_what_works() -> None:
     names = re.findall(r"`(\w+)`", listed.split("\n", 1)[1])
     assert len(names) == len(set(names))
     assert sorted(names) == known_functions()
+
+
+def test_the_reference_names_what_is_refused_with_the_reason() -> None:
+    page = PAGE.read_text().split("<!-- refused:")[1].split("<!-- functions:")[0]
+    listed: dict[str, str] = {}
+    for line in page.splitlines():
+        if line.startswith("| `"):
+            _, names, reason, _ = line.split("|")
+            found = re.findall(r"`(\w+)`", names)
+            assert not listed.keys() & set(found)
+            listed |= dict.fromkeys(found, reason.strip().replace("`", ""))
+    assert listed == REFUSED
 
 
 # Words of the language, and the clock, which have pages and tests of their own.
@@ -38,10 +51,5 @@ def test_every_function_of_spark_is_computed_or_refused_by_name(spark: SparkSess
     theirs = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
     words = {name for name in theirs if name[0].isalpha()}
     ours = {*known_functions(), *KNOWN, *NAMES, *RANKING, *GENERATORS, *LANGUAGE}
-    page = PAGE.read_text().split("<!-- refused:")[1].split("<!-- functions:")[0]
-    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
-    listed = re.findall(r"`(\w+)`", " ".join(rows))
-    assert len(listed) == len(set(listed))
-    refused = set(listed)
-    assert refused & ours == set()
-    assert words - ours == refused
+    assert REFUSED.keys() & ours == set()
+    assert words - ours == REFUSED.keys()

@@ -20,6 +20,7 @@ from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
+from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 
 if TYPE_CHECKING:
@@ -72,6 +73,10 @@ PATTERNED = ("rlike", "regexp_like", "regexp_replace", "regexp_extract", "regexp
 
 
 def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:
+    if name in REFUSED:
+        return binder.context.not_incremental(
+            f"{name} is not computed in views", node, REFUSED[name]
+        )
     near = difflib.get_close_matches(name, known_functions(), 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return binder.context.name_error(
