@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from concurrent.futures import wait
 from datetime import UTC, datetime
 
@@ -34,6 +35,10 @@ def test_a_topic_is_made_described_changed_and_deleted(log: Log, name: str) -> N
     assert name in log.topics()
     assert log.topic_config(name)["retention.ms"] == "1234"
     log.alter_topic(name, {"retention.ms": None, "max.message.bytes": 5000})
+    for _ in range(50):  # a cluster's brokers hear of it a little later
+        if log.topic_config(name)["retention.ms"] != "1234":
+            break
+        time.sleep(0.1)
     assert log.topic_config(name)["retention.ms"] != "1234"
     assert log.topic_config(name)["max.message.bytes"] == "5000"
     with pytest.raises(TopicExistsError):
