@@ -1,12 +1,15 @@
 """The pipelines of a small project as a process of their own.
 
-python running_pipelines.py BOOTSTRAP SOURCE DIRECTORY
+python running_pipelines.py BOOTSTRAP SOURCE DIRECTORY [MASTER [hangs]]
+
+With `hangs` the stream's function does not return: the driver is deaf to everything.
 """
 
 from __future__ import annotations
 
 import signal
 import sys
+import time
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -18,7 +21,7 @@ from tailrace.sources.declare import TableRef
 from tailrace.telemetry.part import Part
 
 
-def declared(source: str) -> tuple[list[View], list[Stream]]:
+def declared(source: str, *, hangs: bool = False) -> tuple[list[View], list[Stream]]:
     view = tr.view(
         f"{source}_open_orders",
         f"""SELECT c.country, count(*) AS orders, sum(o.amount) AS value
@@ -30,12 +33,17 @@ def declared(source: str) -> tuple[list[View], list[Stream]]:
 
     @tr.stream(orders.inserts(snapshot=True), name=f"{source}_placed", trigger="200 milliseconds")
     def placed(frame: DataFrame) -> DataFrame:
+        if hangs:
+            print("hangs", flush=True)
+            time.sleep(1_000)
         return frame.select("id", "amount")
 
     return [view], [placed]
 
 
-def main(bootstrap: str, source: str, directory: str, master: str = "local[2]") -> None:
+def main(
+    bootstrap: str, source: str, directory: str, master: str = "local[2]", hangs: str = ""
+) -> None:
     Path(directory, "tailrace.toml").write_text(
         f"""[project]
 name = "p"
@@ -46,7 +54,7 @@ conf."spark.driver.bindAddress" = "127.0.0.1"
 conf."spark.executor.memory" = "600m"
 """
     )
-    views, streams = declared(source)
+    views, streams = declared(source, hangs=bool(hangs))
     part = Part("p", "pipelines", source, bootstrap, Path(directory) / ".tailrace")
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
     run(views, streams, part)

@@ -9,7 +9,9 @@ import sys
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import psutil
@@ -18,6 +20,7 @@ import pytest
 from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.driver import last_row
+from tailrace.telemetry.part import read_reports
 from tailrace.testing.feed import Change, ChangeFeed
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark]
@@ -27,9 +30,11 @@ SCRIPT = Path(__file__).parent / "running_pipelines.py"
 
 class Running:
     def __init__(
-        self, bootstrap: str, source: str, directory: Path, master: str = "local[2]"
+        self, bootstrap: str, source: str, directory: Path, master: str = "local[2]", *more: str
     ) -> None:
-        self.command = [sys.executable, str(SCRIPT), bootstrap, source, str(directory), master]
+        self.command = [
+            sys.executable, str(SCRIPT), bootstrap, source, str(directory), master, *more,
+        ]  # fmt: skip
         self.log = directory / "output"
         self.start()
 
@@ -50,11 +55,18 @@ class Running:
             self.process.wait(100)
             psutil.wait_procs(family, timeout=20)
 
+    def report(self) -> dict[str, Any]:
+        """What the pipelines last said of themselves."""
+        reports = read_reports(self.log.parent / ".tailrace")
+        return next((one for one in reports if one["kind"] == "pipelines"), {})
+
     def keep_running(self) -> None:
         if self.process.poll() is not None:
             self.start()
 
     def stop(self) -> None:
+        if self.process.poll() is not None:
+            return
         family = psutil.Process(self.process.pid).children(recursive=True)
         self.process.terminate()
         try:
@@ -120,13 +132,45 @@ def test_nothing_is_lost_or_doubled(log_address: str, tmp_path: Path, victim: st
     assert Counter((row["id"], row["amount"]) for row in written) == Counter(placed)
 
 
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("more", [(), ("hangs",)], ids=["working", "deaf"])
+def test_the_driver_ends_with_its_jvm_and_says_why(
+    tailrace_broker: str, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    source = f"shop{uuid.uuid4().hex[:6]}"
+    with ChangeFeed(tailrace_broker, source, [ORDERS, CUSTOMERS]) as feed:
+        for changes in traffic(41, 10):
+            feed.transaction(*changes)
+        running = Running(tailrace_broker, source, tmp_path, "local[2]", *more)
+        try:
+            if more:
+                wait_until(lambda: "hangs" in running.log.read_text())
+            else:
+                wait_for_progress(tailrace_broker, source, running)
+            running.kill("jvm")
+            assert running.process.returncode == 1, running.log.read_text()[-3000:]
+        finally:
+            running.stop()
+    assert running.report()["state"] == "failed"
+    assert running.report()["error"]["code"] == "spark-lost"
+    assert "SIGKILL" in running.report()["error"]["error"]
+
+
+def wait_until(done: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if done():
+            return
+        time.sleep(0.1)
+    raise AssertionError("in vain")
+
+
 def wait_for_progress(bootstrap: str, source: str, running: Running) -> None:
-    """Wait until a tick has been committed since the call, so that a kill hits real work."""
+    """Wait until the process that runs now has ticked, so that a kill hits real work."""
     with LogReader(bootstrap) as reader:
-        before = last_row(reader, source)
         for _ in range(300):
             running.keep_running()
-            row = last_row(reader, source)
-            if row is not None and (before is None or row.number > before.number or row.inputs):
+            row, report = last_row(reader, source), running.report()
+            works = report.get("pid") == running.process.pid and report["state"] == "running"
+            if works and row is not None and row.inputs:
                 return
             time.sleep(0.2)

@@ -187,6 +187,14 @@ class SparkUnavailableError(PipelineError):
     code = "spark-unavailable"
 
 
+class SparkLostError(PipelineError):
+    """Spark's own process (the JVM) ended while pipelines ran: it was killed, or the machine
+    had no memory left for it. The process of the pipelines ends too and is started again;
+    ticks and streams go on from what they last committed."""
+
+    code = "spark-lost"
+
+
 class ViewError(PipelineError):
     """A view cannot be compiled or kept."""
 

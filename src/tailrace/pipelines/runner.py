@@ -21,6 +21,7 @@ from tailrace.pipelines.errors import SqlNameError, UnknownTableError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
+from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.state.cache import sweep_other_boots
@@ -43,6 +44,7 @@ log = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 1.0
+_NOTICE_SECONDS = 1.0  # a socket to a dead process may close before the process is counted as ended
 
 
 def run(
@@ -270,10 +272,24 @@ def _spark(part: Part, settings: config.Settings) -> Iterator[SparkSession]:
         master=settings.spark.master,
         conf=settings.spark.conf,
     )
+    with JvmWatch(spark, lambda error: part.report("failed", error=error.as_dict())) as jvm:
+        try:
+            yield spark
+        except Exception as problem:
+            if jvm.gone(within_seconds=_NOTICE_SECONDS):
+                raise jvm.error() from problem
+            if isinstance(problem, TailraceError):
+                part.report("failed", error=problem.as_dict())
+            raise
+        finally:
+            _stop(spark, jvm)
+
+
+def _stop(spark: SparkSession, jvm: JvmWatch) -> None:
+    if jvm.gone():
+        return  # there is nothing left to stop, and asking would raise
     try:
-        yield spark
-    except TailraceError as problem:
-        part.report("failed", error=problem.as_dict())
-        raise
-    finally:
         spark.stop()
+    except Exception:
+        if not jvm.gone(within_seconds=_NOTICE_SECONDS):
+            raise

@@ -236,7 +236,10 @@ class RunningStreams:
 
     def _spark_is_gone(self) -> bool:
         context: Any = self._spark.sparkContext
-        return context._jsc is None or bool(context._jsc.sc().isStopped())
+        try:
+            return context._jsc is None or bool(context._jsc.sc().isStopped())
+        except Exception:  # not even the question reaches it
+            return True
 
     # Looking into the log ----------------------------------------------------------
 
