@@ -18,7 +18,6 @@ from tailrace.pipelines.declare import View, caller, view_at
 from tailrace.pipelines.errors import DeclarationError
 
 MOST_WINDOWS = 1_000
-MOST_COPIES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,25 +132,24 @@ def window_sql(
         case Tumbling(size):
             inner = (
                 f"SELECT t.*, CAST({_floor(seconds, size)} AS TIMESTAMP) AS window_start, "
-                f"CAST({_floor(seconds, size)} + {size} AS TIMESTAMP) AS window_end "
+                f"{_end(time, f'{_floor(seconds, size)} + {size}')} AS window_end "
                 f"FROM {relation} t WHERE {filtered}"
             )
         case Hopping(size, hop):
-            inner = _copies(
-                relation, filtered, range(size // hop),
-                start=f"{_floor(seconds, hop)} - {{i}} * {hop}",
-                end=f"{_floor(seconds, hop)} - {{i}} * {hop} + {size}",
-                on=f"{_rest(seconds, hop)} + {{i}} * {hop} < {size}",
-            )  # fmt: skip
+            call = f"window({time}, '{size} seconds', '{hop} seconds')"
+            return _grouped(relation, "window", call, chosen, leading, filtered)
         case Cumulative(size, step):
-            inner = _copies(
-                relation, filtered, range(1, size // step + 1),
-                start=_floor(seconds, size),
-                end=f"{_floor(seconds, size)} + {{i}} * {step}",
-                on=f"{_rest(seconds, size)} < {{i}} * {step}",
-            )  # fmt: skip
+            # A row is in the windows of its period that end after it.
+            end = f"{_floor(seconds, size)} + t.window_step * {step}"
+            steps = f"SELECT *, explode(sequence(1, {size // step})) AS window_step FROM {relation} t WHERE {filtered}"
+            inner = (
+                f"SELECT t.*, CAST({_floor(seconds, size)} AS TIMESTAMP) AS window_start, "
+                f"{_end(time, end)} AS window_end "
+                f"FROM ({steps}) t WHERE {_rest(seconds, size)} < t.window_step * {step}"
+            )
         case Session(gap):
-            return _session_sql(relation, time, gap, keys, chosen, leading, filtered)
+            call = f"session_window({time}, '{gap} seconds')"
+            return _grouped(relation, "session_window", call, chosen, leading, filtered)
         case Sliding(size, row):
             return _sliding_sql(relation, time, size, row, keys, select, where)
     return (
@@ -160,22 +158,11 @@ def window_sql(
     )
 
 
-def _session_sql(
-    relation: str, time: str, gap: int, keys: Sequence[str], chosen: str, leading: str,
-    filtered: str,
-) -> str:  # fmt: skip
-    partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
-    over = f"OVER ({partition}ORDER BY {time})"
-    before = f"SELECT t.*, lag({time}) {over} AS before_it FROM {relation} t WHERE {filtered}"
-    opens = (
-        f"CASE WHEN before_it IS NULL OR {time} > before_it + INTERVAL '{gap}' SECOND "
-        "THEN 1 ELSE 0 END"
-    )
-    numbered = f"SELECT b.*, sum({opens}) {over} AS session_number FROM ({before}) b"
+def _grouped(relation: str, name: str, call: str, chosen: str, leading: str, filtered: str) -> str:
+    """A grouping by one of Spark's own windows."""
     return (
-        f"SELECT {leading}min({time}) AS window_start, "
-        f"max({time}) + INTERVAL '{gap}' SECOND AS window_end{chosen} "
-        f"FROM ({numbered}) s GROUP BY {leading}session_number"
+        f"SELECT {leading}{name}.start AS window_start, {name}.end AS window_end{chosen} "
+        f"FROM (SELECT * FROM {relation} t WHERE {filtered}) w GROUP BY {leading}{call}"
     )
 
 
@@ -184,7 +171,7 @@ def _sliding_sql(
     select: Mapping[str, str], where: str | None,
 ) -> str:  # fmt: skip
     source = f"(SELECT * FROM {relation} t WHERE t.{time} IS NOT NULL{f' AND ({where})' if where else ''})"
-    equal = "".join(f"a.{name} = b.{name} AND " for name in keys)
+    equal = "".join(f"a.{name} <=> b.{name} AND " for name in keys)
     shown = dict.fromkeys([*row, *keys])
     inner = (
         f"SELECT {', '.join(f'a.{name} AS a_{name}' for name in shown)}, "
@@ -208,23 +195,11 @@ def _floor(seconds: str, size: int) -> str:
     return f"{seconds} - {_rest(seconds, size)}"
 
 
-def _copies(relation: str, filtered: str, numbers: range, *, start: str, end: str, on: str) -> str:
-    """Every row once for each of `numbers` (`{i}` in the expressions) for which `on` holds.
-
-    A few as UNION ALL, which keeps no state; many as a join with the numbers, which does.
-    """
-
-    def part(number: str, join: str) -> str:
-        where = f"WHERE {filtered}" + ("" if join else f" AND {on.format(i=number)}")
-        return (
-            f"SELECT t.*, CAST({start.format(i=number)} AS TIMESTAMP) AS window_start, "
-            f"CAST({end.format(i=number)} AS TIMESTAMP) AS window_end FROM {relation} t {join} {where}"
-        )
-
-    if len(numbers) <= MOST_COPIES:
-        return " UNION ALL ".join(part(str(number), "") for number in numbers)
-    values = ", ".join(f"({number})" for number in numbers)
-    return part("h.i", f"JOIN (VALUES {values}) AS h(i) ON {on.format(i='h.i')}")
+def _end(time: str, seconds: str) -> str:
+    """The end of a row's window, in a form that shows that it is after the row's time: when
+    nothing older is taken any more, the window is over."""
+    end = f"CAST({seconds} AS TIMESTAMP)"
+    return f"CASE WHEN t.{time} < {end} THEN {end} END"
 
 
 def relation_sql(source: object) -> str:

@@ -1,31 +1,30 @@
-"""Forgetting windows that can no longer change.
+"""Forgetting what can no longer change: windows, sessions, rows of a join.
 
-    "x" + end of the window (8 bytes) + key -> nothing         beside an operator's own entries
+    "x" + when it is over (8 bytes) + key -> nothing         beside an operator's own entries
 
 A stream that is declared with `keep` takes no row older than its watermark less `keep` (the
-*horizon*, a constant of the tick). A window that ended before the horizon therefore gets
-no more rows: its state goes, and nothing is emitted: what was shown stays.
+*horizon*, a constant of the tick). What only older rows could change (`sql.lasting` proves
+it) is therefore over: its state goes, and nothing is emitted: what was shown stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import pyarrow as pa
+from typing import cast
 
 from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.incremental.rows import physical
 from tailrace.pipelines.state.store import OperatorState
 
 _OFFSET = 1 << 63
-_PREFIX = b"x"
+PREFIX = b"x"
+NOTE_MICROS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """When the rows of a key are over: at `column` of the input plus `adds` microseconds, which
-    is after the event time of every row: the columns in `times` (topic, column)."""
+    """When something is over: at `column` plus `adds` microseconds, which is after the event
+    time of every row that can change it, of the streams in `times` (topic, column)."""
 
     column: str
     adds: int
@@ -42,31 +41,32 @@ class Expiry:
         return min(known[1] for known in found if known is not None) * 1000
 
     def remember(
-        self, state: OperatorState, table: pa.Table, keys: Iterable[bytes], new: set[bytes]
+        self, state: OperatorState, ends: Iterable[tuple[int | None, bytes]], under: bytes = PREFIX
     ) -> None:
-        """Note when each of the keys in `new` will be over."""
-        entries = {
-            _entry(end + self.adds, key)  # type: ignore[operator]
-            for key, end in zip(keys, physical(table.column(self.column)), strict=True)
-            if key in new and end is not None
-        }
+        """Note for keys the value of `column` by which something of theirs will be over."""
+        entries = {under + _bytes(end + self.adds) + key for end, key in ends if end is not None}
         state.put_many([(entry, b"\x01") for entry in sorted(entries)])
 
-    def forget(
-        self, state: OperatorState, horizon: int, entries: Callable[[bytes], Iterable[bytes]]
-    ) -> None:
-        """Remove the `entries` of every key that is over by `horizon`."""
-        last = _entry(horizon, b"\xff" * 8)
-        over: list[bytes] = []
-        for entry, _ in state.scan(_PREFIX):
-            if entry > last:
+    def over(self, state: OperatorState, horizon: int, under: bytes = PREFIX) -> list[bytes]:
+        """The keys something of which is over by `horizon`; their notes go."""
+        start, last = len(under), _bytes(horizon)
+        gone: list[bytes] = []
+        for entry, _ in state.scan(under):
+            if entry[start : start + 8] > last:
                 break
-            over.append(entry)
-        gone = list(over)
-        for entry in over:
-            gone += entries(entry[9:])
-        state.put_many([(entry, None) for entry in sorted(gone)])
+            gone.append(entry)
+        state.put_many([(entry, None) for entry in gone])
+        return sorted({entry[start + 8 :] for entry in gone})
+
+    def is_over(self, end: object, horizon: int) -> bool:
+        """Whether a value of `column` is of the past."""
+        return end is not None and cast(int, end) + self.adds <= horizon
 
 
-def _entry(end: int, key: bytes) -> bytes:
-    return _PREFIX + min(max(end + _OFFSET, 0), 2 * _OFFSET - 1).to_bytes(8, "big") + key
+def coarse(end: object) -> int | None:
+    """A time (microseconds) not before `end` that many share: one note serves them all."""
+    return None if end is None else -(-cast(int, end) // NOTE_MICROS) * NOTE_MICROS
+
+
+def _bytes(moment: int) -> bytes:
+    return min(max(moment + _OFFSET, 0), 2 * _OFFSET - 1).to_bytes(8, "big")

@@ -128,9 +128,13 @@ class Group:
         state.put_many(groups)
         horizon = self.expiry.horizon(tick) if self.expiry else None
         if self.expiry is not None and horizon is not None:
-            came = {key for key in order if loaded[key] is None}
-            self.expiry.remember(state, table, keys, came)
-            self.expiry.forget(state, horizon, lambda key: self._entries(state, key))
+            ends = zip(physical(table.column(self.expiry.column)), keys, strict=True)
+            self.expiry.remember(
+                state, ((cast("int | None", end), key) for end, key in ends if loaded[key] is None)
+            )
+            over = self.expiry.over(state, horizon)
+            gone = [entry for key in over for entry in self._entries(state, key)]
+            state.put_many([(entry, None) for entry in sorted(gone)])
         return changes(out, emitted, self.schema)
 
     def _entries(self, state: OperatorState, key: bytes) -> list[bytes]:

@@ -1,6 +1,7 @@
 """Equi-joins of two inputs that both change.
 
     "l" + key, "r" + key -> bag        the rows of each side (see `bags`)
+    "xl" + time + key, "xr" …          when rows of that bag are over (see `expiry`)
 
 A join is bilinear: Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR. The outer, semi and anti parts depend only on
 whether the other side has rows under the key: as long as that does not flip they follow the
@@ -21,6 +22,7 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators.bags import Bag, by_key, read_bags, read_touched
+from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -46,13 +48,16 @@ class Join:
     left: tuple[str, ...]
     right: tuple[str, ...]
     schema: pa.Schema
+    expiry: tuple[Expiry, Expiry] | None = None  # of the left rows and of the right ones
     kind: ClassVar[str] = "join"
     wakes: ClassVar[bool] = False
 
     def describe(self) -> str:
         pairs = zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
-        return f"{self.mode} join on {on or 'everything'} → {', '.join(self.schema.names)}"
+        # Joins that forget at other times are other joins: their conditions differ.
+        ends = "".join(f" until {one.column} + {one.adds}" for one in self.expiry or ())
+        return f"{self.mode} join on {on or 'everything'} → {', '.join(self.schema.names)}{ends}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         out: list[Row] = []
@@ -75,6 +80,12 @@ class Join:
             )  # fmt: skip
         puts.sort()
         state.put_many(puts)
+        for side, names, deltas, expiry in zip(
+            (b"l", b"r"), (self.left, self.right), (left, right), self.expiry or (), strict=False
+        ):
+            horizon = expiry.horizon(tick)
+            if horizon is not None:
+                _forget(state, side, names.index(expiry.column), deltas, expiry, horizon)
         return changes(out, counts, self.schema)
 
     def _one_side(
@@ -194,6 +205,33 @@ class Join:
             _conditional(
                 old_right, changed_right, not left_was, not left_is, pad, False, out, counts
             )
+
+
+def _forget(
+    state: OperatorState,
+    side: bytes,
+    place: int,
+    deltas: dict[bytes, dict[bytes, int]],
+    expiry: Expiry,
+    horizon: int,
+) -> None:
+    """Note when the rows that came are over, and remove those that are."""
+    expiry.remember(
+        state,
+        ((coarse(decode_row(row)[place]), key) for key, delta in deltas.items() for row in delta),
+        PREFIX + side,
+    )
+    bags = read_bags(state, [side + key for key in expiry.over(state, horizon, PREFIX + side)])
+    puts: list[tuple[bytes, bytes | None]] = []
+    for bag in bags.values():
+        past = {
+            row: -weight
+            for row, weight in bag.rows()
+            if expiry.is_over(decode_row(row)[place], horizon)
+        }
+        if past:
+            bag.change(past, puts)
+    state.put_many(sorted(puts))
 
 
 def _conditional(

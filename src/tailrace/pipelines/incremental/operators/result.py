@@ -2,6 +2,8 @@
 
     key -> marshal row                 the row the changelog shows
     row -> marshal (count, row)        a bag: how often it is there
+    "x" + time + key                   when that is over (see `expiry`): it stays in the
+                                       changelog and need not be remembered
 
 A tick's changes are added up per key; at most one row of weight 1 may remain. At most one
 record per key and tick is emitted, and none when the row is the one already shown.
@@ -9,8 +11,9 @@ record per key and tick is emitted, and none when the row is the one already sho
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ from tailrace.pipelines.errors import KeyNotUniqueError
 from tailrace.pipelines.incremental.graph import DELETED, WEIGHT, TickContext
 from tailrace.pipelines.incremental.keys import bounded, encode_keys
 from tailrace.pipelines.incremental.operators.bags import by_key
+from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.rows import (
     Row,
     decode_row,
@@ -43,6 +47,7 @@ class Result:
     schema: pa.Schema
     key: tuple[str, ...]
     unique: bool = False
+    expiry: Expiry | None = None
     kind: ClassVar[str] = "result"
     wakes: ClassVar[bool] = False
 
@@ -73,6 +78,9 @@ class Result:
             deleted.append(new is None)
             puts.append((key, new))
         state.put_many(puts)
+        if self.expiry is not None:
+            shown = zip(out, [key for key, _ in puts], deleted, strict=True)
+            _forget(state, self.expiry, self.schema, tick, shown, decode_row)
         return _upserts(out, deleted, self.schema)
 
     def _passed_on(self, table: pa.Table) -> pa.Table:
@@ -106,6 +114,7 @@ class BagResult:
 
     view: str
     schema: pa.Schema
+    expiry: Expiry | None = None
     kind: ClassVar[str] = "result"
     wakes: ClassVar[bool] = False
 
@@ -131,7 +140,39 @@ class BagResult:
             deleted.append(count == 0)
             puts.append((key, encode_row((count, data)) if count else None))
         state.put_many(puts)
+        if self.expiry is not None:
+            shown = zip(out, [key for key, _ in puts], deleted, strict=True)
+            _forget(state, self.expiry, self.schema, tick, shown, _in_bag)
         return _upserts(out, deleted, self.schema)
+
+
+def _in_bag(value: bytes) -> Row:
+    return decode_row(cast(bytes, decode_row(value)[1]))
+
+
+def _forget(
+    state: OperatorState,
+    expiry: Expiry,
+    schema: pa.Schema,
+    tick: TickContext,
+    shown: Iterable[tuple[Row, bytes, bool]],
+    stored: Callable[[bytes], Row],
+) -> None:
+    """Note when what is shown now can change no more, and forget what cannot already."""
+    horizon = expiry.horizon(tick)
+    if horizon is None:
+        return
+    at = schema.names.index(expiry.column)
+    expiry.remember(state, ((cast("int | None", r[at]), key) for r, key, gone in shown if not gone))
+    over = expiry.over(state, horizon)
+    state.put_many(
+        [
+            (key, None)
+            for key, value in zip(over, state.get_many(over), strict=True)
+            # A row that came in its place since then has a note of its own.
+            if value is not None and expiry.is_over(stored(value)[at], horizon)
+        ]
+    )
 
 
 def _upserts(rows: list[Row], deleted: list[bool], schema: pa.Schema) -> pa.Table:

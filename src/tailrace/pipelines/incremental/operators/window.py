@@ -1,6 +1,7 @@
 """Window functions: a partition that changed is computed again, its difference emitted.
 
 partition key -> bag               the rows of the partition (see `bags`)
+"x" + time + partition key         when one of its sessions is over (see `expiry`)
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
+from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
 from tailrace.pipelines.incremental.operators.statistics import PAIRED
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -61,6 +63,7 @@ class Window:
     columns: tuple[str, ...]
     carried_types: tuple[pa.DataType, ...]
     schema: pa.Schema
+    expiry: Expiry | None = None  # of sessions, if nothing else is computed
     kind: ClassVar[str] = "window"
     wakes: ClassVar[bool] = False
 
@@ -83,6 +86,7 @@ class Window:
         puts: list[tuple[bytes, bytes | None]] = []
         out: list[Row] = []
         counts: list[int] = []
+        came: list[tuple[Row, int, bytes]] = []
         for key in keys:
             old = dict(bags[key].rows())
             new = dict(old)
@@ -98,8 +102,37 @@ class Window:
                 if total[data]:
                     out.append(decode_row(data))
                     counts.append(total[data])
+                    came.append((out[-1], counts[-1], key))
         state.put_many(sorted(puts))
+        horizon = self.expiry.horizon(tick) if self.expiry else None
+        if self.expiry is not None and horizon is not None:
+            self._forget(state, came, self.expiry, horizon)
         return changes(out, counts, self.schema)
+
+    def _forget(
+        self,
+        state: OperatorState,
+        came: list[tuple[Row, int, bytes]],
+        expiry: Expiry,
+        horizon: int,
+    ) -> None:
+        """Note when the sessions that came are over, and remove the rows of those that are."""
+        shown = self.schema.names.index(expiry.column)
+        expiry.remember(state, ((coarse(row[shown]), key) for row, count, key in came if count > 0))
+        function = self.functions[shown - len(self.columns)]
+        place = self.carried.index(function.arguments[0])
+        puts: list[tuple[bytes, bytes | None]] = []
+        for bag in read_bags(state, expiry.over(state, horizon)).values():
+            rows = sorted(((decode_row(row)[place], row, weight) for row, weight in bag.rows()))
+            ends = _sessions(function, [moment for moment, _, _ in rows])
+            past = {
+                row: -weight
+                for (_, row, weight), end in zip(rows, ends, strict=True)
+                if expiry.is_over(end, horizon)
+            }
+            if past:
+                bag.change(past, puts)
+        state.put_many(sorted(puts))
 
     def _compute(self, bag: dict[bytes, int]) -> list[Row]:
         """The output rows of a partition."""

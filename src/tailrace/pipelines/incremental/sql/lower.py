@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 import pyarrow as pa
 
@@ -13,10 +12,8 @@ from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.evaluate import in_arrow
 from tailrace.pipelines.incremental.expression import (
-    Call,
     Column,
     Expression,
-    Literal,
     columns_of,
     conjunction,
     conjuncts,
@@ -30,13 +27,12 @@ from tailrace.pipelines.incremental.operators.group import Group as GroupOperato
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
-from tailrace.pipelines.incremental.sql import lower_joins, lower_order
+from tailrace.pipelines.incremental.sql import lasting, lower_joins, lower_order
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Distinct,
     Expand,
-    Field,
     Filter,
     Group,
     Join,
@@ -280,9 +276,7 @@ class Lowering:
         schema = pa.schema(
             [*port.schema(key_names), *(pa.field(a.name, a.type) for a in aggregates)]
         )
-        expiry = self._expiry(
-            port, [(f, port.name(k)) for f, k in zip(key_fields, keys, strict=True)]
-        )
+        expiry = self._expiry(port, key_names)
         operator = GroupOperator(key_names, aggregates, schema, expiry)
         identity = self.add(operator, [self.edge(port, key_names)], schema, key_names)
         columns: dict[str, Expression] = {
@@ -291,36 +285,12 @@ class Lowering:
         columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
         return Flow(identity, columns)
 
-    def _expiry(self, port: Port, keys: Sequence[tuple[Field, str]]) -> Expiry | None:
-        """When groups of a stream are over, if windows are among their keys."""
-        for made, name in keys:
-            bound = dict(port.columns)[name]
-            adds = 0
-            if isinstance(bound, Call) and bound.function == "window_start":
-                adds = cast(int, cast(Literal, bound.arguments[1]).value)
-            elif made.name != "window_end" or made.type != types.TIMESTAMP:
-                continue
-            times = self._origins(port.flow.source, bound)
-            if times:
-                return Expiry(name, adds, tuple(sorted(times)))
-        return None
-
-    def _origins(self, source: str, bound: Expression) -> set[tuple[str, str]] | None:
-        """The (topic, column) pairs of streams an expression is made of; None if of others."""
-        node = self.nodes[source]
-        if isinstance(node.operator, Facts):
-            return {(node.operator.table, name) for name in columns_of(bound)}
-        if node.operator.kind != "union":
-            return None
-        found: set[tuple[str, str]] = set()
-        for edge in node.edges:
-            for name in columns_of(bound):
-                inner = dict(edge.projection.columns)[name] if edge.projection else Column(name, bound.type)  # fmt: skip
-                origins = self._origins(edge.source, inner)
-                if origins is None:
-                    return None
-                found |= origins
-        return found
+    def _expiry(self, port: Port, names: Iterable[str]) -> Expiry | None:
+        """When rows of an input are over, by the first of these columns that tells."""
+        flow, bound = port.flow, dict(port.columns)
+        return lasting.first(
+            names, lambda name: lasting.reach(self.nodes, flow.source, bound[name], flow.where)
+        )
 
     def _grows(self, source: str) -> bool:
         """Whether rows of a node only come and never leave again."""
@@ -369,12 +339,12 @@ class Lowering:
         columns = tuple((f.name, flow.columns[f.id]) for f in plan.fields)
         port = Port(flow, columns, {})
         schema = pa.schema([(f.name, f.type) for f in plan.fields])
+        expiry = self._expiry(port, schema.names)
         if key is None:
             counted = schema.append(pa.field("count", types.BIGINT))
-            return self.add(
-                BagResult(view, counted), [self.edge(port, schema.names)], counted, None
-            )
-        operator = Result(view, schema, tuple(key), self._unique(flow, columns, key))
+            bag = BagResult(view, counted, expiry)
+            return self.add(bag, [self.edge(port, schema.names)], counted, None)
+        operator = Result(view, schema, tuple(key), self._unique(flow, columns, key), expiry)
         return self.add(operator, [self.edge(port, tuple(key))], schema, None)
 
     def _unique(

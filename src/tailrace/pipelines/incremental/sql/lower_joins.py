@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,11 +23,13 @@ from tailrace.pipelines.incremental.expression import (
     columns_of,
     conjunction,
     conjuncts,
+    substitute,
 )
 from tailrace.pipelines.incremental.graph import Edge
 from tailrace.pipelines.incremental.operators.as_of import AsOf as AsOfOperator
 from tailrace.pipelines.incremental.operators.as_of import History, history_schema
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
+from tailrace.pipelines.incremental.sql import lasting
 from tailrace.pipelines.incremental.sql.infer import at_most_one
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
@@ -176,19 +178,32 @@ def _equi_join(
     spread = left_keys if mode in ("inner", "left", "semi", "anti") else None
     if spread is not None and not set(spread) <= set(left_names):
         spread = None
-    identity = lowering.add(
-        operator,
-        [lowering.edge(ports[0], left_keys), lowering.edge(ports[1], right_keys)],
-        schema,
-        spread,
-    )
     columns: dict[str, Expression] = {
         f.id: Column(ports[0].name(f.column), f.type) for f in left_fields
     }
     columns |= {f.id: Column(out_right[ports[1].name(f.column)], f.type) for f in right_fields}
-    flow = Flow(identity, columns)
-    rest = conjunction([flow.bind(part) for part in parts.rest])
+    rest = conjunction([substitute(part, columns) for part in parts.rest])
+    edges = [lowering.edge(ports[0], left_keys), lowering.edge(ports[1], right_keys)]
+    if mode == "inner":
+        operator = _lasting(lowering, operator, edges, rest)
+    identity = lowering.add(operator, edges, schema, spread)
     return Flow(identity, columns, rest)
+
+
+def _lasting(
+    lowering: Lowering, join: JoinOperator, edges: list[Edge], rest: Expression | None
+) -> JoinOperator:
+    """The join, with when rows of each side are over where the condition tells."""
+
+    def found(name: str) -> lasting.Reach | None:
+        return lasting.joined(lowering.nodes, join, edges, name, rest)
+
+    left = lasting.first(join.left, found)
+    right = lasting.first(join.schema.names[len(join.left) :], found)
+    if left is None or right is None:
+        return join
+    place = join.schema.names.index(right.column) - len(join.left)
+    return replace(join, expiry=(left, replace(right, column=join.right[place])))
 
 
 def _distinct_names(left: tuple[str, ...], right: tuple[str, ...]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from tailrace.pipelines.incremental.operators.expand import Expand as ExpandOper
 from tailrace.pipelines.incremental.operators.top import Top as TopOperator
 from tailrace.pipelines.incremental.operators.window import Window as WindowOperator
 from tailrace.pipelines.incremental.operators.window import WindowFunction
+from tailrace.pipelines.incremental.sql import lasting
 from tailrace.pipelines.incremental.sql.plan import Expand, Field, Temporal, Top, Window
 
 if TYPE_CHECKING:
@@ -81,6 +83,18 @@ def lower_window(lowering: Lowering, plan: Window, needed: set[str]) -> Flow:
         schema,
     )
     spread = partition if set(partition) <= set(shown) else None
+    if {call.function for _, call in chosen} <= {"session_start", "session_end"}:
+        bound = dict(port.columns)
+        ends = {
+            name: bound[function.arguments[0]]
+            for name, function in zip(names, functions, strict=True)
+            if function.function == "session_end"
+        }
+        flow = port.flow
+        expiry = lasting.first(
+            ends, lambda name: lasting.reach(lowering.nodes, flow.source, ends[name], flow.where)
+        )
+        operator = replace(operator, expiry=expiry)
     identity = lowering.add(operator, [lowering.edge(port, partition)], schema, spread)
     columns = _columns(port, fields)
     columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}

@@ -1,0 +1,220 @@
+"""How long rows matter: what proves that a row of a stream's view cannot change any more.
+
+A stream that is declared with `keep` takes no row whose event time lies before a *horizon*.
+An operator may forget a row when nothing that can still be taken changes it. That needs a
+proof from the plan, never a guess: `reach` finds it for a column of a node or says None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjuncts,
+)
+from tailrace.pipelines.incremental.graph import Edge, Node
+from tailrace.pipelines.incremental.operators.expand import Expand
+from tailrace.pipelines.incremental.operators.expiry import Expiry
+from tailrace.pipelines.incremental.operators.group import Group
+from tailrace.pipelines.incremental.operators.join import Join
+from tailrace.pipelines.incremental.operators.keyed import Facts
+from tailrace.pipelines.incremental.operators.window import Window
+
+Nodes = Mapping[str, Node]
+_DAY = 86_400_000_000
+_LONGEST = {
+    "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000, "DAY": _DAY,
+    "WEEK": 7 * _DAY, "MONTH": 31 * _DAY, "QUARTER": 92 * _DAY, "YEAR": 366 * _DAY,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A row with the value v comes, changes or goes only because of rows of these streams
+    (topic, column of their event time) whose event time is before v + `adds` microseconds."""
+
+    adds: int
+    times: frozenset[tuple[str, str]]
+
+    def later(self, micros: int) -> Reach:
+        return Reach(self.adds + micros, self.times)
+
+    def __or__(self, other: Reach) -> Reach:
+        return Reach(max(self.adds, other.adds), self.times | other.times)
+
+    def expiry(self, column: str) -> Expiry:
+        return Expiry(column, self.adds, tuple(sorted(self.times)))
+
+
+def reach(nodes: Nodes, source: str, value: Expression, where: Expression | None) -> Reach | None:
+    """How far rows of node `source` that pass `where` can be reached, by this value of them."""
+    if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        return None
+    match value:
+        case Column(name):
+            return _column(nodes, nodes[source], name, where)
+        case Call("cast", (inner,)):
+            return reach(nodes, source, inner, where)
+        case Call("window_start", (inner, Literal(int(size)))):
+            return _later(reach(nodes, source, inner, where), size - 1)
+        case Call("date_trunc", (Literal(str(unit)), inner)) if unit.upper() in _LONGEST:
+            return _later(reach(nodes, source, inner, where), _LONGEST[unit.upper()] - 1)
+        case Call("case", (Call("<", (inner, shown)), taken, Literal(None))) if shown == taken:
+            # The value is there only where it is after `inner`.
+            return _later(reach(nodes, source, inner, where), -1)
+        case Call("add_interval", (inner, *_)) if (shift := _shift(value)) is not None:
+            return _later(reach(nodes, source, inner, where), -shift)
+    return None
+
+
+def _later(found: Reach | None, micros: int) -> Reach | None:
+    return None if found is None else found.later(micros)
+
+
+def _shift(value: Call) -> int | None:
+    """The microseconds an `add_interval` adds; None where months make it vary."""
+    match value.arguments[1:]:
+        case (Literal(0), Literal(int(days)), Literal(int(micros))):
+            return days * _DAY + micros
+    return None
+
+
+def _column(nodes: Nodes, node: Node, name: str, where: Expression | None) -> Reach | None:
+    operator = node.operator
+    match operator:
+        case Facts():
+            return Reach(1, frozenset([(operator.table, name)]))
+        case Group() if name in operator.keys:
+            return _through(nodes, node.edges[0], name)
+        case Expand() if name in operator.columns:
+            return _through(nodes, node.edges[0], name)
+        case Expand(fields=False, position=False, outer=False):
+            return _window_starts(nodes, node.edges[0], operator)
+        case Window():
+            at = node.schema.names.index(name) - len(operator.columns)
+            if at >= 0 and operator.functions[at].function == "session_end":
+                moment = operator.functions[at].arguments[0]
+                return _through(nodes, node.edges[0], moment)
+        case Join(mode="inner"):
+            return joined(nodes, operator, node.edges, name, where)
+    if operator.kind == "union":
+        found = [_through(nodes, edge, name) for edge in node.edges]
+        known = [one for one in found if one is not None]
+        if known and len(known) == len(found):
+            return _all(known)
+    return None
+
+
+def _all(found: Sequence[Reach]) -> Reach:
+    whole = found[0]
+    for one in found[1:]:
+        whole |= one
+    return whole
+
+
+def _projected(nodes: Nodes, edge: Edge, name: str) -> Expression | None:
+    """What a column that comes over an edge is of the node before."""
+    if edge.projection is not None:
+        return dict(edge.projection.columns).get(name)
+    source = nodes.get(edge.source)
+    if source is None or name not in source.schema.names:
+        return None
+    return Column(name, source.schema.field(name).type)
+
+
+def _through(nodes: Nodes, edge: Edge, value: Expression | str) -> Reach | None:
+    """The reach of a column, or of an expression of the node before, over an edge."""
+    if edge.source not in nodes:
+        return None
+    known = _projected(nodes, edge, value) if isinstance(value, str) else value
+    where = edge.projection.where if edge.projection is not None else None
+    return None if known is None else reach(nodes, edge.source, known, where)
+
+
+def _window_starts(nodes: Nodes, edge: Edge, operator: Expand) -> Reach | None:
+    """The windows a time falls into: none of them ends before it."""
+    match _projected(nodes, edge, operator.source):
+        case Call("window_starts", (moment, Literal(int(size)), *_)):
+            return _later(_through(nodes, edge, moment), size - 1)
+    return None
+
+
+# Joins ---------------------------------------------------------------------------------------
+
+
+def joined(
+    nodes: Nodes, join: Join, edges: Sequence[Edge], name: str, where: Expression | None
+) -> Reach | None:
+    """The reach of a column of an inner join: rows of the other side count as well, as far
+    as the condition lets them be a partner."""
+    right = dict(zip(join.schema.names[len(join.left) :], join.right, strict=True))
+    left = {own: own for own in join.left}
+    on_left = name in left
+    own, other = (left, right) if on_left else (right, left)
+    own_edge, other_edge = edges if on_left else (edges[1], edges[0])
+    mine = _through(nodes, own_edge, own[name])
+    if mine is None:
+        return None
+    best: Reach | None = None
+    for partner, most in _partners(join, name, on_left, where):
+        theirs = _through(nodes, other_edge, other[partner]) if partner in other else None
+        if theirs is not None and (best is None or theirs.adds + most < best.adds):
+            best = theirs.later(most)
+    return None if best is None else mine | best
+
+
+def _partners(
+    join: Join, name: str, on_left: bool, where: Expression | None
+) -> Iterator[tuple[str, int]]:
+    """Columns c and the microseconds m for which c ≤ `name` + m in every row."""
+    shown = dict(zip(join.right, join.schema.names[len(join.left) :], strict=True))
+    for left, right in zip(join.left_keys, join.right_keys, strict=True):
+        pair = (left, shown.get(right, ""))
+        if name == pair[0 if on_left else 1]:
+            yield pair[1 if on_left else 0], 0
+    for part in conjuncts(where):
+        match part:
+            case Call("<" | "<=" | "=", (small, large)):
+                pairs = [(small, large)]
+            case Call(">" | ">=", (large, small)):
+                pairs = [(small, large)]
+            case _:
+                continue
+        assert isinstance(part, Call)
+        if part.function == "=":
+            pairs.append((pairs[0][1], pairs[0][0]))
+        strict = 1 if part.function in ("<", ">") else 0
+        for low, high in pairs:
+            lower, higher = _plain(low), _plain(high)
+            if lower is not None and higher is not None and higher[0] == name:
+                yield lower[0], higher[1] - lower[1] - strict
+
+
+def _plain(value: Expression) -> tuple[str, int] | None:
+    """A timestamp column and the microseconds added to it."""
+    if value.type not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        return None
+    match value:
+        case Column(name):
+            return name, 0
+        case Call("add_interval", (inner, *_)) if (shift := _shift(value)) is not None:
+            found = _plain(inner)
+            return None if found is None else (found[0], found[1] + shift)
+        case Call("cast", (inner,)):
+            return _plain(inner)
+    return None
+
+
+def first(names: Iterable[str], found: Callable[[str], Reach | None]) -> Expiry | None:
+    """The expiry by the first of these columns for which there is a proof."""
+    for name in names:
+        proof = found(name)
+        if proof is not None:
+            return proof.expiry(name)
+    return None
