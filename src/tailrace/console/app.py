@@ -157,7 +157,7 @@ def create_app(served: Served) -> FastAPI:
     _add_views(app, served)
     add_operations(app, served, live, Json)
     if is_demo():
-        add_demo(app, served.views, served.project.settings.state_directory, Json)
+        add_demo(app, served, Json)
     _add_page(app)
     return app
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
@@ -24,6 +24,9 @@ from tailrace.console.errors import UnknownNameError
 from tailrace.errors import TailraceError
 from tailrace.telemetry.part import read_reports
 from tailrace.views.reader import Views
+
+if TYPE_CHECKING:
+    from tailrace.console.app import Served
 
 ENVIRONMENT = "TAILRACE_DEMO_DSN"
 PEOPLE_FILE = "people.pid"
@@ -67,45 +70,41 @@ def is_demo() -> bool:
     return ENVIRONMENT in os.environ
 
 
-def ask_database(*queries: str) -> tuple[list[list[tuple[Any, ...]]], str]:
-    """Answers of the shop's own database, and its position after the last."""
-    import psycopg
+class Shop:
+    """The shop's own database, asked over one connection. Safe to use from several threads."""
 
-    with psycopg.connect(os.environ[ENVIRONMENT], autocommit=True) as connection:
-        answers = [connection.execute(query.encode()).fetchall() for query in queries]
-        lsn = connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
-    assert lsn is not None
-    return answers, f"pg:shop:{int(lsn[0]):016X}"
+    def __init__(self) -> None:
+        self._connection: Any = None
+        self._guard = threading.Lock()
 
+    def ask(self, *queries: str) -> tuple[list[list[tuple[Any, ...]]], str]:
+        """Answers to all of them, and the database's position after the last."""
+        import psycopg
 
-def compare(views: Views, seconds: float) -> dict[str, Any]:
-    """The database and the view side by side, the view at least as new as the database."""
-    (counted, paid), position = ask_database(_COUNT, _PAID)
-    found = {
-        "database": {"orders": counted[0][0], "value": counted[0][1]},
-        "paid": [
-            {"order": order, "amount": amount, "name": name, "country": country}
-            for order, amount, name, country in paid
-        ],
-    }
-    began = SYSTEM.monotonic()
-    try:
-        views.wait(position, seconds)
-    except TailraceError as error:
-        return {**found, "view": None, "waiting": error.message}
-    took = SYSTEM.monotonic() - began
-    page = views.sql(
-        "SELECT coalesce(sum(orders), 0)::BIGINT AS orders, coalesce(sum(value), 0)::VARCHAR AS value"
-        " FROM open_orders"
-    )
-    return {**found, "view": page.rows[0], "position": page.position, "ms": round(took * 1000)}
+        with self._guard:
+            if self._connection is None or self._connection.closed:
+                self._connection = psycopg.connect(os.environ[ENVIRONMENT], autocommit=True)
+            try:
+                answers = [self._connection.execute(query.encode()).fetchall() for query in queries]
+                lsn = self._connection.execute("SELECT pg_current_wal_lsn() - '0/0'").fetchone()
+            except psycopg.OperationalError:
+                self._connection.close()  # the next question finds the server again
+                raise
+        return answers, f"pg:shop:{int(lsn[0]):016X}"
 
 
-def prove(views: Views, directory: Path) -> dict[str, Any]:
+def _counted(views: Views) -> dict[str, Any]:
+    """Open orders as the view has them: a few rows, no query needed."""
+    rows = views.rows("open_orders").rows
+    value = sum((Decimal(str(row["value"])) for row in rows), Decimal(0))
+    return {"orders": sum(int(row["orders"]) for row in rows), "value": str(value)}
+
+
+def prove(shop: Shop, views: Views, directory: Path) -> dict[str, Any]:
     """Hold the people still, wait for the views, and compare to the cent."""
     began = SYSTEM.monotonic()
     with _people_held(directory):
-        answers, position = ask_database(*(query for query, _ in _PROOFS.values()))
+        answers, position = shop.ask(*(query for query, _ in _PROOFS.values()))
         views.wait(position, PROOF_SECONDS)
         with views.snapshot() as snapshot:
             at = snapshot.position
@@ -153,8 +152,9 @@ def refund(order: int | None) -> dict[str, Any]:
     return {"did": f"refunded order {found[0]} of {found[1]}"}
 
 
-def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]) -> None:
+def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> None:
     """The demo's routes."""
+    shop, views, directory = Shop(), served.views, served.project.settings.state_directory
     # An earlier console may have ended while it held somebody still.
     for pid in _held(directory):
         _resume(pid)
@@ -168,12 +168,26 @@ def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]
     @app.get("/api/demo")
     async def side_by_side(wait: Annotated[float, Query(ge=0, le=60)] = 2.0) -> Response:
         """Database and view side by side, and the orders paid last."""
-        return answer(await run_in_threadpool(compare, views, wait))
+        (counted, paid), position = await run_in_threadpool(shop.ask, _COUNT, _PAID)
+        found: dict[str, Any] = {
+            "database": {"orders": counted[0][0], "value": counted[0][1]},
+            "paid": [
+                dict(zip(("order", "amount", "name", "country"), one, strict=True)) for one in paid
+            ],
+        }
+        began = SYSTEM.monotonic()
+        assert served.feed is not None
+        try:
+            await served.feed.wait(position, wait)
+            found |= {"view": await run_in_threadpool(_counted, views), "position": views.position}
+        except TailraceError as error:
+            found |= {"view": None, "waiting": error.message}
+        return answer({**found, "ms": round((SYSTEM.monotonic() - began) * 1000)})
 
     @app.post("/api/demo/prove")
     async def proof() -> Response:
         """Hold the shop for a moment and compare database and views to the cent."""
-        return answer(await run_in_threadpool(prove, views, directory))
+        return answer(await run_in_threadpool(prove, shop, views, directory))
 
     @app.post("/api/demo/refund")
     async def refund_order(question: Refund) -> Response:
@@ -200,7 +214,9 @@ def add_demo(app: FastAPI, views: Views, directory: Path, answer: type[Response]
             os.kill(pid, signal.SIGSTOP)
         except ProcessLookupError:
             return answer({"did": "the pipeline is down already; it is being started again"})
-        threading.Timer(PAUSE_SECONDS, _resume, [pid]).start()
+        later = threading.Timer(PAUSE_SECONDS, _resume, [pid])
+        later.daemon = True  # a console that ends leaves it to the next one
+        later.start()
         return answer({"did": f"stopped the pipeline (process {pid}) for {PAUSE_SECONDS:g} s"})
 
 
