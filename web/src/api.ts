@@ -51,7 +51,17 @@ export async function call<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-export const graph = () => call<Graph>("api/graph");
+let early: Promise<Graph> | null = null;
+/** Ask for the topology before anything is drawn: the first page waits for little else. */
+export function askEarly(): void {
+  early = call<Graph>("api/graph");
+  early.catch(() => undefined); // whoever uses it is told
+}
+export function graph(): Promise<Graph> {
+  const asked = early ?? call<Graph>("api/graph");
+  early = null;
+  return asked;
+}
 export const viewRows = (name: string, limit = 200) =>
   call<Rows>(`api/views/${encodeURIComponent(name)}?limit=${limit}`);
 export const sql = (text: string) => call<Rows>("api/sql", { sql: text });

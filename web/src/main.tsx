@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { keepToken } from "./api";
+import { askEarly, keepToken } from "./api";
 import { connect, connected, live, locked, route } from "./live";
 import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
@@ -163,6 +163,7 @@ function find(frames: number): void {
 
 document.documentElement.dataset["theme"] = theme.value;
 addEventListener("keydown", press);
+if (route.value === "/") askEarly();
 connect();
 const app = document.getElementById("app");
 if (app) {

@@ -10,19 +10,22 @@ import { Box, Drawing } from "../parts/drawing";
 import { AlarmBox, Empty, FaultBox, Spark, State, useLoaded } from "../parts/common";
 import type { Graph, GraphNode, Live, Part } from "../types";
 
+const NOTHING_YET: Live = { at: 0, project: "", ready: false, demo: false, parts: [], topics: [], groups: [], alarms: [] };
+
 export function Overview() {
   const { value: graph, fault } = useLoaded(api.graph, [], 30_000);
   const [wanted, setWanted] = useState("");
-  const state = live.value;
+  const state = live.value ?? NOTHING_YET;
   const text = JSON.stringify(graph);
   const chosen = useMemo(() => (graph ? around(graph, wanted) : null), [text, wanted]);
   if (fault) return <FaultBox fault={fault} />;
-  if (!graph || !chosen || !state) return <Empty>Waiting for the first figures…</Empty>;
+  if (!graph || !chosen) return <Empty>Waiting for the first figures…</Empty>;
   const known = new Known(state, graph);
   const labelled = firsts(chosen);
   return (
     <>
-      <Headline state={state} />
+      <h1 class="unseen">Overview of {state.project}</h1>
+      {live.value ? <Headline state={state} /> : null}
       {state.alarms.slice(0, 5).map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}
       {state.alarms.length > 5 ? <p><a href="#/alarms">{state.alarms.length - 5} more alarms</a></p> : null}
       {state.demo ? <Demo /> : null}
@@ -37,7 +40,7 @@ export function Overview() {
           graph={chosen}
           label="Topology"
           node={(placed) => (
-            <a href={link(placed.node)} aria-label={`${placed.node.kind} ${placed.node.label}`}>
+            <a href={link(placed.node)} aria-label={`${placed.node.kind} ${placed.node.label} ${known.figure(placed.node)}`}>
               <Box placed={placed} name={placed.node.label} figure={known.figure(placed.node)} state={known.state(placed.node)} />
             </a>
           )}
@@ -78,11 +81,11 @@ function Headline({ state }: { state: Live }) {
   const slowest = Math.max(0, ...copies.map((part) => part.freshness_ms ?? 0));
   return (
     <dl class="headline">
-      <div><dt>records into the log</dt><dd data-live="all:rate">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))}</dd><Spark series="all:rate" /></div>
-      {pipelines ? <div><dt>views behind the database</dt><dd data-live="all:freshness">{age(pipelines.freshness_ms)}</dd><Spark series={`part:pipelines-${pipelines.name}`} /></div> : null}
-      {copies.length ? <div><dt>copies in step</dt><dd data-live="all:copies">{running} <small>of {copies.length}</small></dd><small>slowest {age(slowest)} behind</small></div> : null}
-      <div><dt>kept in the log</dt><dd data-live="all:bytes">{bytes(state.topics.reduce((sum, topic) => sum + (topic.bytes ?? 0), 0))}</dd><small>{count(own.reduce((sum, topic) => sum + topic.records, 0))} records, {own.length} topics</small></div>
-      <div><dt>alarms</dt><dd class={state.alarms.length ? "bad" : "good"}>{state.alarms.length || "none"}</dd><small>{state.alarms.length ? <a href="#/alarms">what to do</a> : "nothing deserves attention"}</small></div>
+      <div><dt>records into the log</dt><dd data-live="all:rate">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))}</dd><dd><Spark series="all:rate" /></dd></div>
+      {pipelines ? <div><dt>views behind the database</dt><dd data-live="all:freshness">{age(pipelines.freshness_ms)}</dd><dd><Spark series={`part:pipelines-${pipelines.name}`} /></dd></div> : null}
+      {copies.length ? <div><dt>copies in step</dt><dd data-live="all:copies">{running} <small>of {copies.length}</small></dd><dd class="about">slowest {age(slowest)} behind</dd></div> : null}
+      <div><dt>kept in the log</dt><dd data-live="all:bytes">{bytes(state.topics.reduce((sum, topic) => sum + (topic.bytes ?? 0), 0))}</dd><dd class="about">{count(own.reduce((sum, topic) => sum + topic.records, 0))} records, {own.length} topics</dd></div>
+      <div><dt>alarms</dt><dd class={state.alarms.length ? "bad" : "good"}>{state.alarms.length || "none"}</dd><dd class="about">{state.alarms.length ? <a href="#/alarms">what to do</a> : "nothing deserves attention"}</dd></div>
     </dl>
   );
 }
@@ -162,7 +165,7 @@ class Known {
     const topic = this.topics.get(node.name);
     if (topic) return `${count(topic.records)} records, ${rate(topic.rate)}`;
     const part = this.part(node);
-    if (!part) return "";
+    if (!part) return "…";
     if (typeof part.freshness_ms === "number") return `${part.state}, ${age(part.freshness_ms)} behind`;
     return part.state;
   }

@@ -1,13 +1,23 @@
 /** Pipelines: batch times, rows, watermarks, late and dead records. */
 
 import * as api from "../api";
-import { age, count, rate } from "../format";
+import { age, cell, count, rate } from "../format";
 import { live } from "../live";
 import { Chart, Empty, FaultBox, LongTable, State, useLoaded } from "../parts/common";
 import { DeadLetters } from "../parts/letters";
+import type { Fault } from "../types";
 
 const time = (ms: number) => new Date(ms).toLocaleString();
 const milliseconds = (value: number) => age(value);
+const SHOWN = new Set(["state", "error"]);
+const NAMES: Record<string, string> = { milliseconds: "took", watermark_ms: "watermark", rows_per_second: "rows a second", rows_total: "rows so far" };
+
+/** A fact of a stream as people read it. */
+function shown(fact: string, found: unknown): string {
+  if (typeof found !== "number") return cell(found);
+  if (fact === "milliseconds") return age(found);
+  return fact === "watermark_ms" ? time(found) : count(found);
+}
 
 export function Pipelines() {
   const { value, fault } = useLoaded(api.pipelines, [], 2000);
@@ -35,7 +45,7 @@ export function Pipelines() {
           <Chart series={`${part}:tick`} label="time a tick takes" unit={milliseconds} />
           <LongTable
             name="Views"
-            columns={["view", "changes so far", "", "declared"]}
+            columns={["view", "changes so far", "filling", "declared"]}
             numbers={new Set(["changes so far"])}
             items={value.views}
             identify={(view) => view.name}
@@ -93,17 +103,19 @@ export function PipelinePage({ name }: { name: string }) {
   if (!value) return <Empty>Loading…</Empty>;
   const stream = value.streams.find((candidate) => candidate.name === name);
   if (!stream) return <Empty>No stream of that name is declared.</Empty>;
+  const failed = stream.progress?.["error"] as Fault | null | undefined;
   return (
     <>
-      <h1>{name} <State state={stream.progress ? value.state : "starting"} /></h1>
+      <h1>{name} <State state={stream.progress ? String(stream.progress["state"] ?? value.state) : "starting"} /></h1>
       <p class="note">{stream.declared}</p>
+      {failed ? <FaultBox fault={failed} /> : null}
       <Chart series={`stream:${name}`} label="time a batch takes" unit={milliseconds} />
       <dl class="facts">
-        {Object.entries(stream.progress ?? {}).map(([fact, found]) => (
-          <div key={fact}><dt>{fact.replaceAll("_", " ")}</dt><dd>{typeof found === "number" ? count(found) : JSON.stringify(found)}</dd></div>
+        {Object.entries(stream.progress ?? {}).filter(([fact, found]) => found !== null && found !== undefined && !SHOWN.has(fact)).map(([fact, found]) => (
+          <div key={fact}><dt>{NAMES[fact] ?? fact.replaceAll("_", " ")}</dt><dd>{shown(fact, found)}</dd></div>
         ))}
         <div><dt>records written</dt><dd>{count(stream.records)}</dd></div>
-        <div><dt>late</dt><dd>{count(stream.late)}</dd></div>
+        <div><dt>late records kept</dt><dd>{count(stream.late)}</dd></div>
       </dl>
       <p><a href={`#/topics/${encodeURIComponent(name)}`}>Its records</a>{stream.late ? <> · <a href={`#/topics/${encodeURIComponent(`${name}.late`)}`}>late ones</a></> : null}</p>
       <DeadLetters name={name} retriable />

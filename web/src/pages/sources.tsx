@@ -7,6 +7,8 @@ import { Chart, Empty, FaultBox, LongTable, State, useLoaded } from "../parts/co
 
 const SHOWN = new Set(["name", "kind", "project", "state", "error", "at", "freshness_ms", "lag", "wal_retained_bytes", "wal_state", "pid"]);
 
+const empty = (found: unknown) => found === null || (typeof found === "object" && Object.keys(found as object).length === 0);
+
 export function Sources() {
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
@@ -61,7 +63,7 @@ export function SourcePage({ name }: { name: string }) {
       {tables.length ? <ul class="plain">{tables.map((table) => <li key={table}><a href={`#/topics/${encodeURIComponent(table)}`}>{table}</a></li>)}</ul> : <Empty>Tables are found when the source starts.</Empty>}
       <p><a href="#/schemas">How their columns changed</a></p>
       <dl class="settings">
-        {Object.entries(part).filter(([fact]) => !SHOWN.has(fact)).map(([fact, found]) => (
+        {Object.entries(part).filter(([fact, found]) => !SHOWN.has(fact) && !empty(found)).map(([fact, found]) => (
           <div key={fact}><dt>{fact.replaceAll("_", " ")}</dt><dd data-live={`source-${name}:${fact}`}>{cell(found)}</dd></div>
         ))}
       </dl>
