@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.log.errors import InvalidTimestampError
 from tailrace.records.compression import CODECS, compress
-from tailrace.records.decode import decode_raw, records_block
+from tailrace.records.decode import decode_raw, keyless_records, records_block
 from tailrace.records.encode import assemble
 from tailrace.records.errors import InvalidRecordError
 from tailrace.records.header import (
@@ -81,7 +81,7 @@ def _first_in_batch(
 
 def check_keys(batch: bytes | bytearray | memoryview) -> None:
     """Raises `InvalidRecordError` (87) if a record has no key."""
-    keyless = [at for at, record in enumerate(decode_raw(batch)) if record.key is None]
+    keyless = keyless_records(batch)
     if keyless:
         error = InvalidRecordError("a compacted topic takes no record without a key")
         error.refused = tuple(keyless)
