@@ -35,7 +35,7 @@ def start_postgres(version: int | None = None) -> Iterator[PostgresServer]:
                 found = binaries(version)
             except ComponentMissingError:
                 found = fetched_binaries(version or 18, Path(scratch))
-            server = PostgresServer(bin=found)
+            server = PostgresServer(bin=found, settings={"max_prepared_transactions": "5"})
         except ComponentMissingError as reason:
             pytest.skip(str(reason))
         yield server

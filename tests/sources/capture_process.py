@@ -14,10 +14,12 @@ def main() -> None:
 
     kind, bootstrap, directory, address, *tables = sys.argv[1:]
     if kind == "postgres":
-        # Small sizes make large transactions and many chunks out of few rows.
+        # Small sizes make large transactions and many chunks out of few rows, read in parallel.
         from tailrace.sources.postgres import capture
 
-        capture.DEFAULTS = CaptureSettings(spill_rows=500, part_rows=2000, chunk_rows=1000)
+        capture.DEFAULTS = CaptureSettings(
+            spill_rows=500, part_rows=2000, chunk_rows=500, split_rows=2000, touched_keys=50
+        )
     source = (
         Postgres("shop", address, tables=tables)
         if kind == "postgres"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from typing import Any
 
 import orjson
 import psycopg
 import pytest
 
+from tailrace.sources.postgres import copy
 from tailrace.sources.postgres.settings import CaptureSettings
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
@@ -29,7 +31,7 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
     )
     database.run("SET synchronous_commit = local")
     settings = CaptureSettings(
-        chunk_rows=50, chunks_ahead=1, copies=1, idle_cut_seconds=0.1, confirm_delay=0.0
+        chunk_rows=50, chunks_ahead=1, idle_cut_seconds=0.1, confirm_delay=0.0
     )
     writer = psycopg.connect(database.dsn, autocommit=True)
     blocker = psycopg.connect(database.dsn, autocommit=True)
@@ -42,7 +44,7 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
     thread.start()
     thread.join()
     try:
-        with capture(settings, tables=["orders", "aardvark"]) as running:
+        with capture(settings, tables=["orders", "aardvark"], copy_connections=1) as running:
             running.until(lambda: bool(running.written.notes("CUT")))
             blocker.execute("BEGIN; LOCK TABLE aardvark IN ACCESS EXCLUSIVE MODE")
             never_answers(database, "nobody")
@@ -72,6 +74,64 @@ def test_a_commit_that_is_streamed_but_not_visible_yet_wins_over_the_copy(
         thread.join(20)
         writer.close()
         blocker.close()
+
+
+def test_a_streamed_commit_wins_over_chunks_read_in_parallel(
+    database: Any, capture: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same race with many ranges on their way at once, whose snapshots are all too old."""
+    database.run(
+        ORDERS,
+        "INSERT INTO orders SELECT i, 'old', 1 FROM generate_series(1, 400) i",
+        "ANALYZE orders",
+        "SET synchronous_commit = local",
+    )
+    go = threading.Event()
+    find = copy.sample_keys
+
+    def when_told(*given: Any) -> list[tuple[str, ...]]:
+        assert go.wait(60)
+        return find(*given)
+
+    monkeypatch.setattr(copy, "sample_keys", when_told)
+    settings = CaptureSettings(
+        chunk_rows=7, split_rows=100, touched_keys=0, idle_cut_seconds=0.1, confirm_delay=0.0
+    )
+    writer = psycopg.connect(database.dsn, autocommit=True)
+    # A key that changes moves from one range to another.
+    change = "UPDATE orders SET customer = 'new', id = CASE id WHEN 7 THEN 1007 ELSE id END WHERE id IN (7, 150, 390)"  # fmt: skip
+
+    def changing() -> None:
+        with contextlib.suppress(psycopg.OperationalError):
+            writer.execute(change)
+
+    thread = threading.Thread(target=changing, daemon=True)
+    try:
+        with capture(settings, tables=["orders"]) as running:
+            running.until(lambda: bool(running.written.notes("CUT")))
+            never_answers(database, "nobody")
+            while database.rows("SHOW synchronous_standby_names") != [("nobody",)]:
+                time.sleep(0.01)
+            time.sleep(0.2)  # the writer takes the setting up in its own time
+            thread.start()
+            running.until(lambda: len(running.written.events("public.orders")) == 4)
+            assert waits_for_standby(database, writer)
+            go.set()
+            # Every chunk sees the old rows, and none of the three is written.
+            running.until(lambda: len(running.written.events("public.orders")) == 401, 90)
+            never_answers(database, "")
+            thread.join(20)
+            running.copied()
+        rows = {r["id"]: r["customer"] for r in running.written.table("public.orders")}
+        there = dict(database.rows("SELECT id, customer FROM orders"))
+        assert rows == there
+        assert sorted(i for i, customer in rows.items() if customer == "new") == [150, 390, 1007]
+        running.written.check()
+    finally:
+        go.set()
+        never_answers(database, "")
+        thread.join(20)
+        writer.close()
 
 
 def test_a_table_can_be_copied_again_while_it_streams(

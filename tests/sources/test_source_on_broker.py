@@ -168,6 +168,13 @@ def test_a_killed_capture_loses_and_repeats_nothing(
     finally:
         process.kill()
     check(tailrace_broker, database)
+    states = [
+        orjson.loads(r.value or b"{}") for r in records(tailrace_broker, "__tailrace_sources")
+    ]
+    # The larger table was read in ranges, and no run began again with what was written.
+    assert max(len(state.get("ranges", ())) for state in states) > 3
+    rows = [state["rows"] for state in states if state.get("state") in ("copying", "done")]
+    assert max(rows) <= 12_000
 
 
 def test_a_killed_capture_goes_on_inside_a_large_transaction(
@@ -184,6 +191,20 @@ def test_a_killed_capture_goes_on_inside_a_large_transaction(
     assert last_cut(tailrace_broker)["status"] == "PART"
     process = Process(tailrace_broker, tmp_path, database.dsn)
     try:
+        process.reach(tailrace_broker, database.position())
+    finally:
+        process.kill()
+    check(tailrace_broker, database)
+
+
+def test_rows_of_many_megabytes_reach_the_log(
+    database: Any, tailrace_broker: str, tmp_path: Path
+) -> None:
+    database.run(ORDERS, NOTES, "INSERT INTO orders VALUES (1, repeat('x', 3000000), 1)")
+    process = Process(tailrace_broker, tmp_path, database.dsn)
+    try:
+        process.reach(tailrace_broker, database.position())
+        database.run("INSERT INTO orders VALUES (2, repeat('y', 20000000), 2)")
         process.reach(tailrace_broker, database.position())
     finally:
         process.kill()

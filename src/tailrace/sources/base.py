@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 COPIES_TOPIC = "__tailrace_sources"
+# A row may be large: as much as a request to a log may be, unless that is set higher.
+LARGEST_BYTES = 100 << 20
 
 Key = bytes | None
 Value = bytes | None

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from tailrace.config import EnvironmentValue, parse_duration, resolve
 from tailrace.sources.errors import SourceDeclarationError
+from tailrace.sources.names import topic_name
 
 if TYPE_CHECKING:
     from tailrace.records.envelope import Change
@@ -34,7 +35,7 @@ class TableRef:
 
     @property
     def topic(self) -> str:
-        return f"{self.source}.{self.schema}.{self.table}"
+        return topic_name(self.source, self.schema, self.table)
 
     @property
     def name(self) -> str:
@@ -122,6 +123,7 @@ class Postgres:
     the digests, so that nobody can try values out. `history`
     {table: "forever" | "90 days"} keeps every change of a table that long. `slot` and
     `publication` default to `tailrace_<name>`; with `create=False` they must exist.
+    `copy_connections` is how many connections the first copy may use at a time.
     """
 
     name: str
@@ -140,6 +142,7 @@ class Postgres:
     publication: str | None = None
     create: bool = True
     ddl_trigger: bool = False
+    copy_connections: int = 4
     heartbeat: str = "10 seconds"
     wal_warning: str = "1 GiB"
     wal_critical: str = "10 GiB"
@@ -246,7 +249,7 @@ def changed_declaration(
         return None
     changed: dict[str, Any] = {**state, "declared": declared, "after": None, "rows": 0}
     changed["reason"] = "the declared columns, rows or masks changed"
-    for word in ("where", "keys"):
+    for word in ("where", "keys", "ranges"):
         changed.pop(word, None)
     if state.get("state") in ("done", "again"):
         changed |= {"state": "again", "compare": True, "whole": True}
@@ -279,6 +282,8 @@ def _check(source: Source) -> None:
         )
     if source.partitions < 1:
         raise SourceDeclarationError(f'source "{source.name}" needs at least one partition')
+    if isinstance(source, Postgres) and source.copy_connections < 1:
+        raise SourceDeclarationError(f'source "{source.name}" needs a connection to copy with')
     if not patterns(source):
         raise SourceDeclarationError(f'source "{source.name}" names no table')
     for table, masks in source.mask.items():

@@ -25,6 +25,7 @@ def _postgres(source: Postgres) -> list[TableSchema]:
 
     with catalog.connect(resolve(source.dsn)) as connection:
         catalog.check_server(connection, source)
+        source = catalog.as_published(connection, source)
         types = catalog.read_types(connection)
         return [
             shape_of(source, table.relation, table, types)

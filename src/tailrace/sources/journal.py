@@ -28,6 +28,7 @@ from tailrace.records.partitioner import partition_for
 from tailrace.records.position import Position
 from tailrace.sources.base import (
     COPIES_TOPIC,
+    LARGEST_BYTES,
     Keys,
     LogRecord,
     Part,
@@ -91,7 +92,10 @@ class Journal:
     def open(self) -> Resume:
         """Fence older processes, then learn where they stopped."""
         self._log.init()
-        one: Mapping[str, str] = {"flush.ms": str(FLUSH_MS)}
+        one: Mapping[str, str] = {
+            "flush.ms": str(FLUSH_MS),
+            "max.message.bytes": str(LARGEST_BYTES),
+        }
         # Cuts are needed back to the oldest tick that may still start from one.
         kept = {**one, "cleanup.policy": "delete", "retention.ms": "-1"}
         compacted = {**one, "cleanup.policy": "compact"}
@@ -129,7 +133,11 @@ class Journal:
         if schema.topic in self._topics:
             return
         history = for_table(self._source.history, schema.schema, schema.table)
-        config = {"flush.ms": str(FLUSH_MS), "delete.retention.ms": WEEK_MS}
+        config = {
+            "flush.ms": str(FLUSH_MS),
+            "max.message.bytes": str(LARGEST_BYTES),
+            "delete.retention.ms": WEEK_MS,
+        }
         if history is not None:
             forever = history == "forever"
             kept_ms = -1 if forever else int(parse_duration(history).total_seconds() * 1000)

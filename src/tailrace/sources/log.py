@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 
 from tailrace.client.admin import Admin
-from tailrace.client.errors import UnknownTopicError
+from tailrace.client.errors import RecordTooLargeError, UnknownTopicError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.writer import TransactionalWriter
-from tailrace.sources.base import Headers, Keys, LogRecord, Values
+from tailrace.sources.base import LARGEST_BYTES, Headers, Keys, LogRecord, Values
 
 # A piece of a large transaction is at most 100,000 rows; a slow source may take a while.
 TRANSACTION_TIMEOUT = timedelta(minutes=10)
@@ -53,6 +53,7 @@ class BrokerSourceLog:
         headers: Sequence[Headers] | None = None,
     ) -> None:  # fmt: skip
         self._settle()
+        _check_sizes(topic, values)
         self._writer.send_columns(topic, partition, keys, values, timestamp_ms, headers)
 
     def hand_over(self) -> None:
@@ -107,3 +108,19 @@ class BrokerSourceLog:
         self._writer.close()
         self._admin.close()
         self._fetcher.close()
+
+
+def _check_sizes(topic: str, values: Values) -> None:
+    """Refuse what no log takes: it would close the connection, again and again."""
+    if isinstance(values, Sequence):
+        largest = max((len(value) for value in values if value is not None), default=0)
+    else:
+        from tailrace.records.columns import lengths_of
+
+        largest = int(lengths_of(values).max()) if len(values) else 0
+    if largest > LARGEST_BYTES - (1 << 16):
+        raise RecordTooLargeError(
+            f'a row for "{topic}" is too large',
+            detail=f"It takes {largest:,} bytes as JSON; a log takes {LARGEST_BYTES:,} at most.",
+            hint="leave the large column out with `columns=`, or exclude the table",
+        )

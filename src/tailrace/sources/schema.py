@@ -7,6 +7,8 @@ from typing import Any
 
 import orjson
 
+from tailrace.sources.names import topic_name
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -37,7 +39,7 @@ class TableSchema:
 
     @property
     def topic(self) -> str:
-        return f"{self.source}.{self.schema}.{self.table}"
+        return topic_name(self.source, self.schema, self.table)
 
     def same_shape(self, other: TableSchema) -> bool:
         return self.columns == other.columns and self.key == other.key
@@ -48,6 +50,7 @@ class TableSchema:
         value = orjson.dumps(
             {
                 "source": self.source,
+                "schema": self.schema,
                 "table": self.name,
                 "topic": self.topic,
                 "version": self.version,
@@ -66,7 +69,9 @@ class TableSchema:
 def read_record(value: bytes) -> TableSchema:
     """A version from its record in the schema topic."""
     document: dict[str, Any] = orjson.loads(value)
-    schema, _, table = document["table"].partition(".")
+    name: str = document["table"]
+    schema: str = document.get("schema", name.partition(".")[0])
+    table = name[len(schema) + 1 :]
     return TableSchema(
         document["source"],
         schema,

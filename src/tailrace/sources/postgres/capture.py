@@ -15,9 +15,10 @@ from contextlib import contextmanager
 import psycopg
 
 from tailrace.config import resolve
+from tailrace.errors import TailraceError
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.control import paused
-from tailrace.sources.declare import Postgres, patterns
+from tailrace.sources.declare import Postgres
 from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog, ddl, keyless
@@ -62,23 +63,28 @@ class PostgresCapture:
         part: Part,
         settings: CaptureSettings | None = None,
     ) -> None:
-        self.source = source
         self.settings = settings or DEFAULTS
         self._part = part
         self._clock = part.clock
         self._dsn = resolve(source.dsn)
         self._connection = catalog.connect(self._dsn)
-        with lost_connections():
-            self._reception = Reception(
-                source, self._dsn, self._connection,
-                Journal(source, source_log, clock=part.clock), self.settings, part.directory,
-                part.clock, self._between,
-            )  # fmt: skip
+        try:
+            with lost_connections():
+                source = self.source = catalog.as_published(self._connection, source)
+                self._reception = Reception(
+                    source, self._dsn, self._connection,
+                    Journal(source, source_log, clock=part.clock), self.settings, part.directory,
+                    part.clock, self._between,
+                )  # fmt: skip
+        except BaseException:
+            self._connection.close()
+            raise
         self._stream: ReplicationStream | None = None
         self._last_round_at = 0.0
-        self._patterns = any("*" in pattern for pattern in patterns(source))
         self._looked_at = 0.0
         self._table_marks: object = None
+        # The first declared table that is not there any more, if one is.
+        self._missing: TailraceError | None = None
 
     def work(self) -> None:
         """Capture until the part is told to stop; raises when it cannot go on."""
@@ -95,11 +101,11 @@ class PostgresCapture:
         reception = self._reception
         source, connection = self.source, self._connection
         catalog.check_server(connection, source)
-        tables = catalog.wanted_tables(connection, source)
+        reception.resume = reception.journal.open()
+        tables = catalog.wanted_tables(connection, source, reception.journal.copies)
         catalog.ensure_publication(connection, source, tables)
         if source.ddl_trigger:
             ddl.install(connection)
-        reception.resume = reception.journal.open()
         position = self._open_slot()
         reception.position = position
         for table in tables:
@@ -173,7 +179,7 @@ class PostgresCapture:
         if paused(self._part.directory, self.source.name):
             raise StartAgain
         reception.copies.work(reception.catalog)
-        if self._patterns and now - self._looked_at >= self.settings.look_seconds:
+        if now - self._looked_at >= self.settings.look_seconds:
             self._look_for_tables()
         idle = reception.transaction is None and reception.group_since is None
         if (
@@ -196,7 +202,7 @@ class PostgresCapture:
         metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
             **labels
         ).set(behind)
-        blocked = next(iter(reception.copies.blocked.values()), None)
+        blocked = next(iter(reception.copies.blocked.values()), None) or self._missing
         self._part.report(
             "running" if blocked is None else "lagging",
             freshness_ms=max(freshness, 0),
@@ -210,20 +216,27 @@ class PostgresCapture:
         )
 
     def _look_for_tables(self) -> None:
-        """Take in tables that were created since and match the declaration's patterns."""
+        """Take in tables that were created since, also under the name of an earlier one."""
         reception = self._reception
         self._looked_at = self._clock.monotonic()
         marks = self._connection.execute(
-            "SELECT count(*), max(oid::int8) FROM pg_class WHERE relkind IN ('r', 'p')"
+            "SELECT count(*), sum(hashtextextended(relname, oid::int8 + relnamespace::int8)) "
+            "FROM pg_class WHERE relkind IN ('r', 'p')"
         ).fetchone()
         if marks == self._table_marks:
             return
         self._table_marks = marks
+        tables = catalog.read_tables(self._connection)
+        wanted = [
+            table
+            for table in tables
+            if catalog.matches(self.source, table.relation.schema, table.relation.table)
+        ]
+        self._miss(wanted, tables)
         found = [
             table
-            for table in catalog.read_tables(self._connection)
-            if table.name not in reception.journal.copies
-            and catalog.matches(self.source, table.relation.schema, table.relation.table)
+            for table in wanted
+            if reception.journal.copies.get(table.name, {}).get("oid") != table.relation.id
         ]
         if found:
             catalog.ensure_publication(self._connection, self.source, found)
@@ -236,6 +249,11 @@ class PostgresCapture:
             if any(not table.key for table in found) and self.source.snapshot:
                 # Their copy needs a snapshot from before the stream goes on.
                 raise StartAgain
+
+    def _miss(self, wanted: list[catalog.CatalogTable], tables: list[catalog.CatalogTable]) -> None:
+        """Tell of a declared table that was dropped or renamed; the others go on."""
+        names = catalog.missing_tables(self.source, wanted)
+        self._missing = catalog.missing_error(self.source, names[0], tables) if names else None
 
     def _between(self) -> None:
         """Called while a large transaction arrives, which may take minutes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 import psycopg
@@ -38,6 +38,7 @@ class CatalogTable:
     key: tuple[str, ...]
     not_null: frozenset[str]
     toasted: bool = False
+    partitioned: bool = False
 
     @property
     def name(self) -> str:
@@ -118,7 +119,7 @@ SELECT c.oid::int8, n.nspname, c.relname, c.relreplident::text,
        a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
        coalesce(a.attnum = ANY (i.indkey::int2[]), false),
        array_position(p.indkey::int2[], a.attnum),
-       c.reltoastrelid <> 0
+       c.reltoastrelid <> 0, c.relkind = 'p'
 FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -165,9 +166,17 @@ def read_tables(connection: Connection, oid: int | None = None) -> list[CatalogT
                 key,
                 frozenset(str(r[4]) for r in present if r[7]),
                 bool(rows[0][10]),
+                bool(rows[0][11]),
             )
         )
     return found
+
+
+def key_as_text(names: Sequence[str]) -> sql.Composed:
+    """These columns as Postgres prints them."""
+    return sql.SQL(", ").join(
+        [sql.SQL("format('%s', {})").format(sql.Identifier(name)) for name in names]
+    )
 
 
 def key_texts(
@@ -182,14 +191,11 @@ def key_texts(
             [table.relation.id, list(table.key)],
         )
     }
-    columns = sql.SQL(", ").join(
-        [sql.SQL("format('%s', {})").format(sql.Identifier(name)) for name in table.key]
-    )
     shape = sql.SQL(", ").join(
         [sql.Identifier(name) + sql.SQL(f" {types[name]}") for name in table.key]
     )
     query = sql.SQL("SELECT {} FROM jsonb_to_recordset({}) AS k({})").format(
-        columns, sql.Literal(orjson.dumps(list(keys)).decode()), shape
+        key_as_text(table.key), sql.Literal(orjson.dumps(list(keys)).decode()), shape
     )
     try:
         return [[str(value) for value in row] for row in connection.execute(query)]
@@ -205,7 +211,7 @@ def matches(source: Postgres, schema: str, table: str) -> bool:
     def covered(wanted: Iterable[str]) -> bool:
         for pattern in wanted:
             whole = pattern if "." in pattern else f"public.{pattern}"
-            if fnmatch.fnmatchcase(f"{schema}.{table}", whole):
+            if whole == f"{schema}.{table}" or fnmatch.fnmatchcase(f"{schema}.{table}", whole):
                 return True
         return False
 
@@ -215,20 +221,32 @@ def matches(source: Postgres, schema: str, table: str) -> bool:
     return covered(wanted) and not covered(source.exclude)
 
 
-def wanted_tables(connection: Connection, source: Postgres) -> list[CatalogTable]:
-    """The tables to capture; `TableMissingError` for a name that is not there."""
+def missing_tables(source: Postgres, tables: Iterable[CatalogTable]) -> list[str]:
+    """Declared names that are not among `tables`."""
+    names = {t.name for t in tables}
+    declared = [p if "." in p else f"public.{p}" for p in patterns(source) if "*" not in p]
+    return [name for name in declared if name not in names]
+
+
+def missing_error(source: Postgres, name: str, tables: Sequence[CatalogTable]) -> TableMissingError:
+    near = ", ".join(t.name for t in tables[:20]) or "none"
+    return TableMissingError(
+        f'table "{name}" does not exist',
+        detail=f"Tables there: {near}.",
+        hint=f'correct `tables=` of source "{source.name}"',
+    )
+
+
+def wanted_tables(
+    connection: Connection, source: Postgres, known: Iterable[str] = ()
+) -> list[CatalogTable]:
+    """The tables to capture; `TableMissingError` for a name that is not there, unless it is
+    known to have been there before."""
     tables = read_tables(connection)
     chosen = [t for t in tables if matches(source, t.relation.schema, t.relation.table)]
-    names = {t.name for t in chosen}
-    for pattern in patterns(source):
-        whole = pattern if "." in pattern else f"public.{pattern}"
-        if "*" not in pattern and whole not in names:
-            near = ", ".join(t.name for t in tables[:20]) or "none"
-            raise TableMissingError(
-                f'table "{whole}" does not exist',
-                detail=f"Tables there: {near}.",
-                hint=f'correct `tables=` of source "{source.name}"',
-            )
+    for name in missing_tables(source, chosen):
+        if name not in known:
+            raise missing_error(source, name, tables)
     for table in chosen:
         columns = for_table(source.columns, table.relation.schema, table.relation.table)
         if columns is not None:
@@ -346,12 +364,61 @@ def ensure_publication(
         )
     }
     added = [t for t in tables if t.name not in held]
-    if added and source.create:
+    if added and not source.create:
+        raise SourceDeclarationError(
+            f'publication "{name}" does not have table {added[0].name}',
+            detail="Its rows could be copied, but their changes would never come.",
+            hint=f'ALTER PUBLICATION "{name}" ADD TABLE {added[0].name};  -- or `exclude=` it',
+        )
+    if added:
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(
             sql.Identifier(name), sql.SQL(", ").join([_entry(source, t) for t in added])
         )
         _as_owner(connection, statement, added)
     return [t.name for t in added]
+
+
+def as_published(connection: Connection, source: Postgres) -> Postgres:
+    """The declaration of a source whose publication is given: it decides which columns and
+    rows come, and a copy must not read others."""
+    if source.create or connection.info.server_version < 150000:
+        return source
+    if source.where:
+        raise SourceDeclarationError(
+            f'`where=` of source "{source.name}" cannot be kept',
+            detail=f'Publication "{source.publication_name}" is given (`create=False`).',
+            hint="ALTER PUBLICATION … SET TABLE … WHERE (…);",
+        )
+    columns, where = dict(source.columns), {}
+    found = connection.execute(
+        "SELECT p.schemaname || '.' || p.tablename, p.attnames::text[], p.rowfilter, "
+        "(SELECT count(*) FROM pg_attribute a WHERE a.attrelid = format('%%I.%%I', p.schemaname, "
+        "p.tablename)::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '') "
+        "FROM pg_publication_tables p WHERE p.pubname = %s",
+        [source.publication_name],
+    )
+    for name, names, condition, count in found:
+        schema, _, table = str(name).partition(".")
+        if isinstance(names, list) and len(names) < int(str(count)):
+            chosen = for_table(source.columns, schema, table)
+            kept = names if not isinstance(chosen, Sequence) else [c for c in names if c in chosen]
+            columns[str(name)] = kept
+        if condition is not None:
+            where[str(name)] = str(condition)
+    return replace(source, columns=columns, where=where)
+
+
+def published_by_root(connection: Connection, source: Postgres, oid: int) -> bool:
+    """Whether this is a partition whose rows come as rows of the partitioned table. The
+    stream tells the shape of both."""
+    return bool(
+        one(
+            connection,
+            "SELECT c.relispartition AND p.pubviaroot FROM pg_class c, pg_publication p "
+            "WHERE c.oid = %s AND p.pubname = %s",
+            [oid, source.publication_name],
+        )
+    )
 
 
 def publish_again(connection: Connection, source: Postgres, table: CatalogTable) -> None:

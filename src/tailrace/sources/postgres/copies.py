@@ -1,8 +1,8 @@
 """The copies of a source: which tables are being read, and what becomes of their chunks.
 
 States of a table in `__tailrace_sources`: `copying` (first copy), `again` (asked for, or
-comparing after a lost slot), `done`, `skipped`. `after` is the key to go on behind, so a
-kill costs one chunk.
+comparing after a lost slot), `done`, `skipped`. `ranges` are the keys that are still to be
+read, so a kill costs the chunks on their way.
 """
 
 from __future__ import annotations
@@ -23,7 +23,15 @@ from tailrace.sources.errors import CopyBlockedError, ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.checksum import GROUP_ROWS, TableSums
-from tailrace.sources.postgres.copy import Chunk, ChunkReader, key_text
+from tailrace.sources.postgres.copy import (
+    WHOLE,
+    Chunk,
+    ChunkReader,
+    KeyRange,
+    key_text,
+    row_estimate,
+    without,
+)
 from tailrace.sources.postgres.copy_socket import CopyError
 from tailrace.sources.postgres.pgoutput import Relation
 from tailrace.sources.postgres.rows import RowWriter
@@ -71,6 +79,8 @@ class Copies:
         self._types = types
         self._keep_alive = keep_alive
         self._readers: dict[str, ChunkReader] = {}
+        # What its reader has still to read, by table; absent before its first chunk.
+        self._left: dict[str, list[KeyRange]] = {}
         self._touched: dict[str, dict[bytes, int]] = {}
         self._gates: dict[str, int] = {}
         self._comparisons: dict[str, Comparison] = {}
@@ -85,19 +95,26 @@ class Copies:
         """Where to note the changed keys of a table; None when it is not being copied."""
         return self._touched.get(name)
 
-    def adopt(self, name: str, *, copy: bool, declared: dict[str, object]) -> None:
+    def adopt(self, name: str, oid: int, *, copy: bool, declared: dict[str, object]) -> None:
         """Begin the copy of a table that has none yet, or go on with one; read it again if
-        another choice of columns, rows or masks is declared than it was copied with."""
-        if name not in self._journal.copies:
+        another choice of columns, rows or masks is declared than it was copied with, or if
+        it is another table of the same name."""
+        held = self._journal.copies.get(name)
+        if held is None:
             state = "copying" if copy else "skipped"
             self._journal.record_copy(
-                name, {"state": state, "after": None, "rows": 0, "declared": declared}
+                name, {"state": state, "rows": 0, "declared": declared, "oid": oid}
             )
-        elif (changed := changed_declaration(self._journal.copies[name], declared)) is not None:
+        elif held.get("oid", oid) != oid:
+            log.warning("table made anew", extra={"table": name})
+            self._stop_reader(name)
+            self._touched.pop(name, None)
+            self._journal.record_copy(name, made_anew(held, oid, declared))
+        elif (changed := changed_declaration(held, declared)) is not None:
             log.warning("declaration changed", extra={"table": name, "copy": changed["state"]})
-            self._journal.record_copy(name, changed)
-        elif "declared" not in self._journal.copies[name]:
-            self._journal.record_copy(name, {**self._journal.copies[name], "declared": declared})
+            self._journal.record_copy(name, {**changed, "oid": oid})
+        elif "declared" not in held or "oid" not in held:
+            self._journal.record_copy(name, {**held, "declared": declared, "oid": oid})
         if self._journal.copies[name]["state"] in ACTIVE:
             self._track(name)
 
@@ -113,8 +130,9 @@ class Copies:
     def compare_all(self, reason: str) -> None:
         """After lost changes: read every table and write what differs from the log."""
         for name, state in list(self._journal.copies.items()):
-            again = {**state, "after": None, "rows": 0, "reason": reason}
+            again = {**state, "rows": 0, "reason": reason}
             again.pop("keys", None)
+            again.pop("ranges", None)
             if state["state"] in ("done", "again"):
                 again |= {"state": "again", "compare": True}
                 again.pop("where", None)
@@ -129,13 +147,18 @@ class Copies:
             if reader.gone:
                 self._finish(name, {**self._journal.copies[name], "reason": "table dropped"})
         for table in tables.values():
-            if len(self._readers) >= self._settings.copies:
+            if self._free_connections <= 0:
                 return
             state = self._journal.copies.get(table.name, {})
             if self._blocked_until.get(table.name, 0.0) > self._clock.monotonic():
                 continue
             if state.get("state") in ACTIVE and table.key and table.name not in self._readers:
                 self._read(table, state)
+
+    @property
+    def _free_connections(self) -> int:
+        taken = sum(reader.connections for reader in self._readers.values())
+        return self._source.copy_connections - taken
 
     def _stopped(self, name: str, reader: ChunkReader, error: BaseException) -> None:
         """What ended a reader: the connection, or something about this table alone."""
@@ -156,44 +179,56 @@ class Copies:
             f'table "{name}" cannot be read, so its copy waits', detail=str(error), hint=hint
         )
         self._blocked_until[name] = self._clock.monotonic() + self._settings.look_seconds
-        reader.stop()
-        del self._readers[name]
+        self._stop_reader(name)
         comparison = self._comparisons.pop(name, None)
         if comparison is not None:
             comparison.close()
 
     def _read(self, table: catalog.CatalogTable, state: dict[str, Any]) -> None:
         relation = table.relation
-        after = state.get("after")
+        ranges = recorded_ranges(state)
         chosen = for_table(self._source.where, relation.schema, relation.table)
         narrow = None
         if state.get("keys") and table.name not in self._unmet:
-            after = None
+            ranges = [WHOLE]
             self._unmet[table.name] = {tuple(key) for key in state["keys"]}
         if state.get("compare") and table.name not in self._comparisons:
-            after = None  # what was seen before a restart is not known any more
+            ranges = [WHOLE]  # what was seen before a restart is not known any more
             narrow = self._compare(table, None if chosen is None else str(chosen))
             if state.get("whole"):
                 narrow = None
-        self._estimates[table.name] = catalog.one(
-            self._connection,
-            "SELECT greatest(reltuples, 0)::int8 FROM pg_class WHERE oid = %s",
-            [relation.id],
-        )
+        rows, row_bytes = row_estimate(self._connection, relation.id)
+        self._estimates[table.name] = rows
+        connections = self._connections_for(rows, state)
         conditions = [f"({c})" for c in (chosen, state.get("where")) if c]
         self._readers[table.name] = ChunkReader(
             self._dsn,
             table.name,
             relation.id,
             gate=self._gates[table.name],
-            after=after,
+            ranges=ranges,
             where=" AND ".join(conditions) or None,
             hidden=hidden_columns(self._source, table),
             rows=self._settings.chunk_rows,
+            row_bytes=row_bytes,
             ahead=self._settings.chunks_ahead,
+            connections=connections,
             narrow=narrow,
             clock=self._clock,
         )
+
+    def _connections_for(self, rows: int, state: dict[str, Any]) -> int:
+        """One for a small table; a large one leaves one to the others, if it can."""
+        if state.get("keys"):
+            return 1
+        most = min(self._free_connections, max(1, self._source.copy_connections - 1))
+        return max(1, min(most, rows // self._settings.split_rows))
+
+    def _stop_reader(self, name: str) -> None:
+        self._left.pop(name, None)
+        reader = self._readers.pop(name, None)
+        if reader is not None:
+            reader.stop()
 
     def _compare(
         self, table: catalog.CatalogTable, where: str | None
@@ -253,15 +288,12 @@ class Copies:
                 return
             where = f"({held['where']}) OR ({where})" if where and held.get("where") else None
             keys = [*held.get("keys", ()), *(keys or ())]
-        reader = self._readers.pop(name, None)
-        if reader is not None:
-            reader.stop()
+        self._stop_reader(name)
         self._touched.pop(name, None)
         self._unmet.pop(name, None)
         self._track(name)
-        state: dict[str, Any] = {"state": "again", "after": None, "rows": 0}
-        if "declared" in held:
-            state["declared"] = held["declared"]
+        state: dict[str, Any] = {"state": "again", "rows": 0}
+        state |= {word: held[word] for word in ("declared", "oid") if word in held}
         if where:
             state["where"] = where
         if keys:
@@ -272,12 +304,11 @@ class Copies:
     def reject(self, name: str) -> None:
         """The table was emptied or changed its shape: chunks that wait are worth nothing."""
         if name in self._readers:
-            after = self._journal.copies[name].get("after")
-            self._readers[name].reject(None if after is None else tuple(after))
+            self._readers[name].reject(self._left.get(name))
 
     def arrived(self, mark: str, transaction: Transaction, position: int) -> int:
         """The stream has reached a chunk's mark: write it. How many events that were."""
-        name, _, identifier = mark.partition(":")
+        name, _, identifier = mark.rpartition(":")
         reader = self._readers.get(name)
         chunk = None if reader is None else reader.take(identifier)
         if chunk is None:
@@ -289,7 +320,9 @@ class Copies:
         """The rows of a chunk that no unseen transaction has overtaken."""
         name = chunk.table
         table = self._table_of(chunk.catalog, position)
-        frame = copy_frame(table, self._journal.epoch, transaction, last=chunk.last)
+        reader = self._readers[name]
+        left = self._left[name] = without(self._left.get(name, reader.ranges), chunk)
+        frame = copy_frame(table, self._journal.epoch, transaction, last=not left)
         touched = self._touched[name]
         topic, count = table.schema.topic, 0
         for keys, values in self._rows.chunk(
@@ -301,9 +334,10 @@ class Copies:
                 # The broker writes a piece while the next one is decoded.
                 self._journal.spill()
         state: dict[str, Any] = dict(self._journal.copies[name])
-        state["after"] = None if chunk.after is None else list(chunk.after)
+        state.pop("after", None)
+        state["ranges"] = [each.record for each in left]
         state["rows"] = state.get("rows", 0) + chunk.rows
-        if chunk.last and name in self._comparisons:
+        if not left and name in self._comparisons:
             comparison = self._comparisons.pop(name)
             gone = [key for key in comparison.unseen() if key not in touched]
             self._journal.add(
@@ -312,24 +346,34 @@ class Copies:
             count += len(gone)
             comparison.close()
         if name in self._unmet:
-            self._met(chunk, table, frame, transaction.commit_lsn, count)
-        if len(touched) > 10_000 and name not in self._comparisons:
-            # Whatever this snapshot sees, every later one sees too.
-            for key in [k for k, xid in touched.items() if chunk.snapshot.sees(xid)]:
-                del touched[key]
-        if chunk.last:
+            self._met(chunk, table, frame, transaction.commit_lsn, count, last=not left)
+        elif name not in self._comparisons and len(touched) > self._settings.touched_keys:
+            self._forget_seen(touched, chunk, reader)
+        if not left:
             self._finish(name, state)
         else:
             self._journal.record_copy(name, state)
         return count
 
+    def _forget_seen(self, touched: dict[bytes, int], chunk: Chunk, reader: ChunkReader) -> None:
+        """Forget keys whose change every chunk to come can see. Snapshots on their way may be
+        older than this chunk's, those not taken yet are newer."""
+        others = reader.snapshots()
+        if others is None:
+            return
+        snapshots = [chunk.snapshot, *others]
+        seen = {xid: all(s.sees(xid) for s in snapshots) for xid in set(touched.values())}
+        for key in [key for key, xid in touched.items() if seen[xid]]:
+            del touched[key]
+
     def _met(
-        self, chunk: Chunk, table: CapturedTable, frame: TransactionFrame, lsn: int, order: int
-    ) -> None:
+        self, chunk: Chunk, table: CapturedTable, frame: TransactionFrame, lsn: int, order: int,
+        *, last: bool,
+    ) -> None:  # fmt: skip
         """Cross off the keys of a chunk; what is left at the end is gone from the table."""
         unmet = self._unmet[chunk.table]
         unmet.difference_update(key_text(chunk.catalog, line) for line in chunk.lines)
-        if not chunk.last:
+        if not last:
             return
         columns = [table.decoder.columns[i] for i in table.decoder.key]
         gone = []
@@ -346,10 +390,10 @@ class Copies:
 
     def _finish(self, name: str, state: dict[str, Any]) -> None:
         state = {**state, "state": "done"}
-        for word in ("compare", "whole", "where", "keys"):
+        for word in ("compare", "whole", "where", "keys", "ranges", "after"):
             state.pop(word, None)
         self._unmet.pop(name, None)
-        self._readers.pop(name).stop()
+        self._stop_reader(name)
         self._touched.pop(name, None)
         self._rows.copied(name)
         self._journal.record_copy(name, state)
@@ -383,6 +427,27 @@ class Copies:
             reader.stop()
         for comparison in self._comparisons.values():
             comparison.close()
+
+
+def made_anew(state: dict[str, Any], oid: int, declared: dict[str, object]) -> dict[str, Any]:
+    """How a copy goes on when its table was dropped and another took its name: that one is
+    compared with what the log has of the first."""
+    made = {
+        k: v for k, v in state.items() if k not in ("where", "keys", "ranges", "after", "until")
+    }
+    made |= {"oid": oid, "declared": declared, "rows": 0, "reason": "the table was made anew"}
+    if state.get("state") != "skipped":
+        made |= {"compare": True, "whole": True}
+        made["state"] = "copying" if state.get("state") == "copying" else "again"
+    return made
+
+
+def recorded_ranges(state: dict[str, Any]) -> list[KeyRange]:
+    """What a copy had still to read when it was recorded last."""
+    if "ranges" in state:
+        return [KeyRange.read(pair) for pair in state["ranges"]]
+    # Progress from before tables were read in ranges.
+    return [KeyRange.read([state.get("after"), None])]
 
 
 def keys_condition(columns: Sequence[str], keys: Sequence[Sequence[str]]) -> str:

@@ -49,7 +49,12 @@ class CopySocket:
             self._socket.setblocking(False)
         self._poll = select.poll()
         self._poll.register(connection.socket, select.POLLIN)
+        # What is left of the last read; what came behind it, not joined before there are
+        # `_needed` bytes: a row of many megabytes comes in hundreds of pieces.
         self._rest = b""
+        self._more: list[bytes] = []
+        self._more_bytes = 0
+        self._needed = 5
         self._ended = False  # libpq has told the end of the COPY
 
     def wait(self, seconds: float | None) -> bool:
@@ -58,7 +63,7 @@ class CopySocket:
 
     def start(self, command: bytes) -> None:
         """Send a command that begins a COPY; `CopyError` if the server refuses."""
-        self._rest = b""
+        self._rest, self._needed = b"", 5
         self._ended = False
         if not self._plain:
             result = self._libpq.exec_(command)
@@ -103,14 +108,18 @@ class CopySocket:
         if not self._plain:
             return self._read_libpq(most_bytes)
         self._receive(most_bytes)
+        if self._more:
+            return b"", [], False  # not even one message is whole
         if enough is not None:
             for _ in range(GATHER_PIECES):
-                if len(self._rest) >= most_bytes or enough(self._rest):
+                if len(self._rest) + self._more_bytes >= most_bytes or enough(self._rest):
                     break
                 if not self.wait(GATHER_SECONDS):
                     break
                 self._receive(most_bytes)
-        data = self._rest
+                if self._more:
+                    return b"", [], False
+        data, self._needed = self._rest, 5
         starts: list[int] = []
         begins = starts.append
         head = _HEAD.unpack_from
@@ -138,6 +147,8 @@ class CopySocket:
                 continue
             position = following
         self._rest = data[position:]
+        if size - position >= 5:
+            self._needed = head(data, position)[1] + 1
         return data[:position], starts, False
 
     def _read_libpq(self, most_bytes: int) -> tuple[bytes, list[int], bool]:
@@ -191,9 +202,8 @@ class CopySocket:
     def _receive(self, most_bytes: int = RECEIVE_BYTES) -> None:
         """Add what has arrived to what is left of the last read."""
         assert self._socket is not None
-        pieces = [self._rest]
-        size = len(self._rest)
-        while True:
+        received = 0
+        while received < most_bytes:
             try:
                 piece = self._socket.recv(RECEIVE_BYTES)
             except BlockingIOError:
@@ -201,14 +211,15 @@ class CopySocket:
             except OSError as error:
                 raise psycopg.OperationalError(f"connection lost: {error}") from error
             if not piece:
-                if size and len(pieces) > 1:
+                if received:
                     break  # said when what came before is read
                 raise psycopg.OperationalError(self._last_words() or "the server went away")
-            pieces.append(piece)
-            size += len(piece)
-            if size >= most_bytes:
-                break
-        self._rest = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+            self._more.append(piece)
+            received += len(piece)
+        self._more_bytes += received
+        if self._more and len(self._rest) + self._more_bytes >= self._needed:
+            self._rest = b"".join((self._rest, *self._more))
+            self._more, self._more_bytes = [], 0
 
     def _next_message(self) -> tuple[int, bytes] | None:
         """The next message of any kind, if it is there as a whole."""

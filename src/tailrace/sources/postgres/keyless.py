@@ -16,7 +16,7 @@ from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
 from tailrace.sources.postgres.copies import ACTIVE, copy_frame, hidden_columns
-from tailrace.sources.postgres.copy import select_list
+from tailrace.sources.postgres.copy import from_clause, select_list
 from tailrace.sources.postgres.copy_socket import CopySocket
 from tailrace.sources.postgres.replication import connect_replication
 from tailrace.sources.postgres.rows import copied_events
@@ -92,7 +92,7 @@ def _copy(
         connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
         query = sql.SQL("COPY (SELECT {} FROM {}").format(
             select_list(relation, hidden_columns(source, table)),
-            sql.Identifier(relation.schema, relation.table),
+            from_clause(table),
         )
         chosen = for_table(source.where, relation.schema, relation.table)
         if chosen is not None:

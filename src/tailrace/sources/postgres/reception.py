@@ -205,7 +205,9 @@ class Reception:
             found = self.catalog[relation.id] = (
                 fresh[0] if fresh else catalog.CatalogTable(relation, (), frozenset())
             )
-        if not catalog.matches(self.source, relation.schema, relation.table):
+        if not catalog.matches(
+            self.source, relation.schema, relation.table
+        ) or catalog.published_by_root(self.connection, self.source, relation.id):
             self.tables[relation.id] = None
             return
         if any(not self.types.knows(c.type) for c in relation.columns):
@@ -458,6 +460,8 @@ class Reception:
     def catch_up(self) -> None:
         """Bring the store of large rows to where the log ends."""
         for schema in self.journal.schemas.values():
+            # A table may have been dropped since; its last rows may still be on their way.
+            self.journal.ensure_table(schema)
             if schema.key and any(c.spark in TOASTABLE or "<" in c.spark for c in schema.columns):
                 for records, end in self.journal.records_since(
                     schema.topic, self.store.next_offset
@@ -466,6 +470,8 @@ class Reception:
 
     def adopt(self, table: catalog.CatalogTable, position: int) -> None:
         """Take a table in: its first schema version and, if asked, its first copy."""
+        for earlier in [t for t in self.catalog.values() if t.name == table.name]:
+            del self.catalog[earlier.relation.id]
         self.catalog[table.relation.id] = table
         shape = shape_of(self.source, table.relation, table, self.types)
         # A shape that differs from the last version is not news yet: rows written before the
@@ -477,6 +483,7 @@ class Reception:
             catalog.publish_again(self.connection, self.source, table)
         self.copies.adopt(
             table.name,
+            table.relation.id,
             copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
             declared=declared,
         )

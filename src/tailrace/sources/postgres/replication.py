@@ -24,6 +24,8 @@ from tailrace.sources.errors import (
     SlotLostError,
     SlotMissingError,
     SlotTakenError,
+    SourceError,
+    UnsupportedServerError,
 )
 from tailrace.sources.postgres.columns import Positions, read_u32
 from tailrace.sources.postgres.copy_socket import CopyError, CopySocket
@@ -226,7 +228,14 @@ class ReplicationStream:
         """Seconds since the server last heard from us."""
         return self._clock.monotonic() - self._told_at
 
-    def _lost(self, message: str) -> ServerUnreachableError | SlotLostError:
+    def _lost(self, message: str) -> SourceError:
+        if "invalid byte sequence for encoding" in message:
+            return UnsupportedServerError(
+                "a captured row has text that is not UTF-8",
+                detail=f"{message.strip()}\nThe database's encoding is SQL_ASCII: it keeps any bytes.",
+                hint="repair the row, then drop the slot; capture compares the tables and goes on:\n"
+                f"SELECT pg_drop_replication_slot('{self.slot}');",
+            )
         if "requested WAL segment" in message or "can no longer get changes" in message:
             return SlotLostError(f'the WAL that slot "{self.slot}" needs is gone', detail=message)
         return ServerUnreachableError(

@@ -10,7 +10,10 @@ class CaptureSettings:
     """`group_seconds`: how long a transaction waits for others to share its log
     transaction; `part_rows`: the most rows of one source transaction in one log
     transaction; `confirm_delay`: how long after its commit a position is confirmed to the
-    server, so that the broker has it on disk; `copies`: tables read at a time."""
+    server, so that the broker has it on disk; `chunks_ahead`: chunks of a table being read
+    or waiting to be written, at least one for each of its connections; `split_rows`: from
+    how many rows on a table is read by another connection; `touched_keys`: how many changed
+    keys of a table being copied are remembered before those no chunk needs are forgotten."""
 
     group_seconds: float = 0.004
     group_rows: int = 20_000
@@ -18,7 +21,8 @@ class CaptureSettings:
     part_rows: int = 100_000
     chunk_rows: int = 20_000
     chunks_ahead: int = 3
-    copies: int = 2
+    split_rows: int = 100_000
+    touched_keys: int = 10_000
     idle_cut_seconds: float = 1.0
     confirm_delay: float = 1.5
     look_seconds: float = 2.0
