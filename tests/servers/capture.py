@@ -16,7 +16,8 @@ from servers.postgres import PostgresServer
 from tailrace.sources import Postgres, SQLite
 from tailrace.sources.postgres.capture import PostgresCapture
 from tailrace.sources.postgres.settings import CaptureSettings
-from tailrace.sources.sqlite.capture import SQLiteCapture, SQLiteSettings
+from tailrace.sources.sqlite.capture import SQLiteCapture
+from tailrace.sources.sqlite.settings import SQLiteSettings
 from tailrace.telemetry.part import Part
 from tailrace.testing.source_contract import (
     check_cuts,

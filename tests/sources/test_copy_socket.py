@@ -67,3 +67,11 @@ def test_a_server_that_goes_away_is_noticed(database: Any, copy: Any) -> None:
         list(copy.contents())
     database.connection.close()
     database.__post_init__()
+
+
+def test_lines_that_look_like_the_heads_of_messages(copy: Any) -> None:
+    """Lengths that hold a line end before a "d", and lines that begin with one."""
+    lengths = [5, 6, 7, 261, 262, 2655, 2656, 2657, 0x640A - 5, 0x640A - 4]
+    values = ", ".join(f"('d' || repeat('d', {n}))" for n in lengths)
+    found = read(copy, f"SELECT v FROM generate_series(1, 300), (VALUES {values}) AS t (v)")
+    assert found == b"".join(b"d" * (n + 1) + b"\n" for n in lengths) * 300

@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 
 from servers.capture import SMALL_SQLITE, Running
 from tailrace.sources import SQLite
-from tailrace.sources.sqlite.capture import SQLiteSettings
+from tailrace.sources.sqlite import change_table
 from tailrace.sources.sqlite.change_table import alter
+from tailrace.sources.sqlite.settings import SQLiteSettings
 from tailrace.sources.sqlite.values import freeze, thaw, to_json
+from tailrace.telemetry.part import read_reports
 
 ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, amount REAL)"
 
@@ -247,6 +249,92 @@ def test_a_new_table_is_captured(file: File, capture: Any) -> None:
         running.until(lambda: len(running.written.events("main.later")) == 2)
     assert running.written.events("main.secret") == []
     running.written.check()
+
+
+@pytest.mark.parametrize("running_then", [True, False], ids=["while running", "while stopped"])
+def test_a_table_made_anew_under_its_name_is_compared_with_the_log(
+    file: File, capture: Any, running_then: bool
+) -> None:
+    """The way SQLite's own documentation changes a table: build another, swap the two."""
+    file.run(
+        "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT)",
+        # Its triggers must not be taken for those of the other.
+        "CREATE TABLE orders_lines (id INTEGER PRIMARY KEY)",
+        "INSERT INTO orders VALUES (1, 'same'), (2, 'changes'), (3, 'goes')",
+    )
+    swap = (
+        "BEGIN", "CREATE TABLE made (id INTEGER PRIMARY KEY, customer TEXT, amount REAL)",
+        "INSERT INTO made VALUES (1, 'same', NULL), (2, 'changed', 2), (7, 'comes', 7)",
+        "DROP TABLE orders", "ALTER TABLE made RENAME TO orders", "COMMIT",
+    )  # fmt: skip
+
+    def compared() -> bool:
+        return {r["id"] for r in running.written.table("main.orders")} == {1, 2, 7}
+
+    with capture() as running:
+        running.copied()
+        if running_then:
+            file.run(*swap)
+            running.until(compared)
+    if not running_then:
+        file.run(*swap)
+    with capture() as running:
+        running.until(compared)
+        file.run("INSERT INTO orders VALUES (8, 'streamed', 8)", "DELETE FROM orders WHERE id = 1")
+        running.reach(file.position())
+    table(file, running)
+    running.written.check()
+
+
+def test_a_renamed_table_goes_on_under_its_new_name_alone(file: File, capture: Any) -> None:
+    file.run(ORDERS, "INSERT INTO orders VALUES (1, 'x', 1)")
+    with capture() as running:
+        running.copied()
+        file.run("ALTER TABLE orders RENAME TO sales")
+        running.until(lambda: len(running.written.events("main.sales")) == 1)
+        file.run("INSERT INTO sales VALUES (2, 'y', 2)")
+        running.reach(file.position())
+        running.until(lambda: len(running.written.events("main.sales")) == 2)
+    assert len(running.written.events("main.orders")) == 1
+    table(file, running, "sales")
+    running.written.check()
+
+
+def test_a_dropped_table_is_told_and_the_others_go_on(file: File, capture: Any) -> None:
+    file.run(ORDERS, "CREATE TABLE notes (id INTEGER PRIMARY KEY)")
+    for statement in ("DROP TABLE orders", "INSERT INTO notes VALUES (2)"):
+        with capture(tables=["orders", "notes"]) as running:
+            running.copied()
+            file.run(statement, "INSERT INTO notes (id) SELECT 10 + count(*) FROM notes")
+            running.until(lambda: told(running) == ("lagging", "table-missing"))
+            running.reach(file.position())
+    table(file, running, "notes")
+
+
+def told(running: Running) -> tuple[object, object]:
+    """State and error code that the source reports."""
+    (report,) = read_reports(running.part.directory)
+    error = report["error"]
+    return report["state"], error["code"] if isinstance(error, dict) else error
+
+
+def test_tables_that_belong_to_a_virtual_one_are_left_alone(file: File, capture: Any) -> None:
+    """A trigger on one of them crashes the application that writes."""
+    try:
+        file.run("CREATE VIRTUAL TABLE words USING fts5(body)")
+    except sqlite3.OperationalError:
+        pytest.skip("this SQLite has no full-text search")
+    file.run(ORDERS, "INSERT INTO words VALUES ('one')")
+    # As an earlier version left it.
+    change_table.prepare(file.connection)
+    file.run("CREATE TRIGGER _tailrace_words_data_delete AFTER DELETE ON words_data BEGIN SELECT 1; END")  # fmt: skip
+    with capture() as running:
+        running.copied()
+        file.run("INSERT INTO words VALUES ('two')", "INSERT INTO orders VALUES (1, 'x', 1)")
+        running.reach(file.position())
+    assert file.rows("SELECT body FROM words WHERE words MATCH 'two'") == [("two",)]
+    assert file.rows("SELECT 1 FROM sqlite_schema WHERE tbl_name LIKE 'words%' AND type = 'trigger'") == []  # fmt: skip
+    assert [t for t in running.written.shared.topics if "words" in t] == []
 
 
 def test_several_processes_write(file: File, capture: Any) -> None:

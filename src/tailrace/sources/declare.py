@@ -256,6 +256,18 @@ def changed_declaration(
     return changed
 
 
+def made_anew(state: Mapping[str, Any]) -> dict[str, Any]:
+    """How a copy goes on when its table was dropped and another took its name: that one is
+    compared with what the log has of the first."""
+    gone = ("where", "keys", "ranges", "after", "until")
+    made = {word: value for word, value in state.items() if word not in gone}
+    made |= {"rows": 0, "reason": "the table was made anew"}
+    if state.get("state") != "skipped":
+        made |= {"compare": True, "whole": True}
+        made["state"] = "copying" if state.get("state") == "copying" else "again"
+    return made
+
+
 def patterns(source: Source) -> tuple[str, ...]:
     """The table patterns of `source` as a tuple, whatever form they were given in."""
     return (source.tables,) if isinstance(source.tables, str) else tuple(source.tables)

@@ -18,7 +18,7 @@ import psycopg
 from tailrace.clock import Clock
 from tailrace.records.envelope import TransactionFrame
 from tailrace.sources.compare import Comparison
-from tailrace.sources.declare import Postgres, changed_declaration, for_table
+from tailrace.sources.declare import Postgres, changed_declaration, for_table, made_anew
 from tailrace.sources.errors import CopyBlockedError, ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog
@@ -109,7 +109,7 @@ class Copies:
             log.warning("table made anew", extra={"table": name})
             self._stop_reader(name)
             self._touched.pop(name, None)
-            self._journal.record_copy(name, made_anew(held, oid, declared))
+            self._journal.record_copy(name, {**made_anew(held), "oid": oid, "declared": declared})
         elif (changed := changed_declaration(held, declared)) is not None:
             log.warning("declaration changed", extra={"table": name, "copy": changed["state"]})
             self._journal.record_copy(name, {**changed, "oid": oid})
@@ -427,19 +427,6 @@ class Copies:
             reader.stop()
         for comparison in self._comparisons.values():
             comparison.close()
-
-
-def made_anew(state: dict[str, Any], oid: int, declared: dict[str, object]) -> dict[str, Any]:
-    """How a copy goes on when its table was dropped and another took its name: that one is
-    compared with what the log has of the first."""
-    made = {
-        k: v for k, v in state.items() if k not in ("where", "keys", "ranges", "after", "until")
-    }
-    made |= {"oid": oid, "declared": declared, "rows": 0, "reason": "the table was made anew"}
-    if state.get("state") != "skipped":
-        made |= {"compare": True, "whole": True}
-        made["state"] = "copying" if state.get("state") == "copying" else "again"
-    return made
 
 
 def recorded_ranges(state: dict[str, Any]) -> list[KeyRange]:

@@ -17,6 +17,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterator
 
+import numpy
 import psycopg
 from psycopg import pq
 
@@ -25,6 +26,7 @@ _DATA = ord("d")
 _STARTED = b"GHW"  # CopyIn, CopyOut, CopyBoth
 _PASSING = b"NSA"  # notice, parameter, notification
 RECEIVE_BYTES = 1 << 18
+SMALLEST_BLOCK = 4096
 GATHER_PIECES = 64
 GATHER_SECONDS = 0.02
 
@@ -178,9 +180,13 @@ class CopySocket:
         return b"".join(pieces), starts, False
 
     def contents(self, most_bytes: int = 1 << 20) -> Iterator[bytes]:
-        """The content of a COPY … TO STDOUT, in pieces of whole messages, to its end."""
+        """The content of a COPY … TO STDOUT in text form, in pieces of whole lines, to its end."""
         while True:
-            data, starts, over = self.read(most_bytes)
+            if self._plain and (lines := self._lines(most_bytes)):
+                yield lines
+                continue
+            # What has arrived was received just now.
+            data, starts, over = self.read(0 if self._plain else most_bytes)
             if starts:
                 ends = [*starts[1:], len(data) + 5]
                 yield b"".join(
@@ -220,6 +226,31 @@ class CopySocket:
         if self._more and len(self._rest) + self._more_bytes >= self._needed:
             self._rest = b"".join((self._rest, *self._more))
             self._more, self._more_bytes = [], 0
+
+    def _lines(self, most_bytes: int) -> bytes:
+        """The lines that have arrived, without the heads of their messages; nothing where they
+        must be looked at one by one.
+
+        A line ends where the next message begins. What looks like that inside of a head makes
+        a chain of lengths that does not fit, and is left to `read`.
+        """
+        self._receive(most_bytes)
+        if self._more or len(self._rest) < SMALLEST_BLOCK:
+            return b""
+        raw = numpy.frombuffer(self._rest, numpy.uint8)
+        behind = numpy.flatnonzero((raw[:-1] == 10) & (raw[1:] == _DATA)) + 1
+        starts = numpy.concatenate(([0], behind))
+        heads = starts[:-1]
+        lengths = sum(raw[heads + 1 + i].astype(numpy.int64) << 24 - 8 * i for i in range(4))
+        if len(heads) < 2 or raw[0] != _DATA or bool((heads + lengths + 1 != behind).any()):
+            return b""
+        end = int(behind[-1])
+        kept = numpy.ones(end, numpy.bool_)
+        for i in range(5):
+            kept[heads + i] = False
+        lines = raw[:end][kept].tobytes()
+        self._rest, self._needed = self._rest[end:], 5
+        return lines
 
     def _next_message(self) -> tuple[int, bytes] | None:
         """The next message of any kind, if it is there as a whole."""

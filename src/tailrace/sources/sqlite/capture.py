@@ -23,28 +23,18 @@ from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.compare import Comparison
 from tailrace.sources.control import paused
-from tailrace.sources.declare import SQLite, changed_declaration, declared_for, patterns
+from tailrace.sources.declare import SQLite, changed_declaration, declared_for, made_anew
 from tailrace.sources.errors import ServerUnreachableError, TableMissingError
 from tailrace.sources.journal import Journal
 from tailrace.sources.sqlite import change_table
 from tailrace.sources.sqlite.change_table import CHANGES, Value, quoted
-from tailrace.sources.sqlite.tracked import Tracked, covers, schema_of, track
+from tailrace.sources.sqlite.settings import SQLiteSettings
+from tailrace.sources.sqlite.tracked import Tracked, covers, missing_table, schema_of, track
 from tailrace.sources.sqlite.values import freeze, row_json, thaw
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
 ACTIVE = ("copying", "again")
-
-
-@dataclass(frozen=True, slots=True)
-class SQLiteSettings:
-    """Sizes and times; see `tailrace.sources.postgres.settings` for the same words."""
-
-    read_rows: int = 10_000
-    part_rows: int = 100_000
-    chunk_rows: int = 20_000
-    trim_seconds: float = 1.0
-    confirm_delay: float = 1.5
 
 
 DEFAULTS = SQLiteSettings()
@@ -91,6 +81,7 @@ class SQLiteCapture:
         self._frames: dict[str, TransactionFrame] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._resume = Resume(0, None)
+        self._missing: TableMissingError | None = None
         self._position = 0
         self._schema_version = -1
         self._data_version = -1
@@ -161,24 +152,22 @@ class SQLiteCapture:
         """Make triggers fit the tables. Rows changed while they did not are read again."""
         connection = self._connection
         shapes = [s for s in change_table.read_shapes(connection) if covers(self.source, s.table)]
-        names = {s.table for s in shapes}
-        for pattern in patterns(self.source):
-            bare = pattern.removeprefix("main.")
-            if "*" not in bare and bare not in names:
-                there = ", ".join(s.table for s in change_table.read_shapes(connection)) or "none"
-                raise TableMissingError(
-                    f'table "{bare}" does not exist',
-                    detail=f"Tables there: {there}.",
-                    hint="create it, or correct tables= of the source; capture tries again",
-                )
+        self._missing = missing_table(
+            self.source, shapes, change_table.read_shapes(connection), self._journal.copies
+        )
+        strays = change_table.strays(connection)
         outdated = [s for s in shapes if self._outdated(s)]
-        if outdated:
+        if outdated or strays:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 stale: dict[str, list[tuple[Value, ...]]] = {}
+                for trigger in strays:
+                    connection.execute(f"DROP TRIGGER {quoted(trigger)}")
                 for shape in outdated:
                     if change_table.installed(connection, shape.table) is not None:
                         stale[shape.table] = list(self._changed_keys(shape.table))
+                    else:
+                        self._made_anew(f"main.{shape.table}")
                     change_table.install(connection, shape)
                 self._adopt_all(shapes)
                 if stale and self._resume.part is None:
@@ -191,9 +180,18 @@ class SQLiteCapture:
             self._adopt_all(shapes)
         self._schema_version = self._read_schema_version()
 
+    def _made_anew(self, name: str) -> None:
+        """A table that had our triggers and has none: what was missed is found by comparing."""
+        held = self._journal.copies.get(name)
+        if held is None or held["state"] == "skipped":
+            return
+        log.warning("table made anew", extra={"table": name})
+        if name in self._comparisons:
+            self._comparisons.pop(name).close()
+        self._journal.record_copy(name, made_anew(held))
+
     def _outdated(self, shape: change_table.Shape) -> bool:
-        found = change_table.installed(self._connection, shape.table)
-        return found is None or found[1] != shape
+        return (change_table.installed(self._connection, shape.table) or (0, None))[1] != shape
 
     def _read_schema_version(self) -> int:
         return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
@@ -223,6 +221,8 @@ class SQLiteCapture:
         return {row[1]: row[0] for row in info}
 
     def _adopt_all(self, shapes: list[change_table.Shape]) -> None:
+        for gone in set(self._current) - {shape.table for shape in shapes}:
+            del self._current[gone]
         for shape in shapes:
             found = change_table.installed(self._connection, shape.table)
             assert found is not None
@@ -589,12 +589,12 @@ class SQLiteCapture:
         self._reported_at = self._clock.monotonic()
         copies = self._journal.copies
         self._part.report(
-            "running",
+            "running" if self._missing is None else "lagging",
             freshness_ms=0,
             lag=max(self._newest() - self._position, 0),
             position=self._journal.position_text(self._position),
             copying=[t for t, s in copies.items() if s.get("state") in ACTIVE],
             copied={t: s.get("rows", 0) for t, s in copies.items()},
             events=self._journal.events_written,
-            error=None,
+            error=None if self._missing is None else self._missing.as_dict(),
         )

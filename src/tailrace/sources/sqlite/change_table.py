@@ -34,6 +34,10 @@ CHANGES = "_tailrace_changes"
 TABLES = "_tailrace_tables"
 META = "_tailrace_meta"
 BUSY_SECONDS = 30.0
+KINDS = ("insert", "update", "delete", "replace", "replace_update")
+# Of FTS3 to FTS5 and R-trees.
+SHADOWS = ("data", "idx", "content", "docsize", "config", "segments", "segdir", "stat", "node",
+           "parent", "rowid")  # fmt: skip
 
 Value = int | float | str | bytes | None
 
@@ -86,7 +90,19 @@ def read_shapes(connection: sqlite3.Connection) -> list[Shape]:
             "AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name"
         )
     ]
-    return [_shape(connection, name) for name in names]
+    hidden = _shadows(connection)
+    return [_shape(connection, name) for name in names if name not in hidden]
+
+
+def _shadows(connection: sqlite3.Connection) -> set[str]:
+    """The tables in which virtual ones (full-text search, R-trees) keep what is theirs. A
+    trigger on one of them can crash the process that writes."""
+    virtual = connection.execute(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"
+    ).fetchall()
+    # Not every connection knows the module, nor every SQLite which tables belong to it.
+    found = {f"{name}_{part}" for (name,) in virtual for part in SHADOWS}
+    return found | {row[1] for row in connection.execute("PRAGMA table_list") if row[2] == "shadow"}
 
 
 def _shape(connection: sqlite3.Connection, table: str) -> Shape:
@@ -138,8 +154,9 @@ def prepare(connection: sqlite3.Connection) -> str:
 def installed(connection: sqlite3.Connection, table: str) -> tuple[int, Shape] | None:
     """The version and shape a table's triggers stand for; None without triggers."""
     there = connection.execute(
-        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name LIKE ? ESCAPE '\\'",
-        [_trigger(table, "").replace("_", "\\_") + "%"],
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = ? "
+        "AND name IN (?, ?, ?)",
+        [table, *(_trigger(table, kind) for kind in KINDS[:3])],
     ).fetchone()[0]
     row = connection.execute(
         f"SELECT version, shape FROM {TABLES} WHERE tbl = ? ORDER BY version DESC LIMIT 1", [table]
@@ -197,8 +214,23 @@ def install(connection: sqlite3.Connection, shape: Shape) -> int:
 
 def drop(connection: sqlite3.Connection, table: str) -> None:
     """Remove our triggers from a table."""
-    for suffix in ("insert", "update", "delete", "replace", "replace_update"):
+    for suffix in KINDS:
         connection.execute(f"DROP TRIGGER IF EXISTS {quoted(_trigger(table, suffix))}")
+
+
+def strays(connection: sqlite3.Connection) -> list[str]:
+    """Triggers of ours that hang on a table of another name (it was renamed, and they tell of
+    its changes under the name it had), or on one that must not have any."""
+    hidden = _shadows(connection)
+    found = connection.execute(
+        "SELECT name, tbl_name FROM sqlite_schema WHERE type = 'trigger' "
+        "AND name LIKE '\\_tailrace\\_%' ESCAPE '\\'"
+    )
+    return [
+        name
+        for name, table in found
+        if table in hidden or name not in {_trigger(table, kind) for kind in KINDS}
+    ]
 
 
 def _trigger(table: str, suffix: str) -> str:

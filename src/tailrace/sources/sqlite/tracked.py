@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -13,6 +13,7 @@ import orjson
 import tailrace
 from tailrace.records.envelope import TableFrame
 from tailrace.sources.declare import SQLite, for_table, mask_secret, patterns
+from tailrace.sources.errors import TableMissingError
 from tailrace.sources.schema import Column, TableSchema
 from tailrace.sources.sqlite.change_table import Shape, Value
 from tailrace.sources.sqlite.values import row_json, spark_type
@@ -114,3 +115,25 @@ def _masks(source: SQLite, shape: Shape) -> dict[int, str]:
     if not isinstance(found, Mapping):
         return {}
     return {i: found[name] for i, name in enumerate(shape.columns) if name in found}
+
+
+def missing_table(
+    source: SQLite, wanted: Sequence[Shape], there: Sequence[Shape], known: Container[str]
+) -> TableMissingError | None:
+    """The error for a declared table that is not there any more, the others go on; raises it
+    for one that never was (`known` are those the log has, as `main.<table>`)."""
+    names = {shape.table for shape in wanted}
+    for pattern in patterns(source):
+        bare = pattern.removeprefix("main.")
+        if "*" in bare or bare in names:
+            continue
+        listed = ", ".join(shape.table for shape in there) or "none"
+        error = TableMissingError(
+            f'table "{bare}" does not exist',
+            detail=f"Tables there: {listed}.",
+            hint="create it, or correct tables= of the source",
+        )
+        if f"main.{bare}" not in known:
+            raise error
+        return error
+    return None
