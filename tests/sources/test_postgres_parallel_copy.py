@@ -55,6 +55,7 @@ def test_a_large_table_is_read_by_several_connections(
     found = progress(shared)
     assert max(len(state.get("ranges", ())) for state in found) > 4
     # No chunk begins where another one has begun: together they are the table, once.
+    del found[-1]["oid"]
     assert found[-1] == {"state": "done", "rows": 4000, "declared": {}}
     assert sum(e["op"] == "r" for e in running.written.events("public.items")) == 4000
     last = [e for e in running.written.events("public.items") if e["source"]["snapshot"] == "last"]

@@ -162,3 +162,44 @@ def test_declared_history_is_told_with_the_schema(database: Any, capture: Any, s
     with capture(tables=["orders"], history={"orders": "90 days"}) as running:
         running.until(lambda: versions(shared)[-1]["history"] == "90 days")
     assert len({v["version"] for v in versions(shared)}) == 1
+
+
+def test_a_field_added_to_a_row_type_is_a_new_version(database: Any, capture: Any) -> None:
+    """No message tells of it: the next value has one field more."""
+    database.run(
+        "CREATE TYPE place AS (street text)",
+        "CREATE TABLE people (id int PRIMARY KEY, home place, others place[])",
+        "INSERT INTO people VALUES (1, ROW('a'))",
+    )
+    with capture(tables=["people"]) as running:
+        running.copied()
+        database.run(
+            "INSERT INTO people VALUES (2, ROW('b'))",
+            "ALTER TYPE place ADD ATTRIBUTE number int",
+            "INSERT INTO people VALUES (3, ROW('c', 3), ARRAY[ROW('d, e', 4)::place])",
+            "INSERT INTO people SELECT i, ROW('x', i)::place FROM generate_series(1000, 1999) i",
+        )
+        running.reach(database.position())
+    rows = {row["id"]: row for row in running.written.table("public.people")}
+    assert rows[2]["home"] == {"street": "b"}
+    assert rows[3] == {
+        "id": 3,
+        "home": {"street": "c", "number": 3},
+        "others": [{"street": "d, e", "number": 4}],
+    }
+    assert [rows[i]["home"]["number"] for i in range(1000, 2000)] == list(range(1000, 2000))
+    versions = {e["after"]["id"]: e["source"]["schema_version"] for e in running.written.events("public.people")}  # fmt: skip
+    assert (versions[2], versions[3], versions[1500]) == (1, 2, 2)
+    running.written.check()
+    # A field that is dropped before its rows were read has lost its name.
+    database.run(
+        "INSERT INTO people VALUES (4, ROW('f', 4))",
+        "ALTER TYPE place DROP ATTRIBUTE number",
+        "INSERT INTO people VALUES (5, ROW('g'))",
+    )
+    with capture(tables=["people"]) as running:
+        running.reach(database.position())
+    rows = {row["id"]: row for row in running.written.table("public.people")}
+    assert rows[5]["home"] == {"street": "g"}
+    assert rows[4]["home"] == "(f,4)"
+    running.written.check()

@@ -42,7 +42,7 @@ from tailrace.sources.postgres.table import (
     captured_table,
     shape_of,
 )
-from tailrace.sources.postgres.types import TypeTable
+from tailrace.sources.postgres.types import StaleType, TypeTable
 
 log = logging.getLogger(__name__)
 
@@ -314,7 +314,13 @@ class Copies:
         if chunk is None:
             return 0  # of an earlier run, or rejected
         self.blocked.pop(name, None)
-        return self._write(chunk, transaction, position)
+        try:
+            return self._write(chunk, transaction, position)
+        except StaleType as error:
+            raise ServerUnreachableError(
+                f'a type in "{name}" changed while it was copied',
+                hint="capture reads the types again and goes on where the log ends",
+            ) from error
 
     def _write(self, chunk: Chunk, transaction: Transaction, position: int) -> int:
         """The rows of a chunk that no unseen transaction has overtaken."""

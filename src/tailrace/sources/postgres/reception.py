@@ -46,6 +46,7 @@ from tailrace.sources.postgres.table import (
     shape_of,
 )
 from tailrace.sources.postgres.toast import RowStore
+from tailrace.sources.postgres.types import StaleType
 
 log = logging.getLogger(__name__)
 
@@ -120,8 +121,14 @@ class Reception:
             piece, run = run[:room], run[room:]
             if table.events is None:
                 table.enter(transaction, self.journal.epoch)
-            if not self.rows.many(table, transaction, piece):
+            try:
+                whole = self.rows.many(table, transaction, piece)
+            except StaleType:
+                whole = False
+            if not whole:
                 self._take_singly(piece)
+                table = self.tables[run.relation]
+                assert table is not None
                 continue
             transaction.messages += len(piece)
             if transaction.rows >= self.settings.spill_rows:
@@ -148,12 +155,18 @@ class Reception:
                         self._outbox_row(table, transaction, data)
                     return
                 table.enter(transaction, self.journal.epoch)
-            if kind == 0x49:
-                self.rows.insert(table, transaction, lsn, data)
-            elif kind == 0x55:
-                self.rows.update(table, transaction, lsn, data)
-            else:
-                self.rows.delete(table, transaction, lsn, data)
+            try:
+                if kind == 0x49:
+                    self.rows.insert(table, transaction, lsn, data)
+                elif kind == 0x55:
+                    self.rows.update(table, transaction, lsn, data)
+                else:
+                    self.rows.delete(table, transaction, lsn, data)
+            except StaleType as stale:
+                self._renew_types(table, stale.oid)
+                transaction.messages -= 1
+                self.take(lsn, data)
+                return
             if transaction.messages == transaction.skip:
                 self._skipped(transaction)
             elif transaction.rows >= self.settings.spill_rows:
@@ -178,6 +191,12 @@ class Reception:
             self._message(read_message(data))
         elif kind == 0x54:  # T
             self._truncate(read_truncate(data).relations, lsn)
+
+    def _renew_types(self, table: CapturedTable, oid: int) -> None:
+        """A row type got another field, which no message tells: the next rows are of another
+        version of the table."""
+        self.types = self.types.renewed(catalog.read_types(self.connection), oid)
+        self._relation(table.relation)
 
     def _ddl(self, message: Message, transaction: Transaction) -> None:
         """What our event trigger tells: the shape of a table from here on."""

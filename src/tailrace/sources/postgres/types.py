@@ -136,8 +136,16 @@ def array(element: Converter, delimiter: bytes = b",") -> Converter:
     return convert
 
 
-def composite(fields: tuple[tuple[bytes, Converter], ...]) -> Converter:
-    """A row type as an object by field name."""
+class StaleType(Exception):
+    """A value of a row type has more fields than the type had when it was read."""
+
+    def __init__(self, oid: int) -> None:
+        super().__init__(f"type {oid}")
+        self.oid = oid
+
+
+def composite(fields: tuple[tuple[bytes, Converter], ...], longer: Converter = text) -> Converter:
+    """A row type as an object by field name; `longer` is for values with more fields."""
     token = re.compile(rb'((?:"(?:[^"\\]|""|\\.)*"|[^",()\\]|\\.)*)([,)])', re.DOTALL)
     doubled = re.compile(rb'""|\\(.)', re.DOTALL)
 
@@ -157,6 +165,8 @@ def composite(fields: tuple[tuple[bytes, Converter], ...]) -> Converter:
             position = found.end()
             word = found.group(1)
             out.append(name + b":" + (field(unquote(word)) if word else b"null"))
+        if position < len(value):
+            return longer(value)
         return b"{" + b",".join(out) + b"}"
 
     return convert
@@ -167,6 +177,8 @@ class TypeTable:
 
     def __init__(self, types: Mapping[int, PostgresType] = {}) -> None:
         self.types = dict(types)
+        # Row types whose longer values are known to be from before a field was dropped.
+        self.settled: frozenset[int] = frozenset()
         self._converters: dict[int, Converter] = {}
 
     def knows(self, oid: int) -> bool:
@@ -206,9 +218,24 @@ class TypeTable:
             return array(self.converter(found.element), found.delimiter.encode())
         if found.kind == "composite":
             return composite(
-                tuple((text(name.encode()), self.converter(of)) for name, of, _ in found.fields)
+                tuple((text(name.encode()), self.converter(of)) for name, of, _ in found.fields),
+                lambda value: self._longer(oid, value),
             )
         return text
+
+    def _longer(self, oid: int, value: bytes) -> bytes:
+        """A field was added since (then the catalog has it now), or dropped: then nobody can
+        tell any more what its name was, and the value stays Postgres's text."""
+        if oid in self.settled:
+            return text(value)
+        raise StaleType(oid)
+
+    def renewed(self, types: TypeTable, oid: int) -> TypeTable:
+        """`types`, read again because of a longer value of `oid`."""
+        before, after = self.types.get(oid), types.types.get(oid)
+        settled = before is not None and after is not None and before.fields == after.fields
+        types.settled = self.settled | {oid} if settled else self.settled - {oid}
+        return types
 
     def name(self, oid: int, modifier: int = -1) -> str:
         """The database's own words for a type, e.g. `numeric(10,2)`."""
