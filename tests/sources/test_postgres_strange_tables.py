@@ -176,6 +176,27 @@ def test_a_given_publication_decides_what_is_copied(database: Any, capture: Any)
     database.run("SELECT pg_drop_replication_slot('mine')")
 
 
+def test_a_filter_that_would_stop_the_application_is_refused(database: Any, capture: Any) -> None:
+    """Postgres refuses updates of a table whose published filter is not in its identity."""
+    if database.connection.info.server_version < 150000:
+        pytest.skip("row filters are there since 15")
+    database.run("CREATE TABLE items (id int PRIMARY KEY, a int)", "INSERT INTO items VALUES (1, 5), (2, -1)")  # fmt: skip
+    where = {"items": "a > 0"}
+    with pytest.raises(SourceDeclarationError) as refused, capture(tables=["items"], where=where) as running:  # fmt: skip
+        running.copied()
+    assert refused.value.hint == "ALTER TABLE public.items REPLICA IDENTITY FULL;"
+    database.run("UPDATE items SET a = 6 WHERE id = 1", refused.value.hint)
+    with capture(tables=["items"], where=where) as running:
+        running.copied()
+        database.run("UPDATE items SET a = -a", "INSERT INTO items VALUES (3, 0)")
+        running.reach(database.position())
+    assert running.written.table("public.items") == [{"id": 2, "a": 1}]
+    # A filter that comes later is judged as well.
+    database.run("ALTER TABLE items REPLICA IDENTITY DEFAULT")
+    with pytest.raises(SourceDeclarationError), capture(tables=["items"], where={"items": "a > 1"}) as running:  # fmt: skip
+        running.reach("pg:shop:FFFFFFFFFFFFFFFF")
+
+
 def test_prepared_transactions_and_savepoints(database: Any, capture: Any) -> None:
     if database.rows("SHOW max_prepared_transactions") == [("0",)]:
         pytest.skip("the server does not prepare transactions")
@@ -195,6 +216,24 @@ def test_prepared_transactions_and_savepoints(database: Any, capture: Any) -> No
         running.reach(database.position())
     assert {r["id"] for r in running.written.table("public.items")} == {1, 3, 11, 13, 15}
     running.written.check()
+
+
+def test_who_keeps_the_first_copy_waiting_is_told(database: Any, capture: Any) -> None:
+    database.run(ITEMS, "INSERT INTO items VALUES (1, 'x')")
+
+    def waits_for(running: Any) -> Any:
+        reports = read_reports(running.part.directory)
+        return reports[0].get("waits_for") if reports else None
+
+    with psycopg.connect(database.dsn) as writer:
+        writer.execute("INSERT INTO items VALUES (2, 'x')")
+        with capture(tables=["items"]) as running:
+            process = f"process {writer.info.backend_pid} of postgres"
+            running.until(lambda: str(waits_for(running) or "").find(process) > 0)
+            writer.commit()
+            running.copied()
+            running.until(lambda: waits_for(running) == [])
+    assert [r["id"] for r in running.written.table("public.items")] == [1, 2]
 
 
 def test_a_row_that_no_log_takes_is_named(tailrace_broker: str) -> None:

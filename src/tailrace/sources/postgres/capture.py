@@ -127,6 +127,10 @@ class PostgresCapture:
     def _open_slot(self) -> int:
         """Where to read from; a lost slot begins a new epoch, in which tables are compared."""
         reception = self._reception
+        waits = catalog.open_transactions(self._connection)
+        if waits and catalog.read_slot(self._connection, self.source.slot_name) is None:
+            # Making a slot takes until they end, for as long as that is.
+            self._part.report("starting", waits_for=waits)
         opened = open_slot(self.source, self._connection, reception.resume)
         if opened.lost is not None:
             log.warning("slot lost", extra={"source": self.source.name, "reason": opened.lost})
@@ -211,6 +215,7 @@ class PostgresCapture:
             copying=reception.copies.running,
             progress=reception.copies.progress,
             events=reception.journal.events_written,
+            waits_for=reception.copies.waits_for(),
             error=None if blocked is None else blocked.as_dict(),
             **reception.safety.watch(),
         )

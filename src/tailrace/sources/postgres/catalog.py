@@ -313,6 +313,17 @@ def read_slot(connection: Connection, name: str) -> Slot | None:
     return Slot(name, str(row[0]), bool(row[1]), confirmed, row[3] in ("lost",), int(str(row[4])))
 
 
+def open_transactions(connection: Connection) -> list[str]:
+    """Transactions that have written and not ended: who holds them."""
+    rows = connection.execute(
+        "SELECT format('process %s of %s, since %s', pid, usename, xact_start::timestamptz(0)) "
+        "FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid() "
+        "UNION ALL SELECT format('prepared transaction %s, since %s', gid, prepared::timestamptz(0)) "
+        "FROM pg_prepared_xacts ORDER BY 1 LIMIT 5"
+    )
+    return [str(row[0]) for row in rows]
+
+
 def create_slot(connection: Connection, name: str) -> int:
     """Create the slot; waits for transactions that write now. Its consistent point."""
     if connection.info.server_version >= 170000:
@@ -355,7 +366,7 @@ def ensure_publication(
         if tables:
             statement += sql.SQL(" FOR TABLE ") + targets
         statement += sql.SQL(" WITH (publish_via_partition_root = true)")
-        _as_owner(connection, statement, tables)
+        _as_owner(connection, source, statement, tables)
         return [t.name for t in tables]
     held = {
         f"{row[0]}.{row[1]}"
@@ -374,7 +385,7 @@ def ensure_publication(
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}").format(
             sql.Identifier(name), sql.SQL(", ").join([_entry(source, t) for t in added])
         )
-        _as_owner(connection, statement, added)
+        _as_owner(connection, source, statement, added)
     return [t.name for t in added]
 
 
@@ -427,20 +438,56 @@ def publish_again(connection: Connection, source: Postgres, table: CatalogTable)
     with connection.transaction():
         _as_owner(
             connection,
+            source,
             sql.SQL("ALTER PUBLICATION {} DROP TABLE {}").format(
                 publication, sql.Identifier(table.relation.schema, table.relation.table)
             ),
             [table],
         )
         statement = sql.SQL("ALTER PUBLICATION {} ADD TABLE {}")
-        _as_owner(connection, statement.format(publication, _entry(source, table)), [table])
+        added = statement.format(publication, _entry(source, table))
+        _as_owner(connection, source, added, [table])
+
+
+_FILTERED = """
+SELECT format('%%I.%%I', n.nspname, c.relname), string_agg(a.attname, ', ')
+FROM pg_publication p JOIN pg_publication_rel r ON r.prpubid = p.oid AND r.prqual IS NOT NULL
+JOIN pg_class c ON c.oid = r.prrelid AND c.relreplident <> 'f'
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_depend d ON d.classid = 'pg_publication_rel'::regclass AND d.objid = r.oid
+     AND d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = d.refobjsubid AND a.attnum > 0
+WHERE p.pubname = %s AND NOT EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid
+      AND a.attnum = ANY (i.indkey::int2[]) AND CASE c.relreplident
+      WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END)
+GROUP BY 1
+"""
+
+
+def _check_filters(connection: Connection, source: Postgres) -> None:
+    """Raises where the server would refuse the application's updates and deletes: it must be
+    able to tell from the old row whether the filter let it pass."""
+    if not source.where:
+        return
+    row = connection.execute(_FILTERED.encode(), [source.publication_name]).fetchone()
+    if row is not None:
+        raise SourceDeclarationError(
+            f"`where=` of {row[0]} uses {row[1]}, which is not in its replica identity",
+            detail="Postgres would refuse every UPDATE and DELETE on it. Nothing was published.",
+            hint=f"ALTER TABLE {row[0]} REPLICA IDENTITY FULL;",
+        )
 
 
 def _as_owner(
-    connection: Connection, statement: sql.Composed, tables: Sequence[CatalogTable]
+    connection: Connection,
+    source: Postgres,
+    statement: sql.Composed,
+    tables: Sequence[CatalogTable],
 ) -> None:
     try:
-        connection.execute(statement)
+        with connection.transaction():
+            connection.execute(statement)
+            _check_filters(connection, source)
     except psycopg.errors.InsufficientPrivilege as error:
         user = connection.info.user
         names = ", ".join(t.name for t in tables)

@@ -428,6 +428,13 @@ class Copies:
             for name in self.running
         }
 
+    def waits_for(self) -> list[str]:
+        """The open transactions that keep a copy waiting: they began before it, and what they
+        wrote may be neither in the stream nor visible yet."""
+        if not any(reader.too_early for reader in self._readers.values()):
+            return []
+        return catalog.open_transactions(self._connection)
+
     def close(self) -> None:
         for reader in self._readers.values():
             reader.stop()

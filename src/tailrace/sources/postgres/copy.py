@@ -176,6 +176,8 @@ class ChunkReader:
         self.table = table
         self.error: BaseException | None = None
         self.gone = False
+        # Whether transactions older than the gate are still open.
+        self.too_early = False
         self.connections = connections
         # What there is to read; final before the first chunk is there.
         self.ranges = tuple(ranges)
@@ -304,7 +306,7 @@ class ChunkReader:
                 if chunk is None:
                     self.gone = True  # the table was dropped meanwhile
                     return
-                too_early = chunk.snapshot.xmin < self._gate
+                too_early = self.too_early = chunk.snapshot.xmin < self._gate
                 with self._changed:
                     self._reading.pop(task, None)
                     current = task.generation == self._generation
