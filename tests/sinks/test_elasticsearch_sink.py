@@ -78,6 +78,16 @@ class TestElasticsearchSink(SinkContract):
         assert place.stand_in.aliases[alias] == {f"{alias}-1"}
         assert f"tailrace-{alias}" in place.stand_in.templates
 
+    def test_an_index_that_was_deleted_is_filled_again(self, place):
+        writer = random_project(1, 3)
+        copy = self.copy(place, "totals")
+        self.deliver(place, copy, writer)
+        sink = make_sink(copy, place.surroundings)
+        sink._http.ask("DELETE", f"/{place.prefix}-totals-1")
+        sink.close()
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+
     def test_changes_after_a_repair_still_win(self, place):
         writer = self._simple()
         writer.tick({"v": [({"id": n}, {"id": n, "name": "a"}) for n in range(5)]})

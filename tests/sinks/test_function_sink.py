@@ -52,6 +52,7 @@ class FunctionTarget(Target):
 
 
 class TestFunctionSink(SinkContract):
+    moves = False
     adds_columns = False
     replaces_generations = False
     kill_lines = range(3, 500, 60)

@@ -19,7 +19,7 @@ class TopicTarget(Target):
         return Topic(f"copy-of-{view}", **options)
 
     def rows(self, copy):
-        topic = f"copy-of-{copy.subject}"
+        topic = copy.declaration.topic
         reader = KafkaRanges(self.address)
         ranges = [Range(topic, p, s, e) for p, (s, e) in reader.bounds(topic).items()]
         held: dict[bytes, dict] = {}

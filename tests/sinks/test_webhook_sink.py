@@ -42,6 +42,7 @@ class WebhookTarget(Target):
 
 
 class TestWebhookSink(SinkContract):
+    moves = False
     adds_columns = False
     replaces_generations = False
     kill_lines = range(3, 700, 90)

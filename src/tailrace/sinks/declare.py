@@ -237,6 +237,9 @@ class Iceberg(Declaration):
     catalog: Mapping[str, str]
     table: str
 
+    def _check(self) -> None:
+        _need("." in self.table, f"table {self.table!r} has no namespace", 'table="sales.orders"')
+
     @property
     def place(self) -> str:
         return f"iceberg table {self.table}"
@@ -288,6 +291,8 @@ class Email(Declaration):
 
     def _check(self) -> None:
         _need(self.to, "an e-mail sink needs to=")
+        for address in (self.sender, *([self.to] if isinstance(self.to, str) else self.to)):
+            _need(len(address.splitlines()) == 1, f"{address!r} is no address")
 
     @property
     def pace(self) -> timedelta | None:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from tailrace.clock import SYSTEM
 from tailrace.records.rows import json_value, read_rows
-from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
+from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition
 from tailrace.sinks.declare import DuckDB
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -35,6 +35,8 @@ from tailrace.sinks.sql import (
     NEXT,
     POSITIONS,
     PREVIOUS,
+    held_position,
+    kept_position,
     missing_columns,
     quoted,
     quoted_table,
@@ -86,7 +88,7 @@ class DuckDBSink:
             rows = connection.execute(
                 f"SELECT position FROM {POSITIONS} WHERE sink = ?", [name]
             ).fetchall()
-        return decode_position(rows[0][0] if rows else None)
+        return held_position(rows[0][0] if rows else None, self._name)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -110,7 +112,7 @@ class DuckDBSink:
                 connection.unregister("batch")
             connection.execute(
                 f"UPDATE {POSITIONS} SET position = ? WHERE sink = ?",
-                [batch.position.encode(), self._copy.name],
+                [kept_position(batch.position, self._name), self._copy.name],
             )
 
     def rest(self) -> None:
@@ -205,6 +207,10 @@ class DuckDBSink:
             ).fetchall()
         )
         if not held and self._declaration.create:
+            # A table that is gone takes with it what was said of it.
+            connection.execute(
+                f"UPDATE {POSITIONS} SET position = NULL WHERE sink = ?", [self._copy.name]
+            )
             columns = [f"{quoted(n)} {sql_type(kind, DUCKDB_TYPES)}" for n, kind in shape.columns]
             connection.execute(f"CREATE TABLE {self._table} ({', '.join(columns)})")
             return

@@ -40,6 +40,7 @@ from tailrace.sinks.declare import Elasticsearch
 from tailrace.sinks.errors import (
     RowsRefusedError,
     ShapeError,
+    SinkDeclarationError,
     SinkFencedError,
     TargetRefusedError,
     TargetUnavailableError,
@@ -74,19 +75,31 @@ class ElasticsearchSink:
 
     def open(self, shape: Shape) -> None:
         self._load()
+        if self._state.get("alias", self._alias) != self._alias:
+            # Another index than the one it was about: nothing is known of this one.
+            self._state = {"epoch": self._state.get("epoch", 0)}
+        self._state["alias"] = self._alias
+        if self._state.get("concrete") and not self._is_mapped(shape):
+            self._state.pop("concrete")  # it is gone, and so is what was said of it
+            self._state.pop("position", None)
         if not self._state.get("concrete"):
             self._state["concrete"] = self._new_index(shape)
             if not self._beside:
                 self._point(None, self._state["concrete"])
-        else:
-            mapping = {"properties": self._properties(shape)}
-            self._http.ask("PUT", f"/{self._state['concrete']}/_mapping", mapping)
         self._state["epoch"] = int(self._state.get("epoch", 0)) + 1
         self._store()
+
+    def _is_mapped(self, shape: Shape) -> bool:
+        """Give the index the columns it lacks; False if there is no such index."""
+        mapping = {"properties": self._properties(shape)}
+        path = f"/{self._state['concrete']}/_mapping"
+        return self._http.ask("PUT", path, mapping, missing=True) is not None
 
     def position(self) -> SinkPosition | None:
         found = self._http.ask("GET", f"/{POSITIONS}/_doc/{_path(self._copy.name)}", missing=True)
         source = (found or {}).get("_source") or {}
+        if source.get("alias", self._alias) != self._alias:
+            return None
         return decode_position(source.get("position"))
 
     def apply(self, batch: Batch) -> None:
@@ -335,6 +348,10 @@ class _Http:
 
     def _send(self, method: str, path: str, body: object) -> tuple[int, bytes]:
         url = urlsplit(resolve(self._declaration.url))
+        if url.scheme not in ("http", "https") or not url.hostname:
+            raise SinkDeclarationError(
+                "an elasticsearch sink needs an address", hint="url='https://search:9200'"
+            )
         data = body if isinstance(body, bytes) or body is None else orjson.dumps(body)
         bulk = isinstance(body, bytes)
         headers = {"Content-Type": "application/x-ndjson" if bulk else "application/json"}

@@ -22,14 +22,22 @@ from pyiceberg import expressions
 from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
+    ForbiddenError,
     NamespaceAlreadyExistsError,
     NoSuchTableError,
+    UnauthorizedError,
 )
 
+from tailrace.errors import TailraceError
 from tailrace.records.rows import python_rows
 from tailrace.sinks.base import DELETED, VERSION, Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import Iceberg
-from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.errors import (
+    RowsRefusedError,
+    SinkFencedError,
+    TargetRefusedError,
+    TargetUnavailableError,
+)
 from tailrace.sinks.registry import Copy, Surroundings
 
 POSITION = "tailrace.position"
@@ -212,9 +220,17 @@ class IcebergSink:
             raise self._fenced(str(reason)) from reason
         except (pa.ArrowInvalid, ValueError) as reason:
             raise RowsRefusedError(f"{where} refuses rows", detail=str(reason)) from reason
-        except OSError as reason:
+        except (ForbiddenError, UnauthorizedError) as reason:
+            raise TargetRefusedError(
+                f"{where} may not be written", detail=str(reason), hint="check the credentials"
+            ) from reason
+        except TailraceError:
+            raise
+        except Exception as reason:  # catalogs raise what their own libraries do
             raise TargetUnavailableError(
-                f"{where} cannot be written", detail=str(reason), hint="the sink tries again"
+                f"{where} cannot be written",
+                detail=f"{type(reason).__name__}: {reason}",
+                hint="check catalog and warehouse; the sink tries again",
             ) from reason
 
 

@@ -21,7 +21,7 @@ import pymysql.cursors
 
 from tailrace.config import resolve
 from tailrace.records.rows import json_value, read_rows
-from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
+from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition
 from tailrace.sinks.declare import MySQL
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -38,6 +38,8 @@ from tailrace.sinks.sql import (
     POSITIONS,
     PREVIOUS,
     check_key,
+    held_position,
+    kept_position,
     largest_row,
     missing_columns,
     python_rows_of,
@@ -91,7 +93,7 @@ class MySQLSink:
         with self._transaction() as cursor:
             if not self._columns(cursor, POSITIONS):
                 return None
-            return decode_position(self._stored(cursor, name)[1])
+            return held_position(self._stored(cursor, name)[1], self._name)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -130,7 +132,7 @@ class MySQLSink:
                 cursor.executemany(insert, python_rows_of(upserts))
             cursor.execute(
                 f"UPDATE {POSITIONS} SET position = %s WHERE sink = %s",
-                (batch.position.encode(), self._copy.name),
+                (kept_position(batch.position, self._name), self._copy.name),
             )
 
     def close(self) -> None:
@@ -219,6 +221,10 @@ class MySQLSink:
     def _prepare(self, cursor: Any, shape: Shape) -> None:
         held = self._columns(cursor, self._name)
         if not held and self._declaration.create:
+            # A table that is gone takes with it what was said of it; CREATE commits this.
+            cursor.execute(
+                f"UPDATE {POSITIONS} SET position = NULL WHERE sink = %s", (self._copy.name,)
+            )
             columns = [
                 f"{quoted(n, '`')} {self._type(n, kind, shape)}" for n, kind in shape.columns
             ]

@@ -21,7 +21,7 @@ from psycopg import errors as pg
 
 from tailrace.config import resolve
 from tailrace.records.rows import read_rows
-from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition, decode_position
+from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition
 from tailrace.sinks.declare import Postgres
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -37,6 +37,8 @@ from tailrace.sinks.sql import (
     POSTGRES_TYPES,
     PREVIOUS,
     check_key,
+    held_position,
+    kept_position,
     missing_columns,
     quoted,
     quoted_table,
@@ -96,7 +98,7 @@ class PostgresSink:
             row = connection.execute(
                 f"SELECT position FROM {self._positions} WHERE sink = %s".encode(), [name]
             ).fetchone()
-        return decode_position(row[0] if row else None)
+        return held_position(row[0] if row else None, self._name)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -112,7 +114,7 @@ class PostgresSink:
                     self._merge(connection, batch)
             connection.execute(
                 f"UPDATE {self._positions} SET position = %s WHERE sink = %s".encode(),
-                [batch.position.encode(), self._copy.name],
+                [kept_position(batch.position, self._name), self._copy.name],
             )
 
     def close(self) -> None:
@@ -193,6 +195,11 @@ class PostgresSink:
     def _prepare(self, connection: psycopg.Connection[Any], shape: Shape) -> None:
         held = self._columns(connection)
         if not held and self._declaration.create:
+            # A table that is gone takes with it what was said of it.
+            connection.execute(
+                f"UPDATE {self._positions} SET position = NULL WHERE sink = %s".encode(),
+                [self._copy.name],
+            )
             columns = [f"{quoted(n)} {sql_type(kind, POSTGRES_TYPES)}" for n, kind in shape.columns]
             if shape.key:
                 distinct = "" if connection.info.server_version < 150_000 else " NULLS NOT DISTINCT"

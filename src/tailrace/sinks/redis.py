@@ -48,6 +48,7 @@ from tailrace.sinks.base import (
 from tailrace.sinks.declare import Redis
 from tailrace.sinks.errors import (
     RowsRefusedError,
+    SinkDeclarationError,
     SinkFencedError,
     TargetRefusedError,
     TargetUnavailableError,
@@ -230,14 +231,24 @@ class RedisInvalidation:
             entries.append(entry)
         return entries
 
+    def _connect(self) -> Any:
+        try:
+            return redis.Redis.from_url(
+                resolve(self._declaration.url), socket_connect_timeout=5, socket_timeout=30
+            )
+        except ValueError as reason:
+            raise SinkDeclarationError(
+                f"sink {self._copy.name!r} has no Redis address",
+                detail=str(reason),
+                hint="redis://user:password@host:6379/0",
+            ) from reason
+
     @contextmanager
     def _errors(self) -> Iterator[Any]:
         where = f"Redis {self._prefix}:*"
         try:
             if self._client is None:
-                self._client = redis.Redis.from_url(
-                    resolve(self._declaration.url), socket_connect_timeout=5, socket_timeout=30
-                )
+                self._client = self._connect()
             yield self._client
         except (redis.exceptions.AuthenticationError, redis.exceptions.ReadOnlyError) as reason:
             raise _refused(where, reason) from reason

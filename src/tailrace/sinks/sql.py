@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.records.rows import arrow_type, json_value
-from tailrace.sinks.base import Shape
+from tailrace.sinks.base import Shape, SinkPosition, decode_position
 from tailrace.sinks.errors import ShapeError
 
 POSITIONS = "_tailrace_positions"
@@ -40,6 +40,22 @@ DUCKDB_TYPES = {
     "binary": "BLOB", "date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ",
     "decimal": "DECIMAL({precision},{scale})", "nested": "JSON",
 }  # fmt: skip
+
+
+def kept_position(position: SinkPosition, table: str) -> str:
+    """A position as it is kept for a table: it says nothing about any other."""
+    return orjson.dumps({**orjson.loads(position.encode()), "table": _base(table)}).decode()
+
+
+def held_position(text: str | None, table: str) -> SinkPosition | None:
+    """Read what `kept_position` wrote; None if it was kept for another table."""
+    if text and orjson.loads(text).get("table", _base(table)) != _base(table):
+        return None
+    return decode_position(text)
+
+
+def _base(table: str) -> str:
+    return table.removesuffix(NEXT).removesuffix(PREVIOUS)
 
 
 def family(kind: pa.DataType) -> str:

@@ -16,7 +16,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.records.rows import json_value, read_rows
-from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition, decode_position
+from tailrace.sinks.base import Batch, Shape, Sink, SinkPosition
 from tailrace.sinks.declare import SQLite
 from tailrace.sinks.errors import (
     RowsRefusedError,
@@ -31,6 +31,8 @@ from tailrace.sinks.sql import (
     PREVIOUS,
     SQLITE_TYPES,
     check_key,
+    held_position,
+    kept_position,
     missing_columns,
     python_rows_of,
     quoted,
@@ -85,7 +87,7 @@ class SQLiteSink:
             row = connection.execute(
                 f"SELECT position FROM {POSITIONS} WHERE sink = ?", (name,)
             ).fetchone()
-        return decode_position(row[0] if row else None)
+        return held_position(row[0] if row else None, self._table)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -114,7 +116,7 @@ class SQLiteSink:
             connection.executemany(insert, python_rows_of(upserts))
             connection.execute(
                 f"UPDATE {POSITIONS} SET position = ? WHERE sink = ?",
-                (batch.position.encode(), self._copy.name),
+                (kept_position(batch.position, self._table), self._copy.name),
             )
 
     def close(self) -> None:
@@ -216,6 +218,10 @@ class SQLiteSink:
     def _prepare(self, connection: sqlite3.Connection, shape: Shape) -> None:
         held = self._columns(connection)
         if not held and self._declaration.create:
+            # A table that is gone takes with it what was said of it.
+            connection.execute(
+                f"UPDATE {POSITIONS} SET position = NULL WHERE sink = ?", [self._copy.name]
+            )
             columns = [f"{quoted(n)} {sql_type(kind, SQLITE_TYPES)}" for n, kind in shape.columns]
             if shape.key:
                 columns.append(f"PRIMARY KEY ({', '.join(quoted(name) for name in shape.key)})")

@@ -23,10 +23,11 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.config import resolve
 from tailrace.records.partitioner import partition_for
 from tailrace.records.rows import python_rows, read_rows
-from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition, decode_position
+from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition
 from tailrace.sinks.declare import Topic
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
 from tailrace.sinks.registry import Copy, Surroundings
+from tailrace.sinks.sql import held_position, kept_position
 
 MARKERS = "__tailrace_markers"
 
@@ -65,7 +66,7 @@ class TopicSink:
             for record in fetcher.read_all(MARKERS, partition):
                 if record.key == self._key:
                     found = record.value
-            return decode_position(found)
+            return held_position(found.decode() if found else None, self._topic)
 
     def apply(self, batch: Batch) -> None:
         shape = batch.shape
@@ -79,7 +80,8 @@ class TopicSink:
                     else orjson.dumps({name: row[name] for name in shape.names})
                 )
                 self._writer.send(self._topic, None if key else 0, key, value)
-            self._writer.send(MARKERS, None, self._key, batch.position.encode().encode())
+            position = kept_position(batch.position, self._topic)
+            self._writer.send(MARKERS, None, self._key, position.encode())
             self._writer.commit()
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:

@@ -105,6 +105,7 @@ class SinkContract(SideBySide):
     adds_columns = True
     replaces_generations = True
     repairs = True
+    moves = True
     forks = True
     kill_lines = range(3, 1400, 97)
     files = ("tailrace/sinks",)
@@ -328,6 +329,16 @@ class SinkContract(SideBySide):
         with pytest.raises(SinkAheadError) as caught:
             self.deliver(place, copy, random_project(1, 2))
         assert "replay" in caught.value.hint
+
+    def test_a_sink_that_is_pointed_elsewhere_fills_the_new_place(self, place: Target) -> None:
+        if not self.moves:
+            pytest.skip("what was told once is not told again")
+        writer = random_project(8, 4)
+        for view in ("orders", "elsewhere", "orders"):
+            copy = Copy("one", "orders", "orders", "view", (), place.declare(view))
+            self.deliver(place, copy, writer)
+            self.assert_in_step(place, copy, writer)
+            write_random_tick(writer, random.Random(4))
 
     def test_a_copy_behind_the_log_catches_up(self, place: Target) -> None:
         writer = random_project(5, 2)

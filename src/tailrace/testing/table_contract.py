@@ -12,7 +12,7 @@ import pytest
 
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.errors import ShapeError
-from tailrace.testing.changelogs import MemoryLog, TickWriter
+from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
 from tailrace.testing.crash import kill_at_line
 from tailrace.testing.sink_contract import SinkContract
 
@@ -74,6 +74,15 @@ class TableContract(SinkContract):
             self.deliver(place, copy, writer)
         assert "'n'" in parked.value.message
         assert "schema_change" in parked.value.hint
+
+    def test_a_table_that_was_dropped_is_filled_again(self, place: Any) -> None:
+        writer = random_project(8, 4)
+        copy = self.copy(place, "orders")
+        self.deliver(place, copy, writer)
+        place.execute(f"DROP TABLE {self.table(copy)}")
+        write_random_tick(writer, random.Random(4))
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
 
     def test_a_table_that_is_not_there_is_not_made_unasked(self, place: Any) -> None:
         writer = self._simple()
