@@ -26,6 +26,7 @@ from tailrace.views.reader import Views
 log = logging.getLogger(__name__)
 
 SWITCH_SECONDS = 0.0005
+REPORT_SECONDS = 5.0
 
 
 def run(project: Project, part: Part) -> None:
@@ -78,8 +79,14 @@ async def _serve(
     server: uvicorn.Server, listening: socket.socket, part: Part, address: str, served: Served
 ) -> None:
     async def watch() -> None:
+        told, told_at = "", 0.0
         while not part.stopping.is_set():
-            part.report("running" if server.started else "starting", address=address)
+            state = "running" if server.started else "starting"
+            now = asyncio.get_running_loop().time()
+            if state != told or now - told_at >= REPORT_SECONDS:
+                told, told_at = state, now
+                # Elsewhere and seldom: look-ups would wait for a disk that is busy.
+                await asyncio.to_thread(part.report, state, address=address)
             if server.started and not gc.get_freeze_count():
                 # What was loaded stays: going through it again would make look-ups wait.
                 gc.collect()
