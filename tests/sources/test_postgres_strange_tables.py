@@ -111,6 +111,23 @@ def test_a_table_made_anew_under_its_name_is_compared_with_the_log(
     running.written.check()
 
 
+def test_a_table_without_key_made_anew_is_copied_again(database: Any, capture: Any) -> None:
+    database.run("CREATE TABLE lines (a int)", "INSERT INTO lines VALUES (1), (2)")
+    with capture(tables=["lines"]) as running:
+        running.copied()
+        running.until(lambda: bool(read_reports(running.part.directory)))
+        (report,) = read_reports(running.part.directory)
+        assert report["refuses_updates"] == ["public.lines"]
+    database.run("DROP TABLE lines", "CREATE TABLE lines (a int)", "INSERT INTO lines VALUES (7)")
+    with capture(tables=["lines"]) as running:
+        running.until(lambda: len(running.written.events("public.lines")) == 3)
+        database.run("INSERT INTO lines VALUES (8)")
+        running.reach(database.position())
+    assert [e["after"]["a"] for e in running.written.events("public.lines")] == [1, 2, 7, 8]
+    (note,) = running.written.notes("TRUNCATE")
+    assert note["table"] == "public.lines"
+
+
 def test_a_renamed_table_is_told_and_the_others_go_on(database: Any, capture: Any) -> None:
     database.run(ITEMS, "CREATE TABLE others (id int PRIMARY KEY)")
     with pytest.raises(TableMissingError), capture(tables=["items", "nowhere"]) as running:

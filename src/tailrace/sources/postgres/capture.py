@@ -216,6 +216,7 @@ class PostgresCapture:
             progress=reception.copies.progress,
             events=reception.journal.events_written,
             waits_for=reception.copies.waits_for(),
+            refuses_updates=sorted(t.name for t in reception.catalog.values() if t.refuses_updates),
             error=None if blocked is None else blocked.as_dict(),
             **reception.safety.watch(),
         )

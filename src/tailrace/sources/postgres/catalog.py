@@ -44,6 +44,13 @@ class CatalogTable:
     def name(self) -> str:
         return f"{self.relation.schema}.{self.relation.table}"
 
+    @property
+    def refuses_updates(self) -> bool:
+        """Whether the server takes only inserts into it once it is published: it could not say
+        which row was meant."""
+        identity = self.relation.identity
+        return identity == "n" or (identity == "d" and not self.key)
+
 
 @dataclass(frozen=True, slots=True)
 class Slot:

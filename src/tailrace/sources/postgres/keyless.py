@@ -74,6 +74,8 @@ def _copy(
         captured = captured_table(source, relation, schema, types, connection.info.dbname)
         frame = copy_frame(captured, journal.epoch, transaction, last=False)
         state = dict(journal.copies[table.name])
+        for word in ("compare", "whole"):  # nothing to compare rows by
+            state.pop(word, None)
         if state.get("begun"):
             journal.note(
                 {
