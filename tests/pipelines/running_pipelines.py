@@ -7,6 +7,8 @@ With `hangs` the stream's function does not return: the driver is deaf to everyt
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import sys
 import time
@@ -44,6 +46,7 @@ def declared(source: str, *, hangs: bool = False) -> tuple[list[View], list[Stre
 def main(
     bootstrap: str, source: str, directory: str, master: str = "local[2]", hangs: str = ""
 ) -> None:
+    conf = {"spark.executor.memory": "600m", **json.loads(os.environ.get("PIPELINES_CONF", "{}"))}
     Path(directory, "tailrace.toml").write_text(
         f"""[project]
 name = "p"
@@ -51,8 +54,8 @@ name = "p"
 master = "{master}"
 conf."spark.driver.host" = "127.0.0.1"
 conf."spark.driver.bindAddress" = "127.0.0.1"
-conf."spark.executor.memory" = "600m"
 """
+        + "".join(f'conf."{key}" = "{value}"\n' for key, value in conf.items())
     )
     views, streams = declared(source, hangs=bool(hangs))
     part = Part("p", "pipelines", source, bootstrap, Path(directory) / ".tailrace")

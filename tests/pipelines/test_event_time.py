@@ -147,7 +147,7 @@ def test_a_straggler_is_treated_as_declared(
 def test_a_partition_without_rows_holds_the_watermark_until_it_is_idle(
     tailrace_broker: str, tmp_path: Path
 ) -> None:
-    clock = FakeClock()
+    clock = FakeClock(int(START.timestamp() * 1000))
     clicks = Clicks(tailrace_broker, tmp_path, idle="1 minute", late="drop")
     with clicks.ticking(clock) as ticks:
         clicks.write(0, 10)
@@ -166,7 +166,7 @@ def test_a_partition_without_rows_holds_the_watermark_until_it_is_idle(
 def test_producers_may_send_their_own_watermarks_and_vanish(
     tailrace_broker: str, tmp_path: Path
 ) -> None:
-    clock = FakeClock()
+    clock = FakeClock(int(START.timestamp() * 1000))
     clicks = Clicks(tailrace_broker, tmp_path, watermark="5 minutes", idle="1 minute", late="drop")
     start = int(START.timestamp())
 
@@ -194,8 +194,27 @@ def test_producers_may_send_their_own_watermarks_and_vanish(
         assert ticks.main.late == {clicks.name: 1}
 
 
+def test_an_event_from_the_future_makes_no_other_row_late(
+    tailrace_broker: str, tmp_path: Path
+) -> None:
+    clock = FakeClock(int(START.timestamp() * 1000))
+    clicks = Clicks(tailrace_broker, tmp_path, late="drop", ahead="1 hour", keep="10 minutes")
+    century = 100 * 365 * 86_400
+    with clicks.ticking(clock) as ticks:
+        clicks.write(0, 10, century, 20)
+        settle(ticks)
+        assert ticks.main.last.watermarks[clicks.name] == clock.wall_ms() + 20_000
+        clicks.promise(0, "wrong", century)
+        clicks.write(0, 30, 3_599)
+        settle(ticks)
+        assert ticks.main.last.watermarks[clicks.name] == clock.wall_ms() + 3_599_000
+        assert ticks.main.late == {}
+    assert clicks.shown_windows()[text(START), text(START + timedelta(minutes=1))] == 3
+    assert sum(clicks.shown_windows().values()) == 5  # it is counted, in its own window
+
+
 def test_the_share_of_late_rows_is_told_and_alarms(tailrace_broker: str, tmp_path: Path) -> None:
-    clock = FakeClock()
+    clock = FakeClock(int(START.timestamp() * 1000))
     clicks = Clicks(tailrace_broker, tmp_path, late="drop", late_alarm=0.3)
     with clicks.ticking(clock) as ticks:
         clicks.write(0, *range(1000, 1004))

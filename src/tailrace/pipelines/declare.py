@@ -64,6 +64,9 @@ class EventTime:
     `keep` says how long results can be corrected: a row further behind the watermark is
     counted and dropped under any policy, and windows that ended before leave the state
     (what was shown stays). `alarm` is the share of late rows above which an alarm is raised.
+
+    An event time more than `ahead` after the time of the tick is wrong: the row is taken, but
+    it does not move the watermark, or one wrong clock would make all other rows late.
     """
 
     column: str
@@ -73,6 +76,7 @@ class EventTime:
     late: str = "correct"
     keep_ms: int | None = None
     alarm: float = 0.01
+    ahead_ms: int = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +179,7 @@ def topic(
     late: str = "correct",
     keep: str | None = None,
     late_alarm: float = 0.01,
+    ahead: str = "1 day",
     key: str | Sequence[str] = (),
     pattern: str | None = None,
     metadata: str | None = None,
@@ -209,7 +214,9 @@ def topic(
             raise _wrong(
                 place, "keep is shorter than lateness", 'lateness="1 minute", keep="1 day"'
             )
-        policy = EventTime(time, _ms(watermark), _ms(lateness), _ms(idle), late, kept, late_alarm)
+        policy = EventTime(
+            time, _ms(watermark), _ms(lateness), _ms(idle), late, kept, late_alarm, _ms(ahead)
+        )
     elif keep is not None:
         raise _wrong(place, "keep needs an event time", 'time="at"')
     if format not in FORMATS:

@@ -109,6 +109,7 @@ class TickDriver:
         self._ticks = counter("tailrace_ticks_total", "Committed ticks", ["project"])
         self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
         self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
+        self._ahead = counter("tailrace_ahead_rows_total", "Rows too far in the future", ["topic"])
         self._share = gauge("tailrace_late_share", "Late rows among the last minutes'", ["topic"])
         self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
         self._state_bytes = gauge(
@@ -298,6 +299,9 @@ class TickDriver:
         for topic, count in timing.late_rows.items():
             self.late[topic] = self.late.get(topic, 0) + count
             self._late.labels(topic).inc(count)
+        for topic, count in timing.ahead.items():
+            self._ahead.labels(topic).inc(count)
+            log.warning("rows lie too far in the future", extra={"topic": topic, "rows": count})
         for topic, share in self._shares.items():
             rows, late = timing.rows.get(topic, 0), timing.late_rows.get(topic, 0)
             self.late_share[topic] = share.add(self._clock.monotonic(), rows, late)

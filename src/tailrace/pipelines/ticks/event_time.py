@@ -40,12 +40,15 @@ class Timing:
     rows: dict[str, int] = field(default_factory=dict)  # rows with an event time, by topic
     late_rows: dict[str, int] = field(default_factory=dict)  # of those, too late
     late: list[DeadRecord] = field(default_factory=list)  # those to be put aside
+    ahead: dict[str, int] = field(default_factory=dict)  # rows too far in the future, by topic
 
     def add(self, other: Timing) -> None:
         for topic, count in other.rows.items():
             self.rows[topic] = self.rows.get(topic, 0) + count
         for topic, count in other.late_rows.items():
             self.late_rows[topic] = self.late_rows.get(topic, 0) + count
+        for topic, count in other.ahead.items():
+            self.ahead[topic] = self.ahead.get(topic, 0) + count
         for place, at in other.newest.items():
             self.newest[place] = max(at, self.newest.get(place, at))
         self.late += other.late
@@ -63,14 +66,21 @@ def on_time(
     policy: EventTime,
     mark: int | None,
     timing: Timing,
+    now: int,
 ) -> pa.Table:
-    """The rows that are not too late, as the stream's policy says; `mark` is its watermark."""
+    """The rows that are not too late, as the stream's policy says; `mark` is its watermark,
+    `now` the time of the tick."""
     topic = records.topic
     times = pc.cast(rows[policy.column], pa.int64())  # microseconds; null is never late
+    last = now + policy.ahead_ms
     newest = pc.max(times).as_py()
+    if newest is not None and newest > last * 1000:
+        possible = pc.less_equal(times, last * 1000)
+        timing.ahead[topic] = timing.ahead.get(topic, 0) + pc.sum(pc.invert(possible)).as_py()
+        newest = pc.max(times.filter(possible)).as_py()
     if newest is not None:
         _learn(timing, place(topic, records.partition), newest // 1000)
-    _learn_producers(records, timing)
+    _learn_producers(records, timing, last)
     timing.rows[topic] = timing.rows.get(topic, 0) + rows.num_rows
     limit = oldest(policy, mark)
     if limit is None:
@@ -158,13 +168,13 @@ def _learn(timing: Timing, where: str, at: int) -> None:
     timing.newest[where] = max(at, timing.newest.get(where, at))
 
 
-def _learn_producers(records: Records, timing: Timing) -> None:
+def _learn_producers(records: Records, timing: Timing, last: int) -> None:
     for headers in records.headers:
         if not headers:
             continue
         found = dict(headers)
         sent = found.get(WATERMARK_HEADER)
-        if sent is not None and sent.lstrip(b"-").isdigit():
+        if sent is not None and sent.lstrip(b"-").isdigit() and int(sent) <= last:
             producer = (found.get(PRODUCER_HEADER) or b"").decode(errors="replace")
             _learn(timing, place(records.topic, records.partition, producer), int(sent))
 

@@ -163,7 +163,8 @@ def _read_inputs(work: Work) -> Inputs:
         if records.topic in work.times and decoded.indices is not None:
             mark = work.context.watermarks.get(records.topic)
             policy = work.times[records.topic]
-            rows = on_time(rows, decoded.indices, records, policy, mark, inputs.timing)
+            now = work.context.now_ms
+            rows = on_time(rows, decoded.indices, records, policy, mark, inputs.timing, now)
         pieces.setdefault(records.topic, []).append(rows)
     inputs.tables = {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}
     return inputs
