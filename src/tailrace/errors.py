@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import importlib
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 ROOMS_WITH_ERRORS = (
@@ -54,13 +54,7 @@ class TailraceError(Exception):
 
     def render(self) -> str:
         """The four-part form, as printed on stderr."""
-        first = f"error: {self.message}"
-        lines = [f"{first:<66}[{self.code}]" if len(first) < 65 else f"{first}  [{self.code}]"]
-        if self.detail:
-            lines.append(textwrap.indent(self.detail, "  "))
-        if self.hint:
-            lines.append(textwrap.indent(f"hint: {self.hint}", "  "))
-        return "\n".join(lines)
+        return render(self.as_dict())
 
     def as_dict(self) -> dict[str, str]:
         """The same four parts, for `--json` and HTTP."""
@@ -70,6 +64,17 @@ class TailraceError(Exception):
             "hint": self.hint,
             "code": self.code,
         }
+
+
+def render(parts: Mapping[str, str]) -> str:
+    """The four-part form of what `as_dict` gave, also of an error another process reported."""
+    first, code = f"error: {parts.get('error', '')}", parts.get("code", "error")
+    lines = [f"{first:<66}[{code}]" if len(first) < 65 else f"{first}  [{code}]"]
+    if detail := parts.get("detail"):
+        lines.append(textwrap.indent(detail, "  "))
+    if hint := parts.get("hint"):
+        lines.append(textwrap.indent(f"hint: {hint}", "  "))
+    return "\n".join(lines)
 
 
 def _rebuild(

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from tailrace.cli.source import source
 from tailrace.sources import Postgres, SQLite
 from tailrace.sources.doctor import examine
+from tailrace.sources.errors import CopyBlockedError
+from tailrace.telemetry.part import Part
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text)"
 
@@ -40,6 +42,17 @@ def test_sources_are_listed_and_paused(project: Path) -> None:
     assert call(project, "resume", "shop").exit_code == 0
     assert orjson.loads(call(project, "list", "--json").output)[0]["state"] == "not running"
     assert call(project, "status", "shop").exit_code == 1
+
+
+def test_the_status_shows_an_error_in_its_four_parts(project: Path) -> None:
+    part = Part("shop", "source", "shop", "", project / ".tailrace")
+    error = CopyBlockedError("it waits", detail="because", hint="GRANT SELECT …;")
+    part.report("lagging", copying=["a", "b"], waits_for=[], error=error.as_dict())
+    shown = call(project, "status", "shop")
+    assert shown.exit_code == 1
+    assert error.render() in shown.output
+    lines = {line[:18].strip(): line[19:] for line in shown.output.splitlines()}
+    assert (lines["copying"], lines["waits_for"]) == ("a, b", "–")
 
 
 def test_the_doctor_names_what_will_break_and_the_sql_that_repairs_it(project: Path) -> None:

@@ -94,9 +94,20 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         print_json(report)
     else:
         for key, value in report.items():
-            click.echo(f"{key:<14} {'–' if value is None else value}")
+            if key != "error":
+                click.echo(f"{key:<18} {_shown(value)}")
+        if isinstance(report.get("error"), dict):
+            from tailrace.errors import render
+
+            click.echo(render(report["error"]))
     if report.get("state") not in ("running", "starting"):
         raise SystemExit(1)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(str(one) for one in value) or "–"
+    return "–" if value is None or value == {} else str(value)
 
 
 @source.command()
