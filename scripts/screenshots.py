@@ -58,8 +58,9 @@ def take(page: Page, address: str) -> None:
         if name == "overview":
             page.get_by_role("button", name="Prove that nothing is lost").click()
             page.get_by_text("agree to the cent").wait_for(timeout=90_000)
-            page.evaluate("scrollTo(0, 0)")
-        page.screenshot(path=IMAGES / f"console-{name}.png")
+            page.reload()  # without the proof's table, so that the topology is in sight
+            page.wait_for_timeout(6000)
+        page.screenshot(path=IMAGES / f"console-{name}.png", full_page=name == "overview")
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(address + PAGES["view"])
     page.wait_for_timeout(4000)

@@ -143,3 +143,17 @@ def test_a_look_up_answers_as_the_app_itself_does(console: Console, asked: str) 
     theirs = plain.get(f"/api/views/open_orders{asked}")
     assert (mine.status_code, mine.json()) == (theirs.status_code, theirs.json())
     assert mine.headers.get("tailrace-position") == theirs.headers.get("tailrace-position")
+
+
+def test_the_page_is_sent_packed_and_once(console: Console) -> None:
+    first = console.client.get("/", headers={"accept-encoding": "gzip"})
+    assert first.headers["content-encoding"] == "gzip"
+    assert 'src="./assets/index.js"' in first.text
+    assert first.headers["content-type"].startswith("text/html")
+    again = console.client.get("/", headers={"if-none-match": first.headers["etag"]})
+    assert again.status_code == 304
+    script = console.client.get("/assets/index.js", headers={"accept-encoding": "identity"})
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert "content-encoding" not in script.headers
+    for absent in ("/assets/nothing.js", "/assets/..%2f..%2fapp.py", "/assets/%2e%2e/index.html"):
+        assert console.client.get(absent).status_code == 404

@@ -18,8 +18,7 @@ from typing import Annotated, Any
 import orjson
 from fastapi import FastAPI, Header, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, StreamingResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -40,6 +39,7 @@ from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
 from tailrace.console.lookup import no_row
 from tailrace.console.operate import add_operations
+from tailrace.console.page import Page
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
@@ -404,9 +404,15 @@ def _add_views(app: FastAPI, served: Served) -> None:
 
 
 def _add_page(app: FastAPI) -> None:
+    page = Page(STATIC)
+
     @app.get("/", include_in_schema=False)
-    def page() -> Response:
-        return FileResponse(STATIC / "index.html", headers={"cache-control": "no-cache"})
+    async def index(request: Request) -> Response:
+        return page.answer("index.html", request.headers)
+
+    @app.get("/assets/{name}", include_in_schema=False)
+    async def asset(name: str, request: Request) -> Response:
+        return page.answer(f"assets/{name}", request.headers)
 
     @app.get("/api/docs", include_in_schema=False)
     def docs() -> Response:
@@ -416,8 +422,6 @@ def _add_page(app: FastAPI) -> None:
             for method, about in methods.items():
                 lines.append(f"{method.upper():<5} {path:<36} {about.get('description', '')}")
         return Response("\n".join(lines) + "\n", media_type="text/plain; charset=utf-8")
-
-    app.mount("/assets", StaticFiles(directory=STATIC / "assets"), name="assets")
 
 
 def _event_stream(served: Served, events: AsyncGenerator[bytes]) -> StreamingResponse:

@@ -109,7 +109,7 @@ export function PartCard({ part }: { part: Part }) {
   return (
     <article class="card">
       <header>
-        <span><span class="kind">{part.kind}</span> <a href={partLink(part.kind, part.name)}><strong>{part.name}</strong></a></span> <State state={part.state} />
+        <span class="kind">{part.kind}</span> <State state={part.state} /> <a href={partLink(part.kind, part.name)}><strong>{part.name}</strong></a>
       </header>
       <dl>
         <dt>fresh</dt>
