@@ -27,6 +27,7 @@ PAGES = {
 }
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 CHARTS_FILL_SECONDS = 60
+OVERVIEW_HEIGHT = 1630  # down to the end of the topology
 
 
 @contextmanager
@@ -60,7 +61,12 @@ def take(page: Page, address: str) -> None:
             page.get_by_text("agree to the cent").wait_for(timeout=90_000)
             page.reload()  # without the proof's table, so that the topology is in sight
             page.wait_for_timeout(6000)
-        page.screenshot(path=IMAGES / f"console-{name}.png", full_page=name == "overview")
+        path = IMAGES / f"console-{name}.png"
+        if name == "overview":
+            clip = {"x": 0, "y": 0, "width": 1280, "height": OVERVIEW_HEIGHT}
+            page.screenshot(path=path, full_page=True, clip=clip)
+        else:
+            page.screenshot(path=path)
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(address + PAGES["view"])
     page.wait_for_timeout(4000)

@@ -5,6 +5,7 @@ import * as api from "../api";
 import { bytes, count } from "../format";
 import type { Graph, Plan, Sizes } from "../types";
 import { Act, useLoaded } from "./common";
+import { NODE_HEIGHT } from "../layout";
 import { Box, Drawing, shorten } from "./drawing";
 
 export function PlanOf({ name }: { name: string }) {
@@ -49,7 +50,7 @@ function Picture({ plan, sizes }: { plan: Plan; sizes: Sizes | null }) {
         return (
           <>
             <path d={edge.path} class="edge" />
-            {where ? <text x={(edge.x + edge.endX) / 2} y={(edge.y + edge.endY) / 2 - 6} class="edge-label middle"><title>{where}</title>where {shorten(where)}</text> : null}
+            {where ? <text x={edge.x - 4} y={edge.y + NODE_HEIGHT / 2 + 11} class="edge-label end"><title>{where}</title>where {shorten(where)}</text> : null}
           </>
         );
       }}
