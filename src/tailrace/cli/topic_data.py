@@ -30,7 +30,6 @@ WAIT_SECONDS = 0.25
 @click.option(
     "--format", "style", type=click.Choice(["json", "raw"]), default="json", show_default=True
 )
-@click.option("--json", "style", flag_value="json", help="The same as --format json.")
 @click.option("--uncommitted", is_flag=True, help="Also records of open and aborted transactions.")
 @said_option  # its records are JSON unless another form is chosen
 @log_option
