@@ -17,7 +17,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import requests, session
 from tailrace.pipelines.declare import EventTime, Stream, Topic, View
-from tailrace.pipelines.errors import SqlNameError, UnknownTableError
+from tailrace.pipelines.errors import SparkLostError, SqlNameError, UnknownTableError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
@@ -272,11 +272,18 @@ def _spark(part: Part, settings: config.Settings) -> Iterator[SparkSession]:
         master=settings.spark.master,
         conf=settings.spark.conf,
     )
-    with JvmWatch(spark, lambda error: part.report("failed", error=error.as_dict())) as jvm:
+
+    def lost(error: SparkLostError) -> None:
+        if not part.stopping.is_set():  # else whoever stops us has stopped it too
+            part.report("failed", error=error.as_dict())
+
+    with JvmWatch(spark, lost) as jvm:
         try:
             yield spark
         except Exception as problem:
             if jvm.gone(within_seconds=_NOTICE_SECONDS):
+                if part.stopping.is_set():
+                    return
                 raise jvm.error() from problem
             if isinstance(problem, TailraceError):
                 part.report("failed", error=problem.as_dict())
