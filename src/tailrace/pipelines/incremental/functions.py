@@ -14,7 +14,9 @@ from decimal import Context
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines import sketches
 from tailrace.pipelines.errors import EvaluationError
@@ -35,6 +37,10 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
     if name == "try_cast":
         return cast_array(arrays[0], kind, forgiving=True)
     kinds = [array.type for array in arrays]
+    if name in ("%", "pmod") and all(map(pa.types.is_integer, (*kinds, kind))):
+        whole = _whole_remainders(name, arrays[0], arrays[1], kind)
+        if whole is not None:
+            return whole
     if name in PLAIN:
         return _map_plain(PLAIN[name](kinds, kind), arrays, kind, name in KEEPS_NULL)
     compute = FUNCTIONS[name](kinds, kind)
@@ -49,6 +55,23 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
         return to_array(out, kind)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise EvaluationError(f"{name} overflows {ddl(kind)}", detail=str(error)) from error
+
+
+def _whole_remainders(
+    name: str, left: pa.Array, right: pa.Array, kind: pa.DataType
+) -> pa.Array | None:
+    """Remainders of whole numbers all at once; None where one of them needs a closer look (a
+    zero, or a divisor so near the ends of the range that a step would overflow)."""
+    null = pc.or_(pc.is_null(left), pc.is_null(right)).to_numpy(zero_copy_only=False)
+    dividends = pc.fill_null(left, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    divisors = pc.fill_null(right, 1).to_numpy(zero_copy_only=False).astype(np.int64)
+    divisors = np.where(null, 1, divisors)
+    if not len(divisors) or ((divisors < 1) & ((divisors > -2) | (divisors < -(1 << 62)))).any():
+        return None
+    found = np.fmod(dividends, divisors)  # the sign of the dividend, as in Java
+    if name == "pmod":
+        found = np.where(found < 0, found + divisors, found)
+    return pa.array(found, mask=null).cast(kind)
 
 
 def _map_plain(
