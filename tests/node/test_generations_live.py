@@ -184,6 +184,7 @@ def started_after(live: Live, pid: int) -> None:
     live.until(lambda: live.report().get("pid") != pid, "started again")
 
 
+@pytest.mark.crash
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 def test_a_rebuild_goes_on_where_it_was_killed(live: Live) -> None:

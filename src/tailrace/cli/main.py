@@ -95,8 +95,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error, arguments, 2 if isinstance(error, UsageError) else 1)
     except click.exceptions.Exit as leaving:
         sys.exit(leaving.exit_code)
-    except click.Abort:
-        if sys.stdin is None or not sys.stdin.isatty():
+    except click.Abort as aborted:
+        interrupted = isinstance(aborted.__cause__, KeyboardInterrupt)
+        if not interrupted and (sys.stdin is None or not sys.stdin.isatty()):
             unasked = UsageError(
                 "this asks first, and nobody is there to answer", hint="give --yes"
             )

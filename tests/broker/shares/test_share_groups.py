@@ -294,7 +294,9 @@ def test_offsets_are_described_and_moved_while_nobody_is_there(tmp_path: Path) -
             assert isinstance(answer, alter_share_group_offsets.AlterShareGroupOffsetsResponse)
             return answer.error_code
 
-        assert move(3) == ErrorCode.GROUP_ID_NOT_FOUND
+        assert move(3) == ErrorCode.NONE  # a group that never was begins there
+        assert start() == (3, 7)
+        assert move(0) == ErrorCode.NONE
         with log.queue("jobs", "g") as queue:
             for job in take(queue, 10):
                 job.ack()
