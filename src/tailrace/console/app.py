@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -27,7 +27,7 @@ from tailrace import __version__
 from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
 from tailrace.console.conditions import compile_condition
-from tailrace.console.demo import add_demo, is_demo
+from tailrace.console.demo import Shop, add_demo, is_demo
 from tailrace.console.errors import (
     LogUnreachableError,
     TooManySubscribersError,
@@ -129,6 +129,7 @@ class Served:
 def create_app(served: Served) -> FastAPI:
     """The application; `served` is closed by its owner, not here."""
     live = Live(served.project, served.figures)
+    shop: Shop | None = None
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -136,9 +137,10 @@ def create_app(served: Served) -> FastAPI:
         served.feed = Feed(served.views)
         served.feed.start()
         sampling = asyncio.create_task(_sample(live))
-        yield
-        sampling.cancel()
-        await served.feed.stop()
+        with closing(shop) if shop is not None else nullcontext():
+            yield
+            sampling.cancel()
+            await served.feed.stop()
 
     app = FastAPI(
         title="Tailrace",
@@ -157,7 +159,7 @@ def create_app(served: Served) -> FastAPI:
     _add_views(app, served)
     add_operations(app, served, live, Json)
     if is_demo():
-        add_demo(app, served, Json)
+        shop = add_demo(app, served, Json)
     _add_page(app)
     return app
 

@@ -92,6 +92,11 @@ class Shop:
                 raise
         return answers, f"pg:shop:{int(lsn[0]):016X}"
 
+    def close(self) -> None:
+        with self._guard:
+            if self._connection is not None:
+                self._connection.close()
+
 
 def _counted(views: Views) -> dict[str, Any]:
     """Open orders as the view has them: a few rows, no query needed."""
@@ -152,8 +157,8 @@ def refund(order: int | None) -> dict[str, Any]:
     return {"did": f"refunded order {found[0]} of {found[1]}"}
 
 
-def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> None:
-    """The demo's routes."""
+def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> Shop:
+    """The demo's routes; close the shop they ask when the console ends."""
     shop, views, directory = Shop(), served.views, served.project.settings.state_directory
     # An earlier console may have ended while it held somebody still.
     for pid in _held(directory):
@@ -218,6 +223,8 @@ def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> None:
         later.daemon = True  # a console that ends leaves it to the next one
         later.start()
         return answer({"did": f"stopped the pipeline (process {pid}) for {PAUSE_SECONDS:g} s"})
+
+    return shop
 
 
 def _held(directory: Path) -> Iterator[int]:
