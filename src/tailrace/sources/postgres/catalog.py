@@ -66,12 +66,16 @@ def connect(dsn: str) -> Connection:
     """A control connection: autocommit, and no waiting for synchronous standbys."""
     try:
         connection = psycopg.connect(conninfo(dsn), autocommit=True)
+        try:
+            # A commit of ours carries marks, not data: no standby needs to have it.
+            connection.execute("SET synchronous_commit = local")
+        except BaseException:
+            connection.close()
+            raise
     except psycopg.OperationalError as error:
         raise ServerUnreachableError(
             "the database does not answer", detail=str(error).strip(), hint="check `dsn=`"
         ) from error
-    # A commit of ours carries marks, not data: no standby needs to have it.
-    connection.execute("SET synchronous_commit = local")
     return connection
 
 
