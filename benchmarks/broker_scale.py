@@ -141,7 +141,7 @@ def cold_fetch(directory: Path, tell: object) -> None:
         tell("acknowledgement p99 beside a reader of warm data", p99[1], "ms", "", True)
         tell("acknowledgement p99 beside a reader of cold data", p99[2], "ms", "", True)
         tell(
-            f"cold reader beside it ÷ alone ({'' if chilled else 'cache could not be '}dropped)",
+            f"cold reader of lowest priority beside it ÷ alone ({'' if chilled else 'cache could not be '}dropped)",
             p99[2] / p99[0], "×", "≤ 2", p99[2] <= 2 * p99[0],
         )  # fmt: skip
 
