@@ -130,7 +130,7 @@ class Shares:
             if deadline is not None and deadline <= now and share.expire(now):
                 self.keep(key)
                 self.released(key)
-            if share.gone and self._bury_at.get(key, 0.0) <= now:
+            if share.gone:
                 self.keep(key)
 
     def _keep_members(self) -> None:
@@ -301,7 +301,7 @@ class Shares:
     def keep(self, key: Key) -> ErrorCode:
         """Write a share-partition's state if it changed."""
         share = self.partitions[key]
-        if share.gone:
+        if share.gone and self._bury_at.get(key, 0.0) <= self._now():
             self._bury(key, share)
         if not share.changed:
             return ErrorCode.NONE
@@ -317,8 +317,10 @@ class Shares:
         return self._append(key, value)
 
     def _bury(self, key: Key, share: SharePartition) -> None:
-        """Write dead letters; what could not be written is tried again by a later tick."""
+        """Write dead letters; what could not be written is tried again by a later tick, not
+        with every answer of a worker meanwhile."""
         gone, share.gone = share.gone, []
+        self._bury_at.pop(key, None)
         at_once = True
 
         def settled(each: Gone, written: bool) -> None:

@@ -59,17 +59,17 @@ class Keyed:
         if not any(found) and not any(deleted):  # a first fill
             came = [last[key] for key in keys]
             puts = list(zip(keys, [encoded[position] for position in came], strict=True))
-            keys = []
-        for key, old in zip(keys, found, strict=False):
-            position = last[key]
-            new = None if deleted[position] else encoded[position]
-            if old == new:
-                continue
-            if old is not None:
-                gone.append(old)
-            if new is not None:
-                came.append(position)
-            puts.append((key, new))
+        else:
+            for key, old in zip(keys, found, strict=True):
+                position = last[key]
+                new = None if deleted[position] else encoded[position]
+                if old == new:
+                    continue
+                if old is not None:
+                    gone.append(old)
+                if new is not None:
+                    came.append(position)
+                puts.append((key, new))
         state.put_many(puts)
         # The new rows are taken from the input as they stand, only old ones are rebuilt.
         fresh = upserts.select(self.schema.names).take(pa.array(came, pa.int64()))
