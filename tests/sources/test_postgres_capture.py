@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -91,6 +92,25 @@ def test_an_idle_source_reaches_positions_without_rows(database: Any, capture: A
         running.copied()
         database.run("INSERT INTO unrelated SELECT generate_series(1, 1000)")
         running.reach(database.position())
+    running.written.check()
+
+
+def test_small_transactions_share_a_log_transaction(database: Any, capture: Any) -> None:
+    from tailrace.sources.postgres.settings import CaptureSettings
+
+    settings = CaptureSettings(pace_seconds=2.0, idle_cut_seconds=60.0)
+    database.run(ORDERS)
+    with capture(settings, tables=["orders"]) as running:
+        running.copied()
+        before = len(running.written.notes("CUT"))
+        began = time.monotonic()
+        for i in range(100):
+            database.run(f"INSERT INTO orders VALUES ({i}, 'x', 1)")
+        running.reach(database.position())
+        most = 2 + (time.monotonic() - began) / settings.pace_seconds
+        assert len(running.written.notes("CUT")) - before <= most
+    assert len(running.written.notes("END")) >= 100
+    assert running.written.table("public.orders") == expected(database)
     running.written.check()
 
 

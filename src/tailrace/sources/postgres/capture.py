@@ -160,18 +160,24 @@ class PostgresCapture:
                     # A stream that never pauses must not keep the rest of the work waiting.
                     self._round(stream)
             # Nothing more at the moment: whoever waits has waited long enough.
-            if reception.group_since is not None or reception.cut_now:
+            rest = self._until_paced()
+            if reception.cut_now or (reception.group_since is not None and rest <= 0):
                 reception.cut(reception.position)
             self._round(stream)
-            stream.wait(0.1)
+            stream.wait(rest if reception.group_since is not None and rest > 0 else 0.1)
 
     def _group_due(self) -> bool:
         reception = self._reception
         assert reception.group_since is not None
-        return (
-            reception.group_rows >= self.settings.group_rows
-            or self._clock.monotonic() - reception.group_since >= self.settings.group_seconds
-        )
+        if reception.group_rows >= self.settings.group_rows:
+            return True
+        waited = self._clock.monotonic() - reception.group_since
+        return waited >= self.settings.group_seconds and self._until_paced() <= 0
+
+    def _until_paced(self) -> float:
+        """Seconds until the next log transaction may follow the last one."""
+        passed = self._clock.monotonic() - self._reception.last_cut_at
+        return self.settings.pace_seconds - passed
 
     def _round(self, stream: ReplicationStream) -> None:
         """What is done a few times a second: confirm, idle cuts, copies, report."""

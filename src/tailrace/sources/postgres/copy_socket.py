@@ -11,6 +11,7 @@ themselves), and its content; COPY data has the kind `d`.
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import socket
@@ -61,7 +62,7 @@ class CopySocket:
 
     def wait(self, seconds: float | None) -> bool:
         """Whether data came within `seconds`; None waits as long as it takes."""
-        return bool(self._poll.poll(None if seconds is None else max(0, int(seconds * 1000))))
+        return bool(self._poll.poll(None if seconds is None else max(0, math.ceil(seconds * 1000))))
 
     def start(self, command: bytes) -> None:
         """Send a command that begins a COPY; `CopyError` if the server refuses."""

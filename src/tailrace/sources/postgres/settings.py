@@ -8,7 +8,8 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
     """`group_seconds`: how long a transaction waits for others to share its log
-    transaction; `part_rows`: the most rows of one source transaction in one log
+    transaction while more arrives; `pace_seconds`: the least time between two of those, so
+    that many small transactions share one (a lone one waits for nothing); `part_rows`: the most rows of one source transaction in one log
     transaction; `confirm_delay`: how long after its commit a position is confirmed to the
     server, so that the broker has it on disk; `chunks_ahead`: chunks of a table being read
     or waiting to be written, at least one for each of its connections; `split_rows`: from
@@ -16,6 +17,7 @@ class CaptureSettings:
     keys of a table being copied are remembered before those no chunk needs are forgotten."""
 
     group_seconds: float = 0.004
+    pace_seconds: float = 0.025
     group_rows: int = 20_000
     spill_rows: int = 5_000
     part_rows: int = 100_000
