@@ -110,6 +110,23 @@ def test_the_command_shows_pipelines_state_and_dead_letters(ticked: Ticked) -> N
         ticked.call("status", "nonsense")
 
 
+def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> None:
+    paid, users = f"{ticked.name}_paid", f"{ticked.name}_users"
+    part = Part(ticked.name, "pipelines", ticked.name, ticked.bootstrap, ticked.directory / ".tailrace")  # fmt: skip
+    error = {
+        "error": "division by zero",
+        "detail": paid,
+        "hint": "try_divide",
+        "code": "evaluation",
+    }
+    progress = {users: {"state": "running", "batch": 3}}
+    part.report("running", failed={paid: error}, error=error, streams=progress, tick=7)
+    listed = orjson.loads(ticked.call("list", "--json"))
+    assert [(row["name"], row["state"]) for row in listed] == [(paid, "failed"), (users, "running")]
+    assert orjson.loads(ticked.call("status", paid, "--json"))["error"] == error
+    assert orjson.loads(ticked.call("status", users, "--json"))["error"] is None
+
+
 def test_restart_and_reset_leave_wishes_that_are_taken_once(ticked: Ticked) -> None:
     directory = ticked.directory / ".tailrace"
     ticked.call("restart", f"{ticked.name}_paid")

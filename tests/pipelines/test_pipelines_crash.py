@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
+from servers.processes import bound_to_us
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.telemetry.part import read_reports
@@ -40,7 +41,8 @@ class Running:
 
     def start(self) -> None:
         with self.log.open("ab") as output:
-            self.process = subprocess.Popen(self.command, stdout=output, stderr=output)
+            command = [*bound_to_us(), *self.command]
+            self.process = subprocess.Popen(command, stdout=output, stderr=output)
 
     def kill(self, victim: str) -> None:
         """kill -9 one process; the driver is started again when it has ended."""
@@ -174,6 +176,26 @@ def test_a_stop_that_reaches_the_jvm_too_is_no_failure(
             assert running.process.wait(100) == 0, running.log.read_text()[-3000:]
         finally:
             running.stop()
+    assert running.report()["state"] == "stopped"
+    assert not running.report().get("error")
+
+
+@pytest.mark.timeout(600)
+def test_a_stop_while_spark_starts_is_no_failure(tailrace_broker: str, tmp_path: Path) -> None:
+    source = f"shop{uuid.uuid4().hex[:6]}"
+    running = Running(tailrace_broker, source, tmp_path)
+
+    def jvm() -> list[psutil.Process]:
+        family = psutil.Process(running.process.pid).children(recursive=True)
+        return [one for one in family if one.name() == "java"]
+
+    try:
+        wait_until(lambda: bool(jvm()))
+        for one in [running.process, *jvm()]:
+            one.send_signal(signal.SIGTERM)
+        assert running.process.wait(100) == 0, running.log.read_text()[-3000:]
+    finally:
+        running.stop()
     assert running.report()["state"] == "stopped"
     assert not running.report().get("error")
 

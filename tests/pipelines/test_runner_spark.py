@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
+import time
 import uuid
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
@@ -13,14 +16,17 @@ import pytest
 import tailrace as tr
 from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
 from tailrace import config
-from tailrace.pipelines.reader import LogReader
+from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines import requests
+from tailrace.pipelines.declare import Stream, Topic, View
+from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.runner import RunningStreams, run_ticks
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.telemetry.part import Part
 from tailrace.testing.feed import ChangeFeed
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -76,3 +82,110 @@ def test_sql_views_follow_their_tables(
         part.stopping.set()
         thread.join(30)
     assert not failed, failed
+
+
+@contextlib.contextmanager
+def ticking(
+    part: Part,
+    spark: SparkSession,
+    views: Sequence[View],
+    streams: Sequence[Stream],
+    topics: Sequence[Topic] = (),
+) -> Iterator[Callable[[Callable[[dict[str, Any]], bool]], dict[str, Any]]]:
+    """Pipelines in a thread; gives a function that waits until their report is as wished."""
+    directory = part.directory.parent
+    (directory / "tailrace.toml").write_text('[project]\nname = "p"\n')
+    settings = config.load(directory)
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with contextlib.closing(RunningStreams(streams, part, spark, settings)) as running:
+                run_ticks(views, running, part, spark, settings, topics)
+        except BaseException as problem:
+            failed.append(problem)
+
+    def wait(wished: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        until = time.monotonic() + 200
+        while time.monotonic() < until:
+            assert not failed, failed
+            report = (
+                orjson.loads(part.report_path.read_bytes()) if part.report_path.exists() else {}
+            )
+            if wished(report):
+                return dict(report)
+            time.sleep(0.1)
+        raise AssertionError(f"in vain: {report}")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield wait
+    finally:
+        part.stopping.set()
+        thread.join(60)
+    assert not failed, failed
+
+
+def send(bootstrap: str, topic: str, *rows: dict[str, Any]) -> None:
+    with TransactionalWriter(bootstrap, f"test.{topic}") as writer:
+        writer.init()
+        for row in rows:
+            writer.send(topic, None, None, orjson.dumps(row))
+        writer.commit()
+
+
+def written(bootstrap: str, topic: str) -> list[dict[str, Any]]:
+    with LogReader(bootstrap) as reader:
+        values = [v for records in read_all(reader, topic) for v in records.values]
+    return [orjson.loads(value or b"null") for value in values]
+
+
+@pytest.mark.timeout(500)
+def test_ticks_that_fail_do_not_stop_the_streams(
+    tailrace_broker: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = f"p{uuid.uuid4().hex[:6]}"
+    numbers = tr.topic(f"{name}_numbers", schema="id BIGINT, n BIGINT")
+    shares = tr.view(f"{name}_shares", f"SELECT id, 100 DIV n AS share FROM {numbers.name}")
+
+    @tr.stream(numbers, name=f"{name}_copied", trigger="200 milliseconds")
+    def copied(frame: DataFrame) -> DataFrame:
+        return frame
+
+    send(tailrace_broker, numbers.name, {"id": 1, "n": 5})
+    part = Part("p", "pipelines", name, tailrace_broker, tmp_path / ".tailrace")
+    with ticking(part, spark, [shares], [copied], [numbers]) as wait:
+        wait(lambda _: len(written(tailrace_broker, copied.name)) == 1)
+        send(tailrace_broker, numbers.name, {"id": 2, "n": 0})
+        report = wait(lambda report: bool(report.get("failed")))
+        assert report["error"]["code"] == "evaluation"
+        assert report["failed"][shares.name]["error"] == "division by zero"
+        send(tailrace_broker, numbers.name, {"id": 3, "n": 4})
+        wait(lambda _: len(written(tailrace_broker, copied.name)) == 3)
+        report = wait(lambda report: report["streams"][copied.name]["state"] == "running")
+        assert report["state"] == "running"
+        # what an operator asks of a view is kept for the ticks, not thrown away
+        requests.ask(part.directory, "rebuild", shares.name)
+        time.sleep(2)
+        assert requests.waiting(part.directory)
+
+
+@pytest.mark.timeout(500)
+def test_streams_run_while_views_wait_for_their_tables(
+    tailrace_broker: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = f"p{uuid.uuid4().hex[:6]}"
+    numbers = tr.topic(f"{name}_numbers", schema="id BIGINT")
+
+    @tr.stream(numbers, name=f"{name}_copied", trigger="200 milliseconds")
+    def copied(frame: DataFrame) -> DataFrame:
+        return frame
+
+    send(tailrace_broker, numbers.name, {"id": 1})
+    part = Part("p", "pipelines", name, tailrace_broker, tmp_path / ".tailrace")
+    lacking = tr.view(f"{name}_lacking", f"SELECT id FROM {name}.orders")
+    with ticking(part, spark, [lacking], [copied]) as wait:
+        wait(lambda _: written(tailrace_broker, copied.name) == [{"id": 1}])
+        report = wait(lambda report: bool(report.get("error")))
+        assert report["state"] == "starting"

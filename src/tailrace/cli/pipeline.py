@@ -57,11 +57,10 @@ def _rows(project: Project) -> Iterator[dict[str, object]]:
     report = _report(project)
     state = report.get("state", "stopped")
     for name, view in project.views.items():
-        share = (report.get("filled") or {}).get(name)
         yield {
             "name": name,
             "kind": "view",
-            "state": state if share is None else f"filling, {share:.0%} read",
+            "state": _view_state(report, name),
             "at": f"tick {report.get('tick')}" if report.get("tick") is not None else None,
             "lag": report.get("lag"),
             "dead": report.get("dead"),
@@ -80,9 +79,20 @@ def _rows(project: Project) -> Iterator[dict[str, object]]:
         }
 
 
+def _view_state(report: dict[str, Any], name: str) -> str:
+    """A view's own state while the process runs, else the process's."""
+    state = str(report.get("state", "stopped"))
+    if state == "running" and name in (report.get("failed") or {}):
+        return "failed"
+    share = (report.get("filled") or {}).get(name)
+    return state if share is None else f"filling, {share:.0%} read"
+
+
 def _state(process: str, progress: dict[str, Any]) -> str:
     """A stream's own state while the process runs, else the process's."""
-    return str(progress.get("state") or "starting") if process == "running" else process
+    return (
+        str(progress.get("state") or "starting") if process in ("running", "starting") else process
+    )
 
 
 @click.group()
@@ -120,6 +130,8 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         found["progress"] = progress or None
     else:
         found["tick_ms"] = report.get("tick_ms")
+        if report.get("failed"):  # each view that fails has an error of its own
+            found["error"] = report["failed"].get(name)
     if as_json:
         print_json(found)
         return
@@ -170,8 +182,8 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
     from tailrace.pipelines.reader import LogReader
     from tailrace.pipelines.state.files import open_files
     from tailrace.pipelines.state.inspect import entries, sizes
+    from tailrace.pipelines.ticks.aside import subgraph
     from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
-    from tailrace.pipelines.ticks.project import subgraph
 
     project = _load(address)
     if name not in project.views:

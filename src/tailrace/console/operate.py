@@ -175,6 +175,7 @@ def pipelines_of(served: Served) -> dict[str, Any]:
             "name": name,
             "declared": str(view.declared_at) if view.declared_at else None,
             "filling": name in filling,
+            "error": (report.get("failed") or {}).get(name),
             "records": records.get(name, 0),
         }
         for name, view in project.views.items()

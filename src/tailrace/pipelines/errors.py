@@ -230,8 +230,9 @@ class NotIncrementalError(ViewError):
 
 class KeyNotUniqueError(ViewError):
     """Two rows of a view have the same key. A view's changelog holds one row per key, so
-    the tick stops before it would lose one. Declare more key columns, or leave `key=` out:
-    the view is then a bag whose rows carry a count."""
+    the view is put aside before it would lose one: it is shown as it last was, the others
+    go on, and it comes back when one of the rows is gone. Declare more key columns, or
+    leave `key=` out: the view is then a bag whose rows carry a count."""
 
     code = "key-not-unique"
 
@@ -239,6 +240,8 @@ class KeyNotUniqueError(ViewError):
 class EvaluationError(ViewError):
     """An expression of a view failed on a row, as it would in Spark (ANSI): a number that
     overflows its type, a division by zero, text that is not a number, a scalar subquery
-    with more than one row. The view stays at the last complete tick."""
+    with more than one row. The view is put aside and shown as it last was; the others go
+    on, and it comes back when the row is put right or the SQL is (`try_divide`,
+    `try_cast`)."""
 
     code = "evaluation"

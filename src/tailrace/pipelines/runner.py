@@ -17,7 +17,14 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import requests, session
 from tailrace.pipelines.declare import EventTime, Stream, Topic, View
-from tailrace.pipelines.errors import SparkLostError, SqlNameError, UnknownTableError
+from tailrace.pipelines.errors import (
+    PipelineError,
+    SparkLostError,
+    SparkUnavailableError,
+    SqlNameError,
+    TickFencedError,
+    UnknownTableError,
+)
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
@@ -44,6 +51,7 @@ log = logging.getLogger(__name__)
 
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 1.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # before ticks that failed are tried again
 _NOTICE_SECONDS = 1.0  # a socket to a dead process may close before the process is counted as ended
 
 
@@ -58,17 +66,21 @@ def run(
     """Run all views and streams of a project until `part.stopping` is set."""
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
-    with _spark(part, settings) as spark:
-        running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
-        with contextlib.closing(running):
-            if views:
-                run_ticks(views, running, part, spark, settings, topics)
-            else:
-                while not part.stopping.wait(_WAIT_SECONDS):
-                    running.look_after()
-                    part.report("running", streams=running.progress(), error=running.error())
-                    if not carry_out(part, running, None):
-                        break
+    try:
+        with _spark(part, settings) as spark:
+            running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
+            with contextlib.closing(running):
+                if views:
+                    run_ticks(views, running, part, spark, settings, topics)
+                else:
+                    while not part.stopping.wait(_WAIT_SECONDS):
+                        running.look_after()
+                        part.report("running", streams=running.progress(), error=running.error())
+                        if not carry_out(part, running, None):
+                            break
+    except SparkUnavailableError:
+        if not part.stopping.is_set():  # else whoever stops us has stopped its start too
+            raise
     part.report("stopped")
 
 
@@ -138,16 +150,59 @@ def run_ticks(
     settings: config.Settings,
     topics: Iterable[Topic] = (),
 ) -> None:
-    """Tick until the part stops; compile anew when a table has changed its columns."""
+    """Tick until the part stops; compile anew when a table has changed its columns.
+
+    Ticks that cannot go on do not stop the streams: they are tried again after a pause.
+    Without streams the error is raised.
+    """
+    pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics)
+        compiled = wait_for_tables(views, part, topics, running)
         if compiled is None:
             return
+        began = part.clock.monotonic()
         with LogReader(part.bootstrap, clock=part.clock) as reader:
             try:
                 _tick(compiled, running, part, spark, settings, reader)
             except CatalogChanged as changed:
                 log.info("tables were described anew", extra={"topic": str(changed)})
+            except TickFencedError:
+                raise
+            except PipelineError as problem:
+                if not running:
+                    raise
+                log.error("ticks failed", extra=problem.as_dict())
+                if part.clock.monotonic() - began > _LONGEST_PAUSE:
+                    pause = _FIRST_PAUSE
+                failed = {view.name: problem.as_dict() for view in views}
+                part.report("running", error=problem.as_dict(), failed=failed)
+                _streams_alone(running, part, pause)
+                pause = min(_LONGEST_PAUSE, pause * 2)
+
+
+def _streams_alone(running: RunningStreams, part: Part, seconds: float) -> None:
+    """Look after the streams for a while, or until an operator asks something of a view."""
+    until = part.clock.monotonic() + seconds
+    asked = {request.path for request in requests.waiting(part.directory)}
+    while part.clock.monotonic() < until and not part.stopping.wait(_WAIT_SECONDS):
+        if not _look_after_streams(running, part) <= asked:
+            return
+
+
+def _look_after_streams(running: RunningStreams, part: Part) -> set[Path]:
+    """Look after the streams while there are no ticks; what is asked of views remains."""
+    running.look_after()
+    part.report(streams=running.progress())
+    left: set[Path] = set()
+    for request in requests.waiting(part.directory):
+        if request.action == "restart":
+            part.stopping.set()
+            request.done()
+        elif request.action == "reset" and running.reset(request.name):
+            request.done()
+        else:
+            left.add(request.path)
+    return left
 
 
 def _tick(
@@ -210,8 +265,9 @@ def _tick(
                     catch_up_ms=main.catch_up_ms,
                     filling=project.filling,
                     filled=project.filled_shares,
+                    failed=project.aside.errors(),
                     streams=running.progress(),
-                    error=running.error(),
+                    error=_error(project, running),
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
@@ -223,10 +279,16 @@ def _tick(
                     lag=main.lag,
                     filling=project.filling,
                     filled=project.filled_shares,
+                    failed=project.aside.errors(),
                     streams=running.progress(),
-                    error=running.error(),
+                    error=_error(project, running),
                 )
                 reported_at = part.clock.monotonic()
+
+
+def _error(project: ProjectTicks, running: RunningStreams) -> dict[str, str] | None:
+    """The error of a view that was put aside, or of a stream that has stopped."""
+    return next(iter(project.aside.errors().values()), None) or running.error()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,24 +302,32 @@ class Compiled:
 
 
 def wait_for_tables(
-    views: Sequence[View], part: Part, topics: Iterable[Topic] = ()
+    views: Sequence[View],
+    part: Part,
+    topics: Iterable[Topic] = (),
+    running: RunningStreams | None = None,
 ) -> Compiled | None:
-    """Compile the views, waiting for sources to describe their tables.
+    """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
     None if told to stop meanwhile.
     """
     given = [topic for topic in topics if topic.tabular]
     declared = [topic_table(topic) for topic in given]
+    waited = False
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
             try:
                 graph = compile_views(views, [*catalog.tables.values(), *declared])
             except (SqlNameError, UnknownTableError) as problem:
+                waited = True
                 part.report("starting", error=problem.as_dict())
+                if running is not None:
+                    _look_after_streams(running, part)
                 part.stopping.wait(_WAIT_SECONDS)
                 continue
-            part.report("starting", error=None)
+            if waited:
+                part.report("starting", error=None)
             plain = frozenset(table.topic for table in declared if table.topic in graph.tables)
             times = {t.name: t.time for t in given if t.time is not None and t.name in plain}
             return Compiled(graph, catalog, plain, times)

@@ -80,6 +80,10 @@ class RunningStreams:
         self._looked_at = 0.0
         self._log: LogRanges | None = None
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self._lives)
+
     def look_after(self) -> None:
         """Start what can be started, deal with what failed or hangs. Raises only when Spark
         itself is gone."""

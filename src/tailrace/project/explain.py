@@ -16,8 +16,8 @@ from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.explain import explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.ticks.aside import subgraph
 from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
-from tailrace.pipelines.ticks.project import subgraph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 

@@ -144,8 +144,18 @@ def test_key_that_is_not_unique_stops_the_tick_and_shows_the_rows() -> None:
     rows = [("upsert", "shop.public.orders", {"id": i, "n": 7, "status": f"s{i}"}) for i in (1, 2)]
     with pytest.raises(KeyNotUniqueError, match="key is not unique") as caught:
         run_ticks("SELECT n, status FROM shop.orders", TABLES, [rows], keys={"v": ["n"]})
-    assert "'s1'" in caught.value.detail
-    assert "'s2'" in caught.value.detail
+    assert '1 × {"n":7,"status":"s1"}' in caught.value.detail
+    assert '1 × {"n":7,"status":"s2"}' in caught.value.detail
+
+
+def test_rows_in_errors_are_shown_as_people_write_them() -> None:
+    rows = [("upsert", "shop.public.orders", {"id": i, "n": i}) for i in (20773, 20774)]
+    sql = """SELECT 1 AS one, date_add(DATE '1970-01-01', n) AS on_day,
+        CAST(n AS DECIMAL(10, 2)) AS paid, TIMESTAMP '2026-11-16 12:00:00' AS at FROM shop.orders"""
+    with pytest.raises(KeyNotUniqueError) as caught:
+        run_ticks(sql, TABLES, [rows], keys={"v": ["one"]})
+    expected = '{"one":1,"on_day":"2026-11-16","paid":"20773.00","at":"2026-11-16T12:00:00Z"}'
+    assert f"1 × {expected}" in caught.value.detail
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ class TickDriver:
         self._infos: dict[str, ViewInfo] = {}
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
         self.last = Tick(settings.project)
+        self.attempted: Work | None = None  # by the tick that ran last
         self.dead = 0  # records that could not be read, since the start
         self.late: dict[str, int] = {}  # late rows by topic, since the start
         self.late_share: dict[str, float] = {}  # of the last minutes' rows
@@ -394,6 +395,7 @@ class TickDriver:
 
     def _steadily(self, work: Work) -> Outcome:
         """Run the job; an attempt whose tasks gave two answers is thrown away and repeated."""
+        self.attempted = work
         for left in reversed(range(STEADY_ATTEMPTS)):
             try:
                 return self._run(work)

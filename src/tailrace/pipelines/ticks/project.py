@@ -8,6 +8,7 @@ project's own cut; when it has reached that cut, one tick of the project takes o
 operators' state and names its topic. Until then the project goes on ticking, and a view
 that was declared anew is shown as it last was. A fill that dies goes on where it stood.
 A fill may be *held*: it is then kept up to date beside the project until `switch`.
+A view that a tick fails on is put aside (see `aside`) and filled again in the same way.
 """
 
 from __future__ import annotations
@@ -15,41 +16,23 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.declare import EventTime
+from tailrace.pipelines.errors import ViewError
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
+from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Tick
 from tailrace.pipelines.ticks.stale import hindrances
 
 log = logging.getLogger(__name__)
-
-_TABLE = "table:"
-
-
-def subgraph(graph: Graph, names: Iterable[str]) -> Graph:
-    """The views called `names` and what they need."""
-    views = {name: graph.views[name] for name in names}
-    edges = {node.id: [edge.source for edge in node.edges] for node in graph.nodes}
-    needed: set[str] = set()
-    waiting = [view.node for view in views.values()]
-    while waiting:
-        name = waiting.pop()
-        if name not in needed:
-            needed.add(name)
-            waiting += edges.get(name, [])
-    return Graph(
-        {topic: t for topic, t in graph.tables.items() if f"{_TABLE}{topic}" in needed},
-        tuple(node for node in graph.nodes if node.id in needed),
-        views,
-    )
 
 
 class ProjectTicks:
@@ -72,6 +55,7 @@ class ProjectTicks:
         self.waiting: list[str] = []
         self.held: set[str] = set()  # of those, the ones that wait for `switch`
         self.asked: set[Path] = set()  # wishes that have been begun
+        self.aside = Aside(clock)
         self.main = self._driver(graph, self._settings)
 
     def start(self, rebuilding: Collection[str] = ()) -> Tick:
@@ -91,8 +75,7 @@ class ProjectTicks:
         ready = [
             name
             for name, view in self._graph.views.items()
-            if row is None
-            or (row.nodes.get(name) == view.node and name not in stale and not forget)
+            if row is None or (row.keeps(name, view.node) and name not in stale and not forget)
         ]
         self.waiting = [name for name in self._graph.views if name not in ready]
         if self.waiting:
@@ -108,14 +91,15 @@ class ProjectTicks:
     def step(self, timeout: float) -> Tick | None:
         """One tick of the project, or one of a fill, or None if there was nothing."""
         name = self.catching_up
-        tick = self.main.step(timeout if name is None else 0.0)
+        tick = self._step_main(timeout if name is None else 0.0)
         for other in self.held & self._fills.keys() - {name}:
-            self._fills[other].step(0.0, ceiling=self.main.last)
+            if not self.aside.waits(other):
+                self._step_fill(other, self._fills[other], 0.0)
         if name is None:
             return tick
         fill = self._fills.get(name) or self._begin_fill(name)
         if not self._reached(fill):
-            filled = fill.step(0.0 if tick is not None else timeout, ceiling=self.main.last)
+            filled = self._step_fill(name, fill, 0.0 if tick is not None else timeout)
             if filled is not None and not self._reached(fill):
                 return tick
         if self._reached(fill) and name not in self.held:
@@ -125,10 +109,44 @@ class ProjectTicks:
             self._end_fill(name)
         return tick
 
+    def _step_main(self, timeout: float) -> Tick | None:
+        """A tick of the project; views that it fails on are put aside. When all of them
+        fail there is nothing to go on with, and the error is raised."""
+        try:
+            return self.main.step(timeout)
+        except ViewError as problem:
+            work = self.main.attempted
+            found = {} if work is None else at_fault(work, self._run)
+            if found.keys() == self.main.graph.views.keys():
+                raise next(iter(found.values())) from problem
+            if not found:
+                raise
+        for name, fault in found.items():
+            log.error("view put aside", extra={"view": name, **fault.as_dict()})
+            self.aside.put(name, fault)
+            if name not in self.waiting:
+                self.waiting.append(name)
+        rest = [name for name in self.main.graph.views if name not in found]
+        self.main.close()
+        self.main = self._driver(subgraph(self._graph, rest), self._settings)
+        self.main.start()
+        return None
+
+    def _step_fill(self, name: str, fill: TickDriver, timeout: float) -> Tick | None:
+        """A tick of a fill; one that fails is tried again after a pause."""
+        try:
+            return fill.step(timeout, ceiling=self.main.last)
+        except ViewError as problem:
+            log.error("view cannot be filled", extra={"view": name, **problem.as_dict()})
+            self.aside.put(name, problem)
+            return None
+
     @property
     def catching_up(self) -> str | None:
         """The view whose fill has work to do; None if there is none."""
         for name in self.waiting:
+            if self.aside.waits(name):
+                continue
             fill = self._fills.get(name)
             if name not in self.held or fill is None or not self._reached(fill):
                 return name
@@ -142,6 +160,7 @@ class ProjectTicks:
             return False
         if name not in self.waiting:
             self.waiting.append(name)
+        self.aside.hurry(name)
         if hold and name in self.main.graph.views:
             self.held.add(name)
         return True
@@ -260,3 +279,4 @@ class ProjectTicks:
         remove_below(self._filling_directory, directory.rpartition("/")[2])
         shutil.rmtree(f"{self._settings.cache}-filling/{Path(directory).name}", ignore_errors=True)
         self.waiting.remove(name)
+        self.aside.forget(name)

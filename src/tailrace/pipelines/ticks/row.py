@@ -58,6 +58,10 @@ class Tick:
                 return generation.info
         return self.views.get(name)
 
+    def keeps(self, name: str, node: str) -> bool:
+        """Whether the state of a view that ends in operator `node` is in this tick."""
+        return self.nodes.get(name) == node and node in self.operators
+
     def highest(self, name: str) -> int:
         """The highest number a generation of this view has had; 0 for none."""
         numbers = [generation.info.generation for generation in self.others.get(name, ())]

@@ -50,7 +50,7 @@ def hindrances(
     edges = {node.id: node for node in graph.nodes}
     found: dict[str, TailraceError] = {}
     for name, view in graph.views.items():
-        if row.nodes.get(name) != view.node:
+        if not row.keeps(name, view.node):
             continue  # it is filled anyway
         waiting, seen = [view.node], set[str]()
         while waiting and name not in found:

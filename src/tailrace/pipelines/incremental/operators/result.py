@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from tailrace.pipelines.errors import KeyNotUniqueError
@@ -33,6 +34,7 @@ from tailrace.pipelines.incremental.rows import (
     weights,
 )
 from tailrace.pipelines.state.store import OperatorState
+from tailrace.records.rows import python_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +99,11 @@ class Result:
         return rows.cast(self.schema.append(pa.field(DELETED, pa.bool_())))
 
     def _not_unique(self, rows: dict[bytes, int]) -> KeyNotUniqueError:
+        some = sorted(rows.items())[:5]
+        table = _to_table([decode_row(row) for row, _ in some], self.schema)
         shown = "\n".join(
-            f"{weight} × {dict(zip(self.schema.names, decode_row(row), strict=True))}"
-            for row, weight in sorted(rows.items())[:5]
+            f"{weight} × {orjson.dumps(row, default=str).decode()}"
+            for row, (_, weight) in zip(python_rows(table), some, strict=True)
         )
         return KeyNotUniqueError(
             f"key is not unique in view {self.view!r}",
@@ -176,7 +180,12 @@ def _forget(
 
 
 def _upserts(rows: list[Row], deleted: list[bool], schema: pa.Schema) -> pa.Table:
+    return _to_table(rows, schema).append_column(
+        pa.field(DELETED, pa.bool_()), pa.array(deleted, pa.bool_())
+    )
+
+
+def _to_table(rows: list[Row], schema: pa.Schema) -> pa.Table:
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(schema)
     arrays = [to_array(values, field.type) for values, field in zip(columns, schema, strict=True)]
-    arrays.append(pa.array(deleted, pa.bool_()))
-    return pa.Table.from_arrays(arrays, schema=schema.append(pa.field(DELETED, pa.bool_())))
+    return pa.Table.from_arrays(arrays, schema=schema)
