@@ -51,14 +51,17 @@ export async function call<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
+/** The page's head asks for `api/graph` before this program is there, but without a token:
+ * with one it is another address, or the browser would hand out that refused answer. */
+const askGraph = () => call<Graph>(token() ? "api/graph?as=holder" : "api/graph");
 let early: Promise<Graph> | null = null;
 /** Ask for the topology before anything is drawn: the first page waits for little else. */
 export function askEarly(): void {
-  early = call<Graph>("api/graph");
+  early = askGraph();
   early.catch(() => undefined); // whoever uses it is told
 }
 export function graph(): Promise<Graph> {
-  const asked = early ?? call<Graph>("api/graph");
+  const asked = early ?? askGraph();
   early = null;
   return asked;
 }

@@ -52,7 +52,7 @@ function Page() {
     case "schemas":
       return <Schemas />;
     case "parts":
-      return name ? <PartPage id={name} key={name} /> : <div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div>;
+      return name ? <PartPage id={name} key={name} /> : <><h1>Parts</h1><div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div></>;
     case "alarms":
       return <Alarms />;
     default:

@@ -40,8 +40,8 @@ export function Overview() {
           graph={chosen}
           label="Topology"
           node={(placed) => (
-            <a href={link(placed.node)} aria-label={`${placed.node.kind} ${placed.node.label} ${known.figure(placed.node)}`}>
-              <Box placed={placed} name={placed.node.label} figure={known.figure(placed.node)} state={known.state(placed.node)} />
+            <a href={link(placed.node)}>
+              <Box placed={placed} hover={`${placed.node.kind} ${placed.node.label}`} name={placed.node.label} figure={known.figure(placed.node)} state={known.state(placed.node)} />
             </a>
           )}
           edge={(edge) => {
