@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+from playwright.sync_api import Page, sync_playwright
 
 TICKS = os.sysconf("SC_CLK_TCK")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
@@ -131,16 +132,33 @@ def freshness(api: Api, dsn: str, rounds: int) -> list[float]:
     return took
 
 
+def seen(page: Page, dsn: str, rounds: int) -> list[float]:
+    """Milliseconds from a commit until the open page shows it."""
+    took = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for number in range(rounds):
+            country = f"Q{number}"
+            bar = page.get_by_role("list", name="Open orders by country").get_by_text(country, exact=True)  # fmt: skip
+            with connection.transaction():
+                customer = connection.execute("INSERT INTO customers (name, country, city) VALUES ('Zoe', %s, 'Oz') RETURNING id", (country,)).fetchone()  # fmt: skip
+                assert customer is not None
+                connection.execute("INSERT INTO orders (customer_id, product_id, quantity, amount, status) VALUES (%s, 1, 1, 1, 'open')", customer)  # fmt: skip
+            began = time.perf_counter()
+            bar.wait_for()
+            took.append((time.perf_counter() - began) * 1000)
+            connection.execute("DELETE FROM orders WHERE customer_id = %s", customer)
+            time.sleep(0.37)
+    return took
+
+
 @contextlib.contextmanager
-def watched(address: str) -> Iterator[float | None]:
-    """The page open in Chromium; seconds until its topology stood (the middle of three new
-    tabs, one at a time), None without a browser."""
+def watched(address: str) -> Iterator[tuple[Page, float] | None]:
+    """The page open in Chromium, and seconds until its topology stood (the middle of three
+    new tabs, one at a time); None without a browser."""
     chromium = shutil.which("chromium")
     if chromium is None:
         yield None
         return
-    from playwright.sync_api import sync_playwright
-
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
         took = []
@@ -152,7 +170,7 @@ def watched(address: str) -> Iterator[float | None]:
             took.append(time.perf_counter() - began)
             if len(took) < 4:
                 page.close()
-        yield sorted(took[1:])[1]
+        yield page, sorted(took[1:])[1]
         browser.close()
 
 
@@ -206,9 +224,10 @@ def measure(
     time.sleep(chosen.settle)
     with watched(address) as opened:
         if opened is not None:
-            rows.append(("page interactive", f"{opened:.2f} s", "≤ 1 s"))
+            rows.append(("page interactive", f"{opened[1]:.2f} s", "≤ 1 s"))
         by_name = usage(demo.pid, chosen.seconds)
         took = freshness(api, dsn, 30)
+        shown = [] if opened is None else seen(opened[0], dsn, 30)
         latencies = []
         for _ in range(200):
             at = time.perf_counter()
@@ -221,6 +240,8 @@ def measure(
         goal = {"supervisor": "≤ 1 % of a core, 60 MB", "console": "≤ 5 % of a core"}.get(name, "")
         rows.append((f"  {name}", f"{used * 100:.1f} % of a core, {held / 1e6:.0f} MB", goal))
     rows.append(("commit → views", f"p50 {percentile(took, 0.5):.0f} ms, p99 {percentile(took, 0.99):.0f} ms", "p50 < 1 s"))  # fmt: skip
+    if shown:
+        rows.append(("commit → page", f"p50 {percentile(shown, 0.5):.0f} ms, p99 {percentile(shown, 0.99):.0f} ms", "p50 < 1 s"))  # fmt: skip
     rows.append(("status call", f"p50 {percentile(latencies, 0.5):.1f} ms, p99 {percentile(latencies, 0.99):.1f} ms", "p99 ≤ 50 ms"))  # fmt: skip
     return rows
 

@@ -98,6 +98,21 @@ def test_unknown_topics_and_places_are_refused(tailrace_broker: str) -> None:
         record_events(tailrace_broker, "t", "yesterday", None, None)
 
 
+def test_the_live_stream_tells_when_the_views_move(site: Site) -> None:
+    site.console.tick(NL=1)
+    with socket.create_connection(("127.0.0.1", site.port), timeout=20) as listener:
+        listener.sendall(b"GET /api/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        received = b""
+        while b"data: {" not in received:
+            received += listener.recv(65536)
+        before = site.console.served.views.position
+        site.console.tick(NL=2)
+        moved = site.console.served.views.position
+        assert moved != before
+        while b"event: position\ndata: " + moved.encode() not in received:
+            received += listener.recv(65536)
+
+
 class Kept(logging.Handler):
     """Keeps what is logged."""
 

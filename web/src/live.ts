@@ -8,6 +8,8 @@ export const live = signal<Live | null>(null);
 export const connected = signal(false);
 /** Whether the server wants a token that this page does not have. */
 export const locked = signal(false);
+/** Where the views are: changes as soon as they move. */
+export const moved = signal("");
 export const route = signal(location.hash.slice(1) || "/");
 
 const KEPT = 1800;
@@ -56,11 +58,11 @@ export function take(state: Live): void {
   live.value = state;
 }
 
-const KINDS = ["message", "snapshot", "change", "changes"] as const;
+const KINDS = ["message", "position", "snapshot", "change", "changes"] as const;
 
 /** An event stream that comes back by itself, and rests while its tab is hidden: a browser
  * allows only a few connections to one host, and nobody looks. Returns how to end it. */
-export function follow(url: () => string, take: (data: string) => void, lost: () => void): () => void {
+export function follow(url: () => string, take: (data: string, kind: string) => void, lost: () => void): () => void {
   let pause = 500;
   let source: EventSource | null = null;
   let timer = 0;
@@ -74,7 +76,7 @@ export function follow(url: () => string, take: (data: string) => void, lost: ()
     source = new EventSource(url());
     const told = (event: MessageEvent) => {
       pause = 500;
-      take(event.data as string);
+      take(event.data as string, event.type);
     };
     for (const kind of KINDS) source.addEventListener(kind, told as EventListener);
     source.onerror = () => {
@@ -96,9 +98,10 @@ export function follow(url: () => string, take: (data: string) => void, lost: ()
 export function connect(): void {
   follow(
     () => streamUrl("api/live"),
-    (data) => {
+    (data, kind) => {
       connected.value = true;
-      take(JSON.parse(data) as Live);
+      if (kind === "position") moved.value = data;
+      else take(JSON.parse(data) as Live);
     },
     () => {
       connected.value = false;

@@ -204,12 +204,19 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
 
     @app.get("/api/live")
     async def watch() -> Response:
-        """Status and figures once a second, as server-sent events."""
+        """Status and figures once a second, and the views' position as soon as they move:
+        server-sent events."""
+        feed = served.feed
+        assert feed is not None
 
         async def events() -> AsyncGenerator[bytes]:
+            now = asyncio.get_running_loop().time
             while True:
                 yield b"data: " + await run_in_threadpool(live.encoded) + b"\n\n"
-                await asyncio.sleep(LIVE_EVERY)
+                until = now() + LIVE_EVERY
+                while (left := until - now()) > 0:
+                    if await feed.moved(left):
+                        yield b"event: position\ndata: " + served.views.position.encode() + b"\n\n"
 
         return _event_stream(served, events())
 

@@ -151,9 +151,14 @@ class Feed:
             left = until - asyncio.get_running_loop().time()
             if left <= 0:
                 raise not_reached(wanted, reached, here, seconds)
-            if self._moved is None:
-                self._moved = asyncio.get_running_loop().create_future()
-            await asyncio.wait({self._moved}, timeout=left)
+            await self.moved(left)
+
+    async def moved(self, seconds: float) -> bool:
+        """Whether the views moved within `seconds`; returns as soon as they do."""
+        if self._moved is None:
+            self._moved = asyncio.get_running_loop().create_future()
+        done, _ = await asyncio.wait({self._moved}, timeout=seconds)
+        return bool(done)
 
     # ------------------------------------------------------------------ watching
 

@@ -1,11 +1,12 @@
 /** Pieces that every page uses: states, errors, tables, charts. */
 
+import { effect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
 import { ApiError, history as pastOf } from "../api";
 import { cell, columnsOf, numbersOf } from "../format";
-import { history, live, seed } from "../live";
+import { history, live, moved, seed } from "../live";
 import { sparkPath } from "../series";
 import type { Alarm, Fault, Row } from "../types";
 
@@ -146,6 +147,39 @@ export function useLoaded<T>(load: () => Promise<T>, deps: unknown[], every = 0)
     };
   }, deps);
   return { value, fault };
+}
+
+/** What `load` gives, asked again whenever the views move; one question at a time. */
+export function useAtTick<T>(load: () => Promise<T>): T | null {
+  const [value, setValue] = useState<T | null>(null);
+  useEffect(() => {
+    let [asking, again, gone] = [false, false, false];
+    const ask = () => {
+      if (asking) {
+        again = true;
+        return;
+      }
+      asking = true;
+      void load()
+        .then((found) => { if (!gone) setValue(found); }, () => undefined) // not ready yet: the next tick
+        .then(() => {
+          asking = false;
+          if (again && !gone) {
+            again = false;
+            ask();
+          }
+        });
+    };
+    const leave = effect(() => {
+      void moved.value;
+      ask();
+    });
+    return () => {
+      gone = true;
+      leave();
+    };
+  }, []);
+  return value;
 }
 
 /** The last half hour of one figure. */

@@ -5,7 +5,7 @@ import * as api from "../api";
 import { count } from "../format";
 import { barsOf, sparkPath } from "../series";
 import type { Row } from "../types";
-import { Act, faultOf, Table, useLoaded } from "./common";
+import { Act, faultOf, Table, useAtTick, useLoaded } from "./common";
 
 const PLUGS = [
   ["pause", "Stop the pipeline for 20 s"],
@@ -71,8 +71,8 @@ function Plugs() {
 
 /** Three of the views as a shopkeeper would look at them. */
 function Shop() {
-  const { value: open } = useLoaded(() => api.viewRows("open_orders"), [], 2000);
-  const { value: sellers } = useLoaded(() => api.viewRows("best_sellers"), [], 2000);
+  const open = useAtTick(() => api.viewRows("open_orders"));
+  const sellers = useAtTick(() => api.viewRows("best_sellers"));
   const { value: revenue } = useLoaded(() => api.sql(REVENUE), [], 5000);
   const minutes = [...(revenue?.rows ?? [])].reverse().map((row) => Number(row["revenue"]));
   const line = sparkPath(minutes);
