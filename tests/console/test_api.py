@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import time
 
+import fastavro
+import orjson
 import pytest
 from confluent_kafka import Producer
 from fastapi.testclient import TestClient
 
+import tailrace as tr
 from servers.consoles import Console
 from tailrace.console.app import create_app
 from tailrace.console.security import Guard, need_token
@@ -89,6 +93,23 @@ def test_topics_and_records_are_shown_as_text(console: Console) -> None:
             break
         time.sleep(0.1)
     assert "clicks" in names
+
+
+def test_values_are_shown_in_the_format_the_project_declares(console: Console) -> None:
+    schema = '{"type":"record","name":"R","fields":[{"name":"n","type":"long"},{"name":"raw","type":"bytes"}]}'
+    declared = tr.topic("readings", schema=schema, format="avro", wire="confluent")
+    console.served.project.topics["readings"] = declared
+    written = io.BytesIO()
+    fastavro.schemaless_writer(written, orjson.loads(schema), {"n": 7, "raw": b"\xff"})
+    producer = Producer({"bootstrap.servers": console.served.bootstrap})
+    producer.produce("readings", value=b"\0\0\0\0\x01" + written.getvalue())
+    producer.produce("readings", value=b"\xfe not Avro")
+    producer.produce("readings", value=None, key=b"k")
+    assert producer.flush(10) == 0
+    records = console.client.get("/api/topics/readings/latest?from=earliest").json()["records"]
+    assert orjson.loads(records[0]["value"]) == {"n": 7, "raw": "base64:/w=="}
+    assert records[1]["value"].startswith("base64:")
+    assert records[2]["value"] is None
 
 
 def test_the_page_loads_nothing_from_elsewhere(console: Console) -> None:

@@ -233,7 +233,7 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
 
 
 def _add_topics(app: FastAPI, served: Served) -> None:
-    from tailrace.console.records import latest
+    from tailrace.console.records import latest, shown_by
 
     @app.get("/api/topics")
     def topics() -> Response:
@@ -252,7 +252,8 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     ) -> Response:
         """Some records: the newest, the oldest, or from a time."""
-        return Json({"records": latest(served.bootstrap, name, start, limit)})
+        show = shown_by(served.project, name)
+        return Json({"records": latest(served.bootstrap, name, start, limit, show)})
 
     @app.get("/api/topics/{name}/records")
     async def records(

@@ -4,20 +4,67 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import orjson
 
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_duration
 from tailrace.console.errors import UnknownNameError
-from tailrace.errors import UsageError
+from tailrace.errors import TailraceError, UsageError
+from tailrace.project.load import Project
 
 PAGE = 100
 LONGEST_VALUE = 100_000
 
+Show = Callable[[bytes | None], str | None]
 
-def latest(bootstrap: str, topic: str, start: str, limit: int = PAGE) -> list[dict[str, Any]]:
+
+def shown_by(project: Project, name: str) -> Show:
+    """How values of a topic are shown: by the format the project declares for it."""
+    declared = next(
+        (
+            topic
+            for topic in project.topics.values()
+            if topic.format == "avro"
+            and (re.fullmatch(topic.pattern, name) if topic.pattern else topic.name == name)
+        ),
+        None,
+    )
+    if declared is None or declared.schema is None:
+        return text
+    from tailrace.pipelines.avro import decoder
+
+    options = {"avro": declared.schema, "wire": declared.wire}
+    if declared.registry is not None:
+        options["registry"] = declared.registry
+    try:
+        read = decoder(options)
+    except TailraceError:  # its library is not installed
+        return text
+
+    def show(data: bytes | None) -> str | None:
+        if data is None:
+            return None
+        try:
+            found = read(data)
+        except Exception:  # somebody else's bytes may fail in any way: show them as they are
+            return text(data)
+        return text(orjson.dumps(found, default=_plain))
+
+    return show
+
+
+def _plain(value: object) -> str:
+    """What JSON has no form for: decimals as written, bytes as `text` shows them."""
+    return text(value) or "" if isinstance(value, bytes) else str(value)
+
+
+def latest(
+    bootstrap: str, topic: str, start: str, limit: int = PAGE, show: Show | None = None
+) -> list[dict[str, Any]]:
     """Up to `limit` records: the newest ("latest"), the oldest, or from a time ("-5m")."""
     reader = KafkaRanges(bootstrap)
     try:
@@ -30,7 +77,7 @@ def latest(bootstrap: str, topic: str, start: str, limit: int = PAGE) -> list[di
             for partition, first in starts.items()
             if first < bounds[partition][1]
         ]
-        found = [record for chunk in reader.read(ranges) for record in as_records(chunk)]
+        found = [record for chunk in reader.read(ranges) for record in as_records(chunk, show)]
     finally:
         reader.close()
     found.sort(key=lambda record: (record["timestamp"], record["partition"], record["offset"]))
@@ -64,8 +111,9 @@ def _starts(
     }
 
 
-def as_records(chunk: Any) -> Iterator[dict[str, Any]]:
+def as_records(chunk: Any, show: Show | None = None) -> Iterator[dict[str, Any]]:
     """The records of a chunk, in a form that JSON can hold."""
+    show = show or text
     for index, offset in enumerate(chunk.offsets):
         headers = chunk.headers[index] if chunk.headers else ()
         yield {
@@ -73,7 +121,7 @@ def as_records(chunk: Any) -> Iterator[dict[str, Any]]:
             "offset": offset,
             "timestamp": chunk.timestamps[index],
             "key": text(chunk.keys[index]),
-            "value": text(chunk.values[index]),
+            "value": show(chunk.values[index]),
             "headers": {name: text(value) for name, value in headers or ()},
         }
 
