@@ -28,10 +28,14 @@ class Project:
         self.bootstrap = bootstrap
         self.directory = directory
         self.name = f"shop{uuid.uuid4().hex[:8]}"
+        self.keys: dict[str, str] = {}  # of views, where they are declared
 
     @contextlib.contextmanager
     def running(self, limit: int = 1000, **sql: str) -> Iterator[ProjectTicks]:
-        views = [tr.view(f"{self.name}_{name}", text.format(s=self.name)) for name, text in sql.items()]  # fmt: skip
+        views = [
+            tr.view(f"{self.name}_{name}", text.format(s=self.name), key=self.keys.get(name))
+            for name, text in sql.items()
+        ]
         with LogReader(self.bootstrap) as reader:
             graph = compile_views(views, read_catalog(reader, [self.name]).tables.values())
         ticks = ProjectTicks(
@@ -74,6 +78,7 @@ class Project:
 
 PAID = "SELECT id, amount FROM {s}.orders WHERE status = 'paid'"
 OPEN = "SELECT id, amount FROM {s}.orders WHERE status = 'open'"
+COUNTRIES = "SELECT id, country FROM {s}.customers"
 PER_COUNTRY = """SELECT c.country, count(*) AS orders FROM {s}.orders o
     JOIN {s}.customers c ON c.id = o.customer_id GROUP BY c.country"""
 
@@ -137,18 +142,18 @@ def test_a_view_declared_anew_is_shown_as_it_was_until_it_is_filled(project: Pro
 def test_a_fill_goes_on_after_a_restart_and_other_sql_begins_anew(project: Project) -> None:
     with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
         position = [feed.transaction(*c) for c in traffic(6, 30)][-1]
-        with project.running(per_country=PER_COUNTRY) as ticks:
+        with project.running(countries=COUNTRIES) as ticks:
             project.catch_up(ticks, position)
         shares: list[float] = []
         for _ in range(3):
-            with project.running(limit=3, per_country=PER_COUNTRY, paid=PAID) as ticks:
+            with project.running(limit=3, countries=COUNTRIES, paid=PAID) as ticks:
                 for _ in range(4):
                     ticks.step(0.5)
                 done = next(iter(ticks.filling.values()))
                 shares.append(next(iter(ticks.filled_shares.values())))
         assert done > 4
         assert 0 < shares[0] < shares[-1] < 1
-        with project.running(limit=3, per_country=PER_COUNTRY, paid=OPEN) as ticks:
+        with project.running(limit=3, countries=COUNTRIES, paid=OPEN) as ticks:
             project.catch_up(ticks, position)
             assert project.rows("paid") == expected(feed, "paid", "open")
 

@@ -95,6 +95,13 @@ class TickUnsteadyError(TickError):
     code = "tick-unsteady"
 
 
+class ContentsError(TickError):
+    """The rows an operator holds cannot be read from its state. A new view that would have
+    begun with them is filled from its topics instead, by itself."""
+
+    code = "contents"
+
+
 class ShardsChangedError(TickError):
     """The number of shards is fixed at a project's first tick, because state is kept
     per shard. Set `pipelines.shards` back, or rebuild the views."""

@@ -24,8 +24,9 @@ class MemoryState:
             else:
                 self.rows[key] = value
 
-    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        return iter([pair for pair in sorted(self.rows.items()) if pair[0].startswith(prefix)])
+    def scan(self, prefix: bytes = b"", after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        pairs = sorted(self.rows.items())
+        return iter([pair for pair in pairs if pair[0].startswith(prefix) and pair[0] > after])
 
 
 class MemoryStates:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from tailrace.pipelines.incremental.keys import (
     KEY_LIMIT,
     bounded,
+    decodable,
+    decode_key,
     encode_keys,
     encode_order,
     encode_part,
@@ -53,6 +55,19 @@ def encoded(kind: pa.DataType, values: list[object]) -> list[bytes]:
 
 def ordered(value: object) -> tuple[bool, object]:
     return (value is not None, value if value is not None else 0)
+
+
+@given(COLUMNS, COLUMNS)
+def test_keys_are_read_back_unless_they_were_cut(first, second) -> None:
+    kinds = [first[0], second[0]]
+    assert decodable(kinds)
+    count = min(len(first[1]), len(second[1]))
+    columns = {name: pa.array(values[:count], kind) for name, (kind, values) in zip("xy", (first, second), strict=True)}  # fmt: skip
+    table = pa.table(columns)
+    for key, row in zip(encode_keys(table, ["x", "y"]), to_rows(table, ["x", "y"]), strict=True):
+        assert decode_key(key, kinds) == row
+    long = encode_keys(pa.table({"x": ["a" * KEY_LIMIT]}), ["x"])[0]
+    assert decode_key(long, [pa.string()]) is None
 
 
 @given(COLUMNS)

@@ -6,7 +6,7 @@ their state is the same and a project may change between them from tick to tick.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
@@ -38,16 +38,21 @@ def run_tick(
     tick: TickContext,
     *,
     shards: int = 1,
+    given: Mapping[str, Shards] | None = None,
+    only: Collection[str] | None = None,
 ) -> dict[str, pa.Table]:
     """Apply one tick's inputs (by topic; absent means none) and return every view's changes.
 
     The answer has the form `ViewPlan` describes: the view's columns and `__deleted`, at most
     one row per key. Only views that changed are in it. State changes are in `states`;
-    whoever called decides whether they ever happened.
+    whoever called decides whether they ever happened. `given` are outputs, by shard, of
+    operators that do not run themselves; `only`: the ones that run.
     """
-    outputs: dict[str, Shards] = {}
+    outputs: dict[str, Shards] = dict(given or {})
     schemas = {node.id: node.schema for node in graph.nodes}
     for node in graph.nodes:
+        if only is not None and node.id not in only:
+            continue
         arrived = [_arrive(edge, outputs, inputs, shards) for edge in node.edges]
         busy: set[int] = set().union(*arrived)
         if node.operator.wakes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
 import numpy as np
@@ -122,6 +122,58 @@ def _encode_table_column(column: pa.ChunkedArray) -> list[bytes]:
             joined = data.tobytes()
             return [joined[at : at + 9] for at in range(0, len(joined), 9)]
     return encode_column(physical(column), column.type)
+
+
+def decodable(kinds: Iterable[pa.DataType]) -> bool:
+    """Whether `decode_key` can read keys of such parts."""
+    return all(
+        pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_floating(kind)
+        or pa.types.is_boolean(kind) or is_decimal(kind) or pa.types.is_integer(kind)
+        or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+        for kind in kinds
+    )  # fmt: skip
+
+
+def decode_key(key: bytes, kinds: Iterable[pa.DataType]) -> tuple[object, ...] | None:
+    """The physical values of a key that `encode_keys` has made; None if it was cut short."""
+    if len(key) >= KEY_LIMIT:
+        return None  # perhaps: a whole one of just that length looks the same
+    values: list[object] = []
+    at = 0
+    for kind in kinds:
+        at += 1
+        if key[at - 1] == 0:
+            values.append(None)
+        elif pa.types.is_string(kind) or pa.types.is_binary(kind):
+            end = at
+            while key[end : end + 2] != b"\x00\x00":
+                end += 2 if key[end] == 0 else 1
+            data = key[at:end].replace(b"\x00\xff", b"\x00")
+            values.append(data.decode() if pa.types.is_string(kind) else data)
+            at = end + 2
+        elif pa.types.is_boolean(kind):
+            values.append(key[at] == 1)
+            at += 1
+        elif is_decimal(kind) and kind.precision > 18:
+            values.append(int.from_bytes(key[at : at + 16], "big") - _WIDE_SIGN)
+            at += 16
+        elif pa.types.is_floating(kind):
+            values.append(_decode_float(key[at : at + 8]))
+            at += 8
+        else:
+            values.append(int.from_bytes(key[at : at + 8], "big") - _SIGN)
+            at += 8
+    return tuple(values)
+
+
+def _decode_float(part: bytes) -> float:
+    if part == _NAN_KEY[1:]:
+        return float("nan")
+    if part[0] & 0x80:
+        part = bytes((part[0] & 0x7F,)) + part[1:]
+    else:
+        part = part.translate(_FLIP)
+    return cast(float, struct.unpack(">d", part)[0])
 
 
 def encode_order(

@@ -11,6 +11,7 @@ import bisect
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -75,12 +76,14 @@ class LiveState:
             self._order = None
         self.changes.update(items)
 
-    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+    def scan(self, prefix: bytes = b"", after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         if self._order is None:
             self._order = sorted(self.changes)
         order = self._order
         position = bisect.bisect_left(order, prefix)
-        for key, value in self._committed(prefix):
+        if after:
+            position = max(position, bisect.bisect_right(order, after))
+        for key, value in self._committed(prefix, after):
             while position < len(order) and order[position] < key:
                 yield from self._changed(order[position], prefix)
                 position += 1
@@ -98,13 +101,19 @@ class LiveState:
         if value is not None and key.startswith(prefix):
             yield key, value
 
-    def _committed(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def _committed(self, prefix: bytes, after: bytes) -> Iterator[tuple[bytes, bytes]]:
+        pairs = self._stored(prefix, max(prefix, after))
+        return (pair for pair in pairs if pair[0] > after) if after else pairs
+
+    def _stored(self, prefix: bytes, first: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Committed pairs with the prefix, from about `first` on."""
         if self._database is None:
             return
         with self._transaction.cursor(self._database) as cursor:
             run: list[tuple[bytes, bytes]] = []  # long keys with one beginning, out of order
             start = prefix[:LONGEST_PLAIN_KEY]
-            if not (cursor.set_range(start) if start else cursor.first()):
+            place = first[:LONGEST_PLAIN_KEY]
+            if not (cursor.set_range(place) if place else cursor.first()):
                 return
             for stored, value in cursor.iternext():
                 if not stored.startswith(start):
@@ -154,6 +163,7 @@ class ShardAttempt:
         self._transaction: Any = None
         self._stamp = Stamp((), 0)
         self._states: dict[str, LiveState] = {}
+        self._taken: set[str] = set()
 
     def __enter__(self) -> ShardAttempt:
         opened = self._stack.enter_context(self._cache.reading(self._version))
@@ -175,6 +185,14 @@ class ShardAttempt:
             state = LiveState(self._transaction, self._database(operator))
             self._states[operator] = state
         return state
+
+    def take(self, operator: str, other: ShardAttempt) -> None:
+        """Let `operator` begin from what `other` holds of it, in place of what there was.
+
+        It is read where it lies, and written whole when this attempt finishes: `other` must
+        stay open until then."""
+        self._states[operator] = LiveState(other._transaction, other._database(operator))
+        self._taken.add(operator)
 
     def operators(self) -> list[str]:
         """The operators that have state at this version."""
@@ -206,9 +224,10 @@ class ShardAttempt:
         state it began from is written beside the delta. `merged`: how many versions
         before it are merged into one file each time so many have come (see `route.TIERS`).
         """
-        chunks = list(self._changes())
+        changes = self._changes()
+        first = list(islice(changes, 1))
         gone = tuple(name for name in dropped if self._database(name) is not None)
-        if not chunks and not gone:
+        if not first and not gone:
             return ()
         names: list[str] = []
         depth, merges = self._stamp.depth + 1, self._stamp.merges
@@ -221,7 +240,7 @@ class ShardAttempt:
         header = delta.Header(
             self._shard, tick, level, self._version, False, output, depth, gone, None, merges
         )
-        names.append(delta.write(self._files, header, chunks))
+        names.append(delta.write(self._files, header, chain(first, changes)))
         self.written_bytes = sum(self._files.size(self._shard, name) for name in names)
         return tuple(names)
 
@@ -253,6 +272,10 @@ class ShardAttempt:
 
     def _changes(self) -> Iterator[delta.Chunk]:
         for operator, state in sorted(self._states.items()):
+            if operator in self._taken:
+                before = LiveState(self._transaction, self._database(operator))
+                yield from _in_chunks(operator, _replacing(before.scan(), state.scan()))
+                continue
             keys = sorted(state.changes)
             for first in range(0, len(keys), delta.BATCH_ROWS):
                 part = keys[first : first + delta.BATCH_ROWS]
@@ -261,22 +284,36 @@ class ShardAttempt:
     def _everything(self) -> Iterator[delta.Chunk]:
         for operator in self.operators():
             committed = LiveState(self._transaction, self._database(operator))
-            keys: list[bytes] = []
-            values: list[bytes | None] = []
-            for key, value in committed.scan():
-                keys.append(key)
-                values.append(value)
-                if len(keys) == delta.BATCH_ROWS:
-                    yield operator, keys, values
-                    keys, values = [], []
-            if keys:
-                yield operator, keys, values
+            yield from _in_chunks(operator, committed.scan())
 
     def _database(self, operator: str) -> Any | None:
         try:
             return self._environment.open_db(operator.encode(), txn=self._transaction, create=False)
         except (lmdb.NotFoundError, lmdb.ReadonlyError):
             return None
+
+
+def _in_chunks(operator: str, pairs: Iterable[tuple[bytes, bytes | None]]) -> Iterator[delta.Chunk]:
+    rest = iter(pairs)
+    while page := list(islice(rest, delta.BATCH_ROWS)):
+        yield operator, [key for key, _ in page], [value for _, value in page]
+
+
+def _replacing(
+    old: Iterable[tuple[bytes, bytes]], new: Iterable[tuple[bytes, bytes]]
+) -> Iterator[tuple[bytes, bytes | None]]:
+    """The changes from one sorted run of pairs to another: all of `new`, and what goes."""
+    left = iter(old)
+    known = next(left, None)
+    for key, value in new:
+        while known is not None and known[0] <= key:
+            if known[0] < key:
+                yield known[0], None
+            known = next(left, None)
+        yield key, value
+    while known is not None:
+        yield known[0], None
+        known = next(left, None)
 
 
 @dataclass(slots=True)
@@ -329,6 +366,16 @@ class Attempt:
 
     def of(self, shard: int, operator: str) -> LiveState:
         return self.shard(shard).of(operator)
+
+    def adopt(
+        self, files: StateFiles, cache: Path, versions: Mapping[int, Version],
+        shards: Iterable[int], operators: Iterable[str],
+    ) -> None:  # fmt: skip
+        """Begin `operators` from the state another sequence of ticks holds at `versions`."""
+        other = self._stack.enter_context(Attempt.begin(files, cache, versions))
+        for shard in shards:
+            for operator in operators:
+                self.shard(shard).take(operator, other.shard(shard))
 
     @property
     def figures(self) -> dict[int, Figures]:

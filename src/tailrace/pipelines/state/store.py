@@ -32,8 +32,8 @@ class OperatorState(Protocol):
         it pays least.
         """
 
-    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Pairs whose key begins with `prefix`, in the order of their keys.
+    def scan(self, prefix: bytes = b"", after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Pairs whose key begins with `prefix` and comes after `after`, in the order of keys.
 
         Sees this tick's own changes up to the call. The state must not be changed
         while the iterator is in use.

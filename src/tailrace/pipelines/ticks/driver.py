@@ -29,7 +29,8 @@ from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
-from tailrace.pipelines.ticks.row import Generation, Tick, parse
+from tailrace.pipelines.ticks.row import Generation, Seeding, Tick, parse
+from tailrace.pipelines.ticks.shared import begun, shared_operators, sources_of
 from tailrace.pipelines.ticks.stale import formats, identities, lost
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
@@ -132,11 +133,12 @@ class TickDriver:
         self.catch_up_ms = 0
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
 
-    def start(self, known: Tick | None = None, *, forget: bool = False) -> Tick:
+    def start(self, known: Tick | None = None, *, forget: bool = False, anew: bool = False) -> Tick:
         """Fence older drivers, then read the last row; the tick to go on from.
 
         `known` knows earlier generations of views that begin now. `forget`: the state of
-        the last row is given up, because every view is filled anew.
+        the last row is given up, because every view is filled anew. `anew`: the row itself
+        is, and the changelogs with it.
         """
         settings = self.settings
         open_files(settings.state).claim(settings.project)
@@ -144,7 +146,7 @@ class TickDriver:
             admin.ensure_topic(TICKS_TOPIC, 1, TICKS_CONFIG)
             self._writer.init()
             row = last_row(self._reader, settings.project)
-            if row is None:
+            if row is None or anew:
                 row = Tick(settings.project, shards=settings.shards)
             elif row.shards != settings.shards:
                 raise ShardsChangedError(
@@ -175,13 +177,15 @@ class TickDriver:
     def step(self, timeout: float, *, ceiling: Tick | None = None) -> Tick | None:
         """Wait up to `timeout` seconds for something new and run one tick; None if there
         was nothing. `ceiling`: read no further than that tick has."""
+        if self.last.seeding is not None:
+            return self._tick(self._unread(self.last.seeding))
         plan = self._plan(0.0, ceiling)
         if plan is None and self._dropped:
-            plan = Plan((), self.last.inputs, self.last.positions, None)
+            plan = self._unread()
         if plan is None and timeout > 0:
             plan = self._plan(timeout, ceiling)
         if plan is None and self.graph.timed and self._due():
-            plan = Plan((), self.last.inputs, self.last.positions, None)
+            plan = self._unread()
         if plan is None:
             self._sweep()
             return None
@@ -189,7 +193,28 @@ class TickDriver:
 
     def first_tick(self) -> Tick:
         """A tick that reads nothing: at the beginning of everything the views exist with it."""
-        return self._tick(Plan((), self.last.inputs, self.last.positions, None))
+        return self._tick(self._unread())
+
+    def _unread(self, seeding: Seeding | None = None) -> Plan:
+        """A tick that reads no topic."""
+        return Plan((), self.last.inputs, self.last.positions, None, seeding=seeding)
+
+    def begin_with(self, running: TickDriver) -> Tick | None:
+        """The first tick of a fill that begins with rows of the project's operators, at the
+        project's cut (see `shared`); None if it can begin with none."""
+        held = {node.id for node in running.graph.nodes} & set(running.last.operators)
+        shared = shared_operators(self.graph, held, self._plain)
+        if not shared:
+            return None
+        self.last = begun(self.last, self.graph, shared, running.last, self._plain)
+        self._identities |= {t: i for t, i in running.last.topics.items() if t in self.graph.tables}
+        self._follow()
+        copied = sources_of(self.graph, shared) & held
+        settings = running.settings
+        adoption = Adoption(
+            settings.state, settings.cache, running.last.state, tuple(sorted(copied))
+        )
+        return self._tick(self._unread(self.last.seeding), adoption)
 
     def take_over(self, graph: Graph, fill: TickDriver) -> Tick:
         """One tick after which the views of `fill` are this driver's own.
@@ -212,13 +237,14 @@ class TickDriver:
         self.last = replace(
             self.last,
             ends={**self.last.ends, **fill.last.ends},
+            # Versions of a table are told apart by the ticks that read them.
+            number=max(self.last.number, fill.last.number),
             inputs={**fill.last.inputs, **self.last.inputs},
             positions={**fill.last.positions, **self.last.positions},
         )
         self._planner = planner_for(graph, self._plain)
         self._follow()
-        plan = Plan((), self.last.inputs, self.last.positions, None)
-        return self._tick(plan, adoption, fill.settings.project)
+        return self._tick(self._unread(), adoption, fill.settings.project)
 
     def roll_back(self, name: str) -> bool:
         """One tick after which the generation before is shown again, as it last was.
@@ -266,7 +292,7 @@ class TickDriver:
         self.last = replace(self.last, others={**self.last.others, name: left})
         ended = beside or name not in self.settings.declared
         gone = f"{self.settings.project}/{name}" if ended else ""
-        self._tick(Plan((), self.last.inputs, self.last.positions, None), filled=gone)
+        self._tick(self._unread(), filled=gone)
         return topics
 
     def _due(self) -> bool:
@@ -366,7 +392,7 @@ class TickDriver:
     def _work(self, plan: Plan, number: int, adoption: Adoption | None) -> Outcome:
         # In its first tick an operator may have something to say about no rows at all.
         first = number == 1 and any(node.operator.wakes for node in self.graph.nodes)
-        busy = plan.ranges or self._dropped or adoption is not None
+        busy = plan.ranges or self._dropped or adoption is not None or plan.seeding is not None
         if not busy and not first and not self.graph.timed:
             return Outcome()  # only positions moved: no view can change
         settings = self.settings
@@ -390,6 +416,8 @@ class TickDriver:
                 adoption,
                 self._times,
                 settings.cache_limit,
+                seeding=plan.seeding,
+                limit=settings.limit,
             )
         )
 
@@ -455,6 +483,7 @@ class TickDriver:
                 topics=self._topic_ids(),
                 shards=self.settings.shards,
                 ts_ms=now,
+                seeding=_rest(plan.seeding, outcome),
             )
             # The row goes last, after everything it vouches for is acknowledged.
             writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)
@@ -547,6 +576,13 @@ class TickDriver:
         removed = sweep(open_files(self.settings.state), self.last.state, older_than=limit)
         if removed:
             log.info("state files swept", extra={"removed": removed})
+
+
+def _rest(seeding: Seeding | None, outcome: Outcome) -> Seeding | None:
+    """What a tick has left of the rows to begin with."""
+    if seeding is None or not outcome.left:
+        return None
+    return replace(seeding, left=tuple(sorted(outcome.left)))
 
 
 def last_row(reader: LogReader, key: str) -> Tick | None:

@@ -33,6 +33,8 @@ from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.event_time import Timing, on_time
+from tailrace.pipelines.ticks.row import Seeding
+from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +46,8 @@ _ROWS_A_BATCH = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
-    """State of operators that were filled beside the project, to be taken over."""
+    """State of operators that another sequence of ticks holds, to be taken over: of a fill by
+    its project, or of the project by a fill that begins with it."""
 
     state: str
     cache: str
@@ -70,6 +73,8 @@ class Work:
     times: Mapping[str, EventTime] = field(default_factory=dict)  # by topic
     cache_limit: int | None = None  # bytes of all caches of a host
     merged: tuple[int, ...] = ()  # stretches of versions to merge, see `state.route`
+    seeding: Seeding | None = None  # begin with rows of shared operators, see `shared`
+    limit: int = 0  # about how many of those
 
 
 @dataclass(slots=True)
@@ -92,12 +97,16 @@ class TaskOutcome:
     timing: Timing = field(default_factory=Timing)
     figures: Mapping[int, Figures] = field(default_factory=dict)  # by shard
     opened_ms: int = 0  # what it took to bring the caches up to date
+    left: tuple[Left, ...] = ()  # of the rows of shared operators
 
     @classmethod
-    def of(cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt) -> TaskOutcome:
+    def of(
+        cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt,
+        left: tuple[Left, ...] = (),
+    ) -> TaskOutcome:  # fmt: skip
         return cls(
             files, inputs.records, tuple(inputs.dead), inputs.timing,
-            attempt.figures, attempt.opened_ms,
+            attempt.figures, attempt.opened_ms, left,
         )  # fmt: skip
 
 
@@ -113,6 +122,7 @@ class Outcome:
     figures: dict[int, Figures] = field(default_factory=dict)
     opened_ms: int = 0  # the longest any task took to bring its caches up to date
     tasks: int = 0
+    left: tuple[Left, ...] = ()  # of the rows of shared operators
 
     def add(self, task: TaskOutcome) -> None:
         """Take in what one task has done."""
@@ -126,6 +136,7 @@ class Outcome:
             written = figures.written_bytes + (before.written_bytes if before else 0)
             self.figures[shard] = replace(figures, written_bytes=written)
         self.opened_ms = max(self.opened_ms, task.opened_ms)
+        self.left += task.left
         self.tasks += 1
 
 
@@ -179,7 +190,16 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
                 attempt.shard(shard)
         if work.adoption is not None:
             adopt(work.adoption, attempt, range(work.shards))
-        results = run_tick(work.graph, inputs.tables, attempt, work.context, shards=work.shards)
+        given, only = None, None
+        left: tuple[Left, ...] = ()
+        if work.seeding is not None:
+            each = max(work.limit // work.shards, 1)
+            given, left = read_shared(work.graph, attempt, work.seeding, range(work.shards), each)
+            only = own_operators(work.graph, work.seeding.shared)
+        results = run_tick(
+            work.graph, inputs.tables, attempt, work.context,
+            shards=work.shards, given=given, only=only,
+        )  # fmt: skip
         digest = hashlib.blake2b(digest_size=10)
         answers: list[pa.RecordBatch] = []
         for name in sorted(results):
@@ -194,7 +214,7 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
             dropped=work.dropped,
             merged=work.merged,
         )
-        outcome = TaskOutcome.of(files, inputs, attempt)
+        outcome = TaskOutcome.of(files, inputs, attempt, left)
     yield from answers
     yield _control(outcome)
 
@@ -207,15 +227,11 @@ def begin(work: Work) -> Attempt:
 
 
 def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:
-    """Copy the state of filled operators into this attempt."""
-    files, cache = open_files(adoption.state), Path(adoption.cache)
-    with Attempt.begin(files, cache, adoption.versions) as filled:
-        for shard in shards:
-            for operator in adoption.operators:
-                ours = attempt.of(shard, operator)
-                # A rebuild replaces what there was.
-                ours.put_many([(key, None) for key, _ in ours.scan()])
-                ours.put_many(filled.of(shard, operator).scan())
+    """Begin with the state of those operators in this attempt."""
+    attempt.adopt(
+        open_files(adoption.state), Path(adoption.cache), adoption.versions,
+        shards, adoption.operators,
+    )  # fmt: skip
 
 
 def guarded(work: Work) -> Iterator[pa.RecordBatch]:

@@ -46,6 +46,7 @@ from tailrace.pipelines.ticks.job import (
     read_inputs,
     run_on_spark,
 )
+from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -87,6 +88,14 @@ class LevelTask:
     shard: int
     out: list[Value] = field(default_factory=list)
 
+    def _nodes(self) -> list[Node]:
+        """The operators that run: all, or those behind shared ones whose rows are read."""
+        graph, seeding = self.work.graph, self.work.seeding
+        if seeding is None:
+            return list(graph.nodes)
+        own = own_operators(graph, seeding.shared)
+        return [node for node in graph.nodes if node.id in own]
+
     def run(self, arrived: Sequence[Value]) -> Iterator[Value]:
         """Do this level's part; what is for later levels passes through."""
         passing = [value for value in arrived if value.level > self.level]
@@ -108,7 +117,8 @@ class LevelTask:
 
     def _operators(self, arrived: Sequence[Value]) -> TaskOutcome:
         work = self.work
-        nodes = [node for node in work.graph.nodes if node.level == self.level]
+        running = self._nodes()
+        nodes = [node for node in running if node.level == self.level]
         inputs: dict[tuple[str, int], list[pa.Table]] = {}
         for value in arrived:
             inputs.setdefault((value.name, value.number), []).append(unpack(value.value))
@@ -121,14 +131,15 @@ class LevelTask:
             if first and work.dropped:
                 attempt.shard(self.shard)
             if work.adoption is not None:
-                ours = {node.id for node in nodes}
+                ours = {node.id for node in work.graph.nodes if node.level == self.level}
                 wanted = tuple(name for name in work.adoption.operators if name in ours)
                 adopt(replace(work.adoption, operators=wanted), attempt, [self.shard])
-            results = self._run_nodes(nodes, inputs, read.tables, attempt)
+            given, left = self._read_shared(attempt)
+            results = self._run_nodes(nodes, inputs, read.tables, attempt, given)
             digest = hashlib.blake2b(digest_size=10)
             for node in work.graph.nodes:
                 if node.id in results:
-                    self._send(node, results[node.id])
+                    self._send(node, results[node.id], running)
             for view in work.graph.views.values():
                 if view.node in results:
                     keys, values = to_records(view, results[view.node])
@@ -143,7 +154,18 @@ class LevelTask:
                 snapshot_every=SNAPSHOT_EVERY if first else None,
                 merged=work.merged if first else (),
             )
-            return TaskOutcome.of({self.shard: names} if names else {}, read, attempt)
+            return TaskOutcome.of({self.shard: names} if names else {}, read, attempt, left)
+
+    def _read_shared(self, attempt: Attempt) -> tuple[dict[str, pa.Table], tuple[Left, ...]]:
+        """The rows of shared operators of this level, and what is left of them."""
+        work = self.work
+        if work.seeding is None:
+            return {}, ()
+        each = max(work.limit // work.shards, 1)
+        found, left = read_shared(
+            work.graph, attempt, work.seeding, [self.shard], each, self.level
+        )  # fmt: skip
+        return {name: parts[self.shard] for name, parts in found.items()}, left
 
     def _run_nodes(
         self,
@@ -151,10 +173,11 @@ class LevelTask:
         inputs: Mapping[tuple[str, int], list[pa.Table]],
         tables: Mapping[str, pa.Table],
         attempt: Attempt,
+        shared: Mapping[str, pa.Table],
     ) -> dict[str, pa.Table]:
         work = self.work
         schemas = {node.id: node.schema for node in work.graph.nodes}
-        results: dict[str, pa.Table] = {}
+        results: dict[str, pa.Table] = dict(shared)
         for node in nodes:
             given: list[pa.Table | None] = []
             for number, edge in enumerate(node.edges):
@@ -183,9 +206,9 @@ class LevelTask:
                 results[node.id] = result
         return results
 
-    def _send(self, source: Node, table: pa.Table) -> None:
+    def _send(self, source: Node, table: pa.Table, running: Sequence[Node]) -> None:
         """Send an operator's output over every edge that leads to a later level."""
-        for node in self.work.graph.nodes:
+        for node in running:
             if node.level == self.level:
                 continue  # same shard, same task
             for number, edge in enumerate(node.edges):
@@ -220,10 +243,15 @@ def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
     """A small tick on this machine as one task, any other as levels."""
     records = sum(r.end - r.start for r in work.ranges)
     local = (spark.sparkContext.master or "").startswith("local")
-    if local and records <= ONE_TASK_RECORDS:
+    if local and records <= ONE_TASK_RECORDS and not _seeds_much(work):
         return run_on_spark(spark, work)
     # On one host the cache is one tick behind; on a cluster it may be any number.
     return run_levels(spark, work if local else replace(work, merged=TIERS))
+
+
+def _seeds_much(work: Work) -> bool:
+    """Whether rows of shared operators are read, as many as a tick may hold."""
+    return work.seeding is not None and work.limit > ONE_TASK_RECORDS
 
 
 def run_levels(spark: SparkSession, work: Work) -> Outcome:

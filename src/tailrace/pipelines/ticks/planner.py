@@ -17,7 +17,7 @@ import orjson
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.reader import LogReader, Range, Records
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.row import Seeding, Tick
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class Plan:
     positions: Mapping[str, str]
     committed_ms: int | None  # when the oldest change it holds was committed
     more: bool = False  # the limit left something for the next tick
+    seeding: Seeding | None = None  # it reads rows of shared operators instead
 
     @property
     def records(self) -> int:

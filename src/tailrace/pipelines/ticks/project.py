@@ -2,11 +2,13 @@
 
 A view is *ready* when the last tick row holds the state of its operators. Any other view
 (new, or declared anew with other SQL) is filled first, beside the project, in a sequence
-of ticks of its own (key `<project>/<view>` in `__tailrace_ticks`), of bounded size, from
-the start of its topics, into a topic no project row names. It never reads past the
-project's own cut; when it has reached that cut, one tick of the project takes over its
-operators' state and names its topic. Until then the project goes on ticking, and a view
-that was declared anew is shown as it last was. A fill that dies goes on where it stood.
+of ticks of its own (key `<project>/<view>` in `__tailrace_ticks`), of bounded size, into a
+topic no project row names. It begins with the rows that operators of the running project
+hold, where it shares them (see `shared`), and else from the start of its topics; a rebuild
+always does. It never reads past the project's own cut; when it has reached that cut, one
+tick of the project takes over its operators' state and names its topic. Until then the
+project goes on ticking, and a view that was declared anew is shown as it last was. A fill
+that dies goes on where it stood.
 A fill may be *held*: it is then kept up to date beside the project until `switch`.
 A view that a tick fails on is put aside (see `aside`) and filled again in the same way.
 """
@@ -20,9 +22,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from tailrace.client.admin import Admin
 from tailrace.clock import SYSTEM, Clock
+from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.errors import ViewError
+from tailrace.pipelines.errors import ContentsError, ViewError
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
@@ -30,6 +34,7 @@ from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.shared import share_read
 from tailrace.pipelines.ticks.stale import hindrances
 
 log = logging.getLogger(__name__)
@@ -53,6 +58,7 @@ class ProjectTicks:
         self._clock = clock
         self._fills: dict[str, TickDriver] = {}
         self.waiting: list[str] = []
+        self._rebuilt: set[str] = set()  # of those, the ones to be filled from their topics
         self.held: set[str] = set()  # of those, the ones that wait for `switch`
         self.asked: set[Path] = set()  # wishes that have been begun
         self.aside = Aside(clock)
@@ -71,6 +77,7 @@ class ProjectTicks:
         for name, problem in stale.items():
             if name not in rebuilding:
                 raise problem
+        self._rebuilt = set(rebuilding)
         forget = bool(self._graph.views) and self._graph.views.keys() <= set(rebuilding)
         ready = [
             name
@@ -136,7 +143,12 @@ class ProjectTicks:
         """A tick of a fill; one that fails is tried again after a pause."""
         try:
             return fill.step(timeout, ceiling=self.main.last)
-        except ViewError as problem:
+        except (ViewError, ContentsError) as problem:
+            if fill.last.seeding is not None:
+                self._fill_from_topics(name, problem)
+                return None
+            if not isinstance(problem, ViewError):
+                raise
             log.error("view cannot be filled", extra={"view": name, **problem.as_dict()})
             self.aside.put(name, problem)
             return None
@@ -160,6 +172,7 @@ class ProjectTicks:
             return False
         if name not in self.waiting:
             self.waiting.append(name)
+        self._rebuilt.add(name)
         self.aside.hurry(name)
         if hold and name in self.main.graph.views:
             self.held.add(name)
@@ -207,6 +220,9 @@ class ProjectTicks:
         shares: dict[str, float] = {}
         for name in self.waiting:
             fill = self._fills.get(name)
+            if fill is not None and fill.last.seeding is not None:
+                shares[name] = round(share_read(fill.last.seeding, fill.last.shards), 3)
+                continue
             done = wanted = 0
             for topic in fill.graph.tables if fill is not None else ():
                 ends, read = goal.get(topic, {}), fill.last.inputs.get(topic, {}) if fill else {}
@@ -243,23 +259,46 @@ class ProjectTicks:
 
     def _begin_fill(self, name: str) -> TickDriver:
         graph = subgraph(self._graph, [name])
+        fill = self._fills[name] = self._fill_driver(name, graph)
+        fill.start(self.main.last)
+        if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
+            # The last fill of this view was of other SQL: begin from nothing.
+            fill.begin_anew()
+        if not fill.last.number and name not in self._rebuilt:
+            try:
+                if fill.begin_with(self.main) is not None:
+                    log.info("view begins with rows of running operators", extra={"view": name})
+            except (ViewError, ContentsError) as problem:
+                return self._fill_from_topics(name, problem)
+        return fill
+
+    def _fill_driver(self, name: str, graph: Graph) -> TickDriver:
         settings = replace(
             self._settings,
             project=f"{self._settings.project}/{name}",
             state=f"{self._directory(name)}/state",
             cache=f"{self._settings.cache}-filling/{Path(self._directory(name)).name}",
         )
-        fill = self._fills[name] = self._driver(graph, settings)
-        fill.start(self.main.last)
-        if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
-            # The last fill of this view was of other SQL: begin from nothing.
-            fill.begin_anew()
+        return self._driver(graph, settings)
+
+    def _fill_from_topics(self, name: str, problem: TailraceError) -> TickDriver:
+        """Give up what a fill began with, and its changelog; begin at the start of its topics.
+
+        Whoever dies in between finds the fill as it was, and comes here again."""
+        log.warning("view is filled from its topics", extra={"view": name, "why": str(problem)})
+        given_up = self._fills.pop(name)
+        given_up.close()
+        fill = self._fills[name] = self._fill_driver(name, given_up.graph)
+        fill.start(self.main.last, anew=True)
+        with Admin(self._settings.bootstrap) as admin:
+            for topic in set(given_up.topics) - set(fill.topics):
+                admin.delete_topic(topic)
         return fill
 
     def _reached(self, fill: TickDriver) -> bool:
         """Has the fill read exactly what the project has, where both read the same?"""
         ours, theirs = self.main.last, fill.last
-        if not fill.begun:
+        if not fill.begun or theirs.seeding is not None:
             return False
         for source in fill.sources:
             if f"{source}.transactions" in ours.inputs:
@@ -275,6 +314,7 @@ class ProjectTicks:
 
     def _end_fill(self, name: str) -> None:
         self._fills.pop(name).close()
+        self._rebuilt.discard(name)
         directory = self._directory(name)
         remove_below(self._filling_directory, directory.rpartition("/")[2])
         shutil.rmtree(f"{self._settings.cache}-filling/{Path(directory).name}", ignore_errors=True)

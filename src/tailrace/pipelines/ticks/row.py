@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import orjson
 
@@ -24,6 +25,15 @@ class Generation:
 
     info: ViewInfo
     ends: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seeding:
+    """A fill that begins with the rows of running operators (see `shared`): which those are,
+    and what is still to be read: operator, shard, the place in its state to go on from."""
+
+    shared: tuple[str, ...]
+    left: tuple[tuple[str, int, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,7 @@ class Tick:
     topics: Mapping[str, str] = field(default_factory=dict)  # identity of every input
     shards: int = 1
     ts_ms: int = 0
+    seeding: Seeding | None = None  # of a fill that has not yet begun to read topics
 
     def written(self, name: str) -> ViewInfo | None:
         """The generation of a view that ticks write: the one shown, unless rolled back."""
@@ -116,6 +127,7 @@ class Tick:
                 "topics": dict(self.topics),
                 "shards": self.shards,
                 "ts_ms": self.ts_ms,
+                **({} if self.seeding is None else {"seeding": _seeding_text(self.seeding)}),
             }
         )
 
@@ -150,7 +162,18 @@ def parse(value: bytes) -> Tick:
         topics=document.get("topics") or {},
         shards=document.get("shards") or 1,
         ts_ms=document.get("ts_ms") or 0,
+        seeding=_seeding(document["seeding"]) if document.get("seeding") else None,
     )
+
+
+def _seeding_text(seeding: Seeding) -> dict[str, object]:
+    left = [(name, shard, after.hex()) for name, shard, after in seeding.left]
+    return {"shared": seeding.shared, "left": left}
+
+
+def _seeding(document: Mapping[str, Any]) -> Seeding:
+    left = tuple((name, shard, bytes.fromhex(after)) for name, shard, after in document["left"])
+    return Seeding(tuple(document["shared"]), left)
 
 
 def _text(offsets: Offsets) -> dict[str, dict[str, int]]:

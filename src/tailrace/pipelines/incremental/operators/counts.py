@@ -60,14 +60,15 @@ class Counts:
             before = marshal.loads(value) if value is not None else [0] * len(inputs)
             after = [a + b for a, b in zip(before, deltas[key], strict=True)]
             puts.append((key, dumps(after) if any(after) else None))
-            change = self._shown(after) - self._shown(before)
+            change = self.shown(after) - self.shown(before)
             if change:
                 out.append(shown[key])
                 emitted.append(change)
         state.put_many(puts)
         return changes(out, emitted, self.schema)
 
-    def _shown(self, counts: list[int]) -> int:
+    def shown(self, counts: list[int]) -> int:
+        """How often the output holds a row with these counts."""
         first, second = counts[0], counts[1] if len(counts) > 1 else 0
         match self.mode:
             case "distinct":

@@ -137,6 +137,11 @@ class Group:
             state.put_many([(entry, None) for entry in sorted(gone)])
         return changes(out, emitted, self.schema)
 
+    def shown(self, data: bytes) -> Row:
+        """The aggregates of a group, as its entry in the state has them."""
+        _, slots, values = marshal.loads(data)
+        return self._row([(a, linear(a)) for a in self.aggregates], slots, values)
+
     def _entries(self, state: OperatorState, key: bytes) -> list[bytes]:
         """Everything the state holds of a group."""
         found = [b"g" + key]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import marshal
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -193,8 +193,9 @@ class ScratchState:
             for key in added:
                 insort(self._keys, key)
 
-    def scan(self, prefix: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        for at in range(bisect_left(self._keys, prefix), len(self._keys)):
+    def scan(self, prefix: bytes = b"", after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        first = max(bisect_left(self._keys, prefix), bisect_right(self._keys, after))
+        for at in range(first, len(self._keys)):
             key = self._keys[at]
             if not key.startswith(prefix):
                 return
