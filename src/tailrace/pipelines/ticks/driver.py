@@ -30,7 +30,7 @@ from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, wa
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Seeding, Tick, parse
-from tailrace.pipelines.ticks.shared import begun, shared_operators, sources_of
+from tailrace.pipelines.ticks.shared import begun, rest, shared_operators, sources_of
 from tailrace.pipelines.ticks.stale import formats, identities, lost
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
@@ -483,7 +483,7 @@ class TickDriver:
                 topics=self._topic_ids(),
                 shards=self.settings.shards,
                 ts_ms=now,
-                seeding=_rest(plan.seeding, outcome),
+                seeding=rest(plan.seeding, outcome.left),
             )
             # The row goes last, after everything it vouches for is acknowledged.
             writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)
@@ -576,13 +576,6 @@ class TickDriver:
         removed = sweep(open_files(self.settings.state), self.last.state, older_than=limit)
         if removed:
             log.info("state files swept", extra={"removed": removed})
-
-
-def _rest(seeding: Seeding | None, outcome: Outcome) -> Seeding | None:
-    """What a tick has left of the rows to begin with."""
-    if seeding is None or not outcome.left:
-        return None
-    return replace(seeding, left=tuple(sorted(outcome.left)))
 
 
 def last_row(reader: LogReader, key: str) -> Tick | None:

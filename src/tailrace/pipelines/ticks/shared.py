@@ -149,6 +149,13 @@ def read_shared(
     return found, tuple(left)
 
 
+def rest(seeding: Seeding | None, left: Collection[Left]) -> Seeding | None:
+    """What is still to be read after a tick that has left so much."""
+    if seeding is None or not left:
+        return None
+    return replace(seeding, left=tuple(sorted(left)))
+
+
 def share_read(seeding: Seeding, shards: int) -> float:
     """How much of the shared rows has been read, roughly, from 0 to 1."""
     return 1 - len(seeding.left) / max(len(seeding.shared) * shards, 1)
