@@ -23,4 +23,5 @@ def init(directory: Path, example: str | None, as_json: bool) -> None:
         return
     for path in written:
         click.echo(f"  {path}")
-    click.echo(f"now: cd {directory} && tailrace check")
+    way = "" if directory.resolve() == Path.cwd() else f"cd {directory} && "
+    click.echo(f"now: {way}tailrace check")

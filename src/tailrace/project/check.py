@@ -151,7 +151,8 @@ def _compiled(views: list[View], tables: list[TableInput]) -> Iterator[Checked]:
         yield Checked(f"view {name}: columns and types", error=error)
     if not wrong:
         graph = compile_views(views, tables)
-        found = f"{len(graph.views)} views, {len(graph.nodes)} operators"
+        count = len(graph.views)
+        found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)
 
 
