@@ -6,19 +6,15 @@ in the log or in a state file. On a standalone cluster, because Spark retries no
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections import Counter
 from pathlib import Path
 
 import orjson
 import pytest
 
-from pipelines.shop import CUSTOMERS, ORDERS, recompute, shown, traffic
-from pipelines.test_pipelines_crash import Running, inserted
-from pipelines.test_spark_cluster import SparkCluster
-from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.ticks.driver import last_row
+from pipelines.shop import CUSTOMERS, ORDERS
+from pipelines.test_spark_cluster import Project, SparkCluster
+from tailrace.pipelines.reader import LogReader
 from tailrace.testing.feed import ChangeFeed
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark]
@@ -72,38 +68,19 @@ def test_a_task_that_runs_twice_counts_once(
     conf = {"spark.task.maxFailures": "8", "spark.executor.memory": "512m"}
     monkeypatch.setenv("PIPELINES_CONF", orjson.dumps(conf).decode())
     source = f"shop{uuid.uuid4().hex[:6]}"
-    placed: list[tuple[int, str]] = []
-    written: list[dict[str, object]] = []
-    with ChangeFeed(tailrace_broker, source, [ORDERS, CUSTOMERS]) as feed:
+    with (
+        ChangeFeed(tailrace_broker, source, [ORDERS, CUSTOMERS]) as feed,
+        LogReader(tailrace_broker) as reader,
+    ):
         spark = SparkCluster(faults)
-        running = Running(tailrace_broker, source, tmp_path, spark.master)
+        project = Project(tailrace_broker, spark.master, tmp_path, feed, 70)
         try:
-            until = time.monotonic() + 700
-            with LogReader(tailrace_broker) as reader:
-                for seed in range(2):  # several ticks and batches
-                    position = ""
-                    for changes in traffic(70 + seed, 12):
-                        placed += inserted(feed, changes)
-                        position = feed.transaction(*changes)
-                    row = None
-                    while time.monotonic() < until:
-                        running.keep_running()
-                        row = last_row(reader, source)
-                        written = [
-                            orjson.loads(value or b"")
-                            for records in read_all(reader, f"{source}_placed")
-                            for value in records.values
-                        ]
-                        there = row is not None and row.positions.get(source) == position
-                        if there and len(written) >= len(placed):
-                            break
-                        time.sleep(0.3)
-                    assert row is not None, running.log.read_text()[-3000:]
-                    assert row.positions.get(source) == position, running.log.read_text()[-3000:]
+            for _ in range(2):  # several ticks and batches
+                project.move(12)
+                written = project.wait(reader)
         finally:
-            running.stop()
+            project.running.stop()
             spark.stop()
-        assert shown(tailrace_broker, f"{source}_open_orders") == recompute(feed)
-    assert Counter((row["id"], row["amount"]) for row in written) == Counter(placed)
+        project.check(written)
     seen = set(notes.read_text().split("\n"))
     assert {"slot failed", "state failed", "slot again", "state again"} <= seen, seen

@@ -14,7 +14,7 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,37 +38,33 @@ pytestmark = [pytest.mark.cluster, pytest.mark.spark]
 
 
 class SparkCluster:
-    """A master and two workers from the pyspark package."""
+    """A master and two workers from the pyspark package; on several hosts where `hosts`
+    names several addresses of this machine."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, hosts: Sequence[str] = ("127.0.0.1",) * 2) -> None:
         self._program = Path(pyspark.__file__).parent / "bin" / "spark-class"
         self._directory = directory
         self._environment = {
             **os.environ,
             "JAVA_HOME": str(java.find().home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_WORKER_DIR": str(directory / "work"),
             "SPARK_LOG_DIR": str(directory),
         }
         port = free_port()
         self.master = f"spark://127.0.0.1:{port}"
-        self._processes = [
-            self._start("master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0")
-        ]  # fmt: skip
-        self.workers = [self._worker(), self._worker()]
+        self._processes = [self._start("127.0.0.1", "master.Master", "--port", str(port))]
+        self.workers = [self._worker(host) for host in hosts]
 
-    def _worker(self) -> subprocess.Popen[bytes]:
-        return self._start(
-            "worker.Worker", self.master, "--host", "127.0.0.1", "--cores", "2",
-            "--memory", "800m", "--webui-port", "0",
-        )  # fmt: skip
+    def _worker(self, host: str = "127.0.0.1") -> subprocess.Popen[bytes]:
+        return self._start(host, "worker.Worker", self.master, "--cores", "2", "--memory", "800m")
 
-    def _start(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _start(self, host: str, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+        place = ("--host", host, "--webui-port", "0")
         with (self._directory / f"{name}.log").open("ab") as output:
             return subprocess.Popen(
-                [*bound_to_us(), str(self._program), f"org.apache.spark.deploy.{name}", *arguments],
-                env=self._environment, stdout=output, stderr=output,
+                [*bound_to_us(), str(self._program), f"org.apache.spark.deploy.{name}", *arguments, *place],
+                env={**self._environment, "SPARK_LOCAL_IP": host}, stdout=output, stderr=output,
             )  # fmt: skip
 
     def python_workers(self) -> list[psutil.Process]:
@@ -115,6 +111,12 @@ class Cluster:
                 figures = (report["tick_ms"], report["catch_up_ms"], report["state_bytes"])
                 self.seen.setdefault(name, {})[report["tick"]] = figures
 
+    def project(self, name: str, directory: Path, feed: ChangeFeed, seed: int) -> Project:
+        return Project(
+            self.kafka.bootstrap, self.spark.master, directory, feed, seed,
+            lambda directory: self.watch(name, directory),
+        )  # fmt: skip
+
 
 @pytest.fixture(scope="module")
 def cluster(
@@ -140,16 +142,22 @@ def cluster(
 
 
 class Project:
-    """The small shop's pipelines on the clusters, and what they must show."""
+    """The small shop's pipelines on a cluster, and what they must show."""
 
-    def __init__(self, cluster: Cluster, name: str, directory: Path, feed: ChangeFeed, seed: int) -> None:  # fmt: skip
-        self.cluster, self.name, self.feed, self.directory = cluster, name, feed, directory
+    def __init__(
+        self,
+        bootstrap: str,
+        master: str,
+        directory: Path,
+        feed: ChangeFeed,
+        seed: int,
+        watch: Callable[[Path], None] = lambda _: None,
+    ) -> None:
+        self.bootstrap, self.feed, self.directory, self._watch = bootstrap, feed, directory, watch
         self.placed: list[tuple[int, str]] = []
         self.position = ""
         self.seed = seed
-        self.running = Running(
-            cluster.kafka.bootstrap, feed.source, directory, cluster.spark.master
-        )
+        self.running = Running(bootstrap, feed.source, directory, master)
 
     def move(self, transactions: int) -> None:
         self.seed += 1
@@ -164,7 +172,7 @@ class Project:
         written: list[dict[str, object]] = []
         while time.monotonic() < until:
             self.running.keep_running()
-            self.cluster.watch(self.name, self.directory)
+            self._watch(self.directory)
             row = last_row(reader, source)
             if row is not None and row.positions.get(source) == self.position:
                 written = [
@@ -180,9 +188,9 @@ class Project:
     def check(self, written: list[dict[str, object]]) -> None:
         view, expected = f"{self.feed.source}_open_orders", recompute(self.feed)
         until = time.monotonic() + 20  # a replicated commit is readable a little later
-        while shown(self.cluster.kafka.bootstrap, view) != expected and time.monotonic() < until:
+        while shown(self.bootstrap, view) != expected and time.monotonic() < until:
             time.sleep(0.2)
-        assert shown(self.cluster.kafka.bootstrap, view) == expected
+        assert shown(self.bootstrap, view) == expected
         assert Counter((row["id"], row["amount"]) for row in written) == Counter(self.placed)
 
 
@@ -194,7 +202,7 @@ def test_kills_lose_and_double_nothing(cluster: Cluster, tmp_path: Path, victim:
         ChangeFeed(cluster.kafka.bootstrap, source, [ORDERS, CUSTOMERS]) as feed,
         LogReader(cluster.kafka.bootstrap) as reader,
     ):
-        project = Project(cluster, f"kill -9 of the {victim}", tmp_path, feed, 60)
+        project = cluster.project(f"kill -9 of the {victim}", tmp_path, feed, 60)
         try:
             project.move(20)
             project.wait(reader)
@@ -219,7 +227,7 @@ def test_a_lost_broker_and_a_lost_worker_change_no_number(cluster: Cluster, tmp_
         ChangeFeed(cluster.kafka.bootstrap, source, [ORDERS, CUSTOMERS]) as feed,
         LogReader(cluster.kafka.bootstrap) as reader,
     ):
-        project = Project(cluster, "losing a broker and a worker", tmp_path, feed, 80)
+        project = cluster.project("losing a broker and a worker", tmp_path, feed, 80)
         try:
             project.move(30)
             project.wait(reader)

@@ -153,6 +153,10 @@ def test_a_variable_that_is_not_set_is_told_with_its_place(
         ("import no_such_module\n", "install 'no_such_module'"),
         ("raise SystemExit(3)\n", "must not end the process"),
         ("1 / 0\n", "running database"),
+        (
+            "from pyspark.sql.functions import udf\n@udf('int')\ndef one(n):\n    return 1\n",
+            "type as an object",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_imported_says_the_way_out(

@@ -220,6 +220,12 @@ def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:
 
 
 def _way_out(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    if frames and "/pyspark/" in frames[-1].filename:
+        return (
+            "Spark does not run yet when a project's files are read: build columns inside the"
+            " function, and give a UDF its type as an object, @udf(IntegerType())"
+        )
     match error:
         case SyntaxError():
             return "correct the line; the mistake may be in the one before"
