@@ -124,6 +124,8 @@ def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> Non
     listed = orjson.loads(ticked.call("list", "--json"))
     assert [(row["name"], row["state"]) for row in listed] == [(paid, "failed"), (users, "running")]
     assert orjson.loads(ticked.call("status", paid, "--json"))["error"] == error
+    assert "evaluation]\n  " in ticked.call("status", paid)
+    assert "batch           3\n" in ticked.call("status", users)
     assert orjson.loads(ticked.call("status", users, "--json"))["error"] is None
 
 

@@ -14,6 +14,7 @@ from pipelines.test_ticks import in_process
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import TailraceError
+from tailrace.pipelines.dead import letters
 from tailrace.pipelines.errors import (
     DataLostError,
     StateFileDamagedError,
@@ -157,6 +158,29 @@ def test_records_past_retention_are_told_and_a_rebuild_goes_on(words: Words) -> 
     words.write("r")
     words.run()
     assert words.shown(0) == {"r": 1}
+
+
+def test_records_that_cannot_be_read_are_letters_of_the_project_in_a_rebuild_too(
+    words: Words,
+) -> None:
+    with TransactionalWriter(words.bootstrap, "bad") as writer:
+        writer.init()
+        writer.send(words.name, 0, None, b"{no json")
+        writer.commit()
+    project = words.project()
+    try:
+        project.start()
+        while project.step(0.0) is not None:
+            pass
+        project.rebuild(words.views[0].name)
+        for _ in range(20):
+            project.step(0.0)
+        assert not project.waiting
+    finally:
+        project.close()
+    (letter,) = letters(words.bootstrap, f"p{words.name}.dead")
+    assert letter["position"].startswith(f"log:{words.name}/0:")
+    assert words.shown(0) == words.shown(1) == {"x": 2, "y": 1}
 
 
 def test_lost_caches_are_restored(words: Words) -> None:

@@ -134,8 +134,14 @@ def test_the_other_views_go_on_and_the_failing_one_is_shown_as_it_was(
     readings: Readings, project: ProjectTicks
 ) -> None:
     before = readings.shown("shares")
+    with TransactionalWriter(readings.bootstrap, "bad") as writer:
+        writer.init()
+        writer.send(readings.name, 0, b"r9", b"{no json")
+        writer.commit()
+    settle(project)
     readings.write(r3=("sun", 0), r4=("wed", 4))
     settle(project)
+    assert project.main.dead == 1
     readings.write(r5=("thu", 1), r3=("fri", 0))
     settle(project)
     readings.check("total", "one_a_day")

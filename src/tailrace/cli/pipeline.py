@@ -9,7 +9,7 @@ import click
 import orjson
 
 from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
-from tailrace.errors import UsageError
+from tailrace.errors import UsageError, render
 
 if TYPE_CHECKING:
     from tailrace.pipelines.ticks.row import Tick
@@ -53,7 +53,7 @@ def _known(project: Project, name: str) -> None:
         raise UsageError(f"no pipeline {name!r} is declared", hint=f"there are: {names or 'none'}")
 
 
-def _rows(project: Project) -> Iterator[dict[str, object]]:
+def _rows(project: Project) -> Iterator[dict[str, Any]]:
     report = _report(project)
     state = report.get("state", "stopped")
     for name, view in project.views.items():
@@ -118,7 +118,7 @@ def status(name: str, address: str | None, as_json: bool) -> None:
     project = _load(address)
     _known(project, name)
     report = _report(project)
-    found = next(row for row in _rows(project) if row["name"] == name)
+    found: dict[str, Any] = next(row for row in _rows(project) if row["name"] == name)
     found |= {
         "freshness_ms": report.get("freshness_ms"),
         "error": report.get("error"),
@@ -135,9 +135,12 @@ def status(name: str, address: str | None, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    for key, value in found.items():
+    error = found.pop("error")
+    for key, value in {**(found.pop("progress", None) or {}), **found}.items():
         if value is not None:
-            click.echo(f"{key:<14}{value}")
+            click.echo(f"{key:<16}{value}")
+    if error is not None:
+        click.echo(render(error))
 
 
 def _ask(address: str | None, action: str, name: str) -> None:

@@ -370,6 +370,10 @@ class TickDriver:
         """The sources whose cuts it follows."""
         return frozenset(self._planner.topics)
 
+    def count_on(self, before: TickDriver) -> None:
+        """Go on counting where the driver of the same project before this one stopped."""
+        self.dead, self.late = before.dead, before.late
+
     def begin_anew(self) -> None:
         """Forget the last row: the next tick begins from the start of the topics."""
         self.last = Tick(self.settings.project, shards=self.settings.shards, ends=self.last.ends)
@@ -451,7 +455,8 @@ class TickDriver:
                 writer.send_columns(topic, None, keys, values, headers=[headers] * len(keys))
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
-                writer.send(f"{project}.dead", None, dead_key(record), dead_letter(record), headers)
+                name = f"{project.partition('/')[0]}.dead"  # a fill's are the project's own
+                writer.send(name, None, dead_key(record), dead_letter(record), headers)
             for record in outcome.timing.late:
                 name = f"{record.topic}.late"
                 writer.send(name, None, dead_key(record), dead_letter(record), headers)

@@ -134,8 +134,10 @@ class ProjectTicks:
             if name not in self.waiting:
                 self.waiting.append(name)
         rest = [name for name in self.main.graph.views if name not in found]
-        self.main.close()
+        before = self.main
+        before.close()
         self.main = self._driver(subgraph(self._graph, rest), self._settings)
+        self.main.count_on(before)
         self.main.start()
         return None
 
