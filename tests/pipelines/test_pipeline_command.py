@@ -119,10 +119,13 @@ def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> Non
         "hint": "try_divide",
         "code": "evaluation",
     }
-    progress = {users: {"state": "running", "batch": 3}}
+    progress = {users: {"state": "running", "batch": 3, "busy_seconds": 95}}
     part.report("running", failed={paid: error}, error=error, streams=progress, tick=7)
     listed = orjson.loads(ticked.call("list", "--json"))
-    assert [(row["name"], row["state"]) for row in listed] == [(paid, "failed"), (users, "running")]
+    assert [(row["name"], row["state"]) for row in listed] == [
+        (paid, "failed"),
+        (users, "running, 95 s in a batch"),
+    ]
     assert orjson.loads(ticked.call("status", paid, "--json"))["error"] == error
     assert "evaluation]\n  " in ticked.call("status", paid)
     assert "batch           3\n" in ticked.call("status", users)

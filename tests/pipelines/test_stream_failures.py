@@ -24,6 +24,7 @@ from tailrace.pipelines.errors import (
 )
 from tailrace.pipelines.failures import described, passes
 from tailrace.pipelines.progress import StreamProgress, publish
+from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.writer import Marker, Outgoing, write_slot
 from tailrace.telemetry.metrics import exposition
 
@@ -185,11 +186,18 @@ def test_functions_that_loop_or_give_another_schema_are_named(harness: Harness) 
         while True:
             pass
 
-    @tr.stream(clicks, name=harness.name("looping"), timeout="3 seconds")
+    @tr.stream(clicks, name=harness.name("looping"), timeout="8 seconds")
     def looping(frame: DataFrame) -> DataFrame:
         return frame.select(loop("n"))
 
-    running = harness.look_after(looping, lambda r: bool(r.progress()[looping.name]["error"]))
+    busy: list[object] = []
+
+    def stuck(running: RunningStreams) -> bool:
+        busy.append(running.progress()[looping.name]["busy_seconds"])
+        return bool(running.progress()[looping.name]["error"])
+
+    running = harness.look_after(looping, stuck)
+    assert any(busy)  # before it is given up, its status says how long it has been at it
     error = running.progress()[looping.name]["error"]
     assert isinstance(error, dict)
     assert error["code"] == "stream-stuck"

@@ -163,6 +163,29 @@ def test_the_other_views_go_on_and_the_failing_one_is_shown_as_it_was(
     readings.check("total", "shares", "one_a_day")
 
 
+def test_any_key_a_producer_may_choose_is_a_key(readings: Readings, project: ProjectTicks) -> None:
+    """Empty, long beyond what the cache holds, not text; and one that looks like a stand-in."""
+    odd = [b"", b"\0", b"\0" * 401, b"\0" * 400, b"k" * 5000, b"k" * 5001, b"\xff\xfe"]
+    for round_ in (0, 1):
+        with TransactionalWriter(readings.bootstrap, "odd") as writer:
+            writer.init()
+            for number, key in enumerate(odd, 10):
+                row = {"id": number, "day": f"d{number}", "value": number + round_}
+                writer.send(readings.name, 0, key, orjson.dumps(row))
+                readings.rows[number] = (f"d{number}", number + round_)
+            writer.commit()
+        settle(project)
+        readings.check("total", "shares", "one_a_day")
+    with TransactionalWriter(readings.bootstrap, "odd") as writer:
+        writer.init()
+        writer.send(readings.name, 0, b"", None)
+        writer.commit()
+    del readings.rows[10]
+    settle(project)
+    readings.check("total", "shares", "one_a_day")
+    assert not project.aside.errors()
+
+
 def test_two_views_may_fail_in_one_tick(readings: Readings, project: ProjectTicks) -> None:
     readings.write(r3=("mon", 0))
     settle(project)

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 
+LONG_BATCH_SECONDS = 30
+
+
 def _load(address: str | None) -> Project:
     from tailrace.project.load import load
 
@@ -90,9 +93,11 @@ def _view_state(report: dict[str, Any], name: str) -> str:
 
 def _state(process: str, progress: dict[str, Any]) -> str:
     """A stream's own state while the process runs, else the process's."""
-    return (
-        str(progress.get("state") or "starting") if process in ("running", "starting") else process
-    )
+    if process not in ("running", "starting"):
+        return process
+    busy = int(progress.get("busy_seconds") or 0)
+    long = f", {busy} s in a batch" if busy >= LONG_BATCH_SECONDS else ""
+    return str(progress.get("state") or "starting") + long
 
 
 @click.group()

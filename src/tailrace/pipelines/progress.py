@@ -19,6 +19,7 @@ _GAUGES = {
     "rows_total": ("tailrace_stream_rows", "Rows read since the process started"),
     "rows_per_second": ("tailrace_stream_rows_per_second", "Rows a second, last micro-batch"),
     "milliseconds": ("tailrace_stream_batch_milliseconds", "Time of the last micro-batch"),
+    "busy_seconds": ("tailrace_stream_busy_seconds", "How long the micro-batch of now has run"),
     "watermark_ms": ("tailrace_stream_watermark_milliseconds", "Event-time watermark since 1970"),
     "lag": ("tailrace_stream_lag_records", "Records not read yet"),
     "late": ("tailrace_stream_late_rows", "Rows dropped behind the watermark since the start"),
@@ -39,6 +40,7 @@ class StreamProgress:
     rows_total: int = 0
     rows_per_second: float | None = None
     milliseconds: int | None = None
+    busy_seconds: int = 0
     watermark_ms: int | None = None
     lag: int | None = None
     late: int = 0

@@ -84,12 +84,13 @@ class LogReader:
 
     def partitions(self, topic: str) -> list[int]:
         """The partitions of a topic; none if it does not exist."""
-        found = self._consumer.list_topics(topic, timeout=10).topics.get(topic)
-        return [] if found is None or found.error is not None else sorted(found.partitions)
+        found = self._patiently(partial(self._consumer.list_topics, topic, timeout=10))
+        known = found.topics.get(topic)
+        return [] if known is None or known.error is not None else sorted(known.partitions)
 
     def topics(self) -> dict[str, list[int]]:
         """Every topic and its partitions."""
-        listing = self._consumer.list_topics(timeout=10).topics
+        listing = self._patiently(partial(self._consumer.list_topics, timeout=10)).topics
         return {name: sorted(topic.partitions) for name, topic in listing.items()}
 
     def bounds(self, topic: str) -> dict[int, tuple[int, int]]:
@@ -108,7 +109,7 @@ class LogReader:
         return int(first), int(end)
 
     def _patiently(self, ask: Callable[[], T]) -> T:
-        """Ask again while a topic just made, or a cluster that elects, has no leader."""
+        """Ask again while a topic just made has no leader, or a broker is gone."""
         from confluent_kafka import KafkaError, KafkaException
 
         passing = (
@@ -117,6 +118,8 @@ class LogReader:
             KafkaError.UNKNOWN_TOPIC_OR_PART,
             KafkaError._TRANSPORT,
             KafkaError._TIMED_OUT,
+            KafkaError._ALL_BROKERS_DOWN,
+            getattr(KafkaError, "_DESTROY_BROKER", -137),  # its broker has left the cluster
         )
         until = self._clock.monotonic() + PATIENCE_SECONDS
         while True:
@@ -132,7 +135,8 @@ class LogReader:
         from confluent_kafka import TopicPartition
 
         asked = [TopicPartition(topic, p, wall_ms) for p in self.partitions(topic)]
-        found = {t.partition: t.offset for t in self._consumer.offsets_for_times(asked, timeout=10)}
+        ask = partial(self._consumer.offsets_for_times, asked, timeout=10)
+        found = {t.partition: t.offset for t in self._patiently(ask)}
         ends = self.bounds(topic)
         return {p: offset if offset >= 0 else ends[p][1] for p, offset in found.items()}
 

@@ -1,7 +1,7 @@
 """The streams of a project while they run: started, watched, restarted one by one.
 
 A stream that fails does not stop the others. Passing trouble (a broker or worker that is
-gone) is met by starting it again, with a pause that doubles; a record the function fails on
+gone, a full disk) is met by starting it again, with a pause that doubles; a record the function fails on
 is found and put aside (`isolate`); any other error stops that stream until the pipelines
 are restarted, and its status says why.
 """
@@ -20,6 +20,7 @@ from tailrace.pipelines.checkpoint import Letter
 from tailrace.pipelines.dead import attempts, letters, retry_letters
 from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import (
+    DiskFullError,
     PipelineError,
     StreamInterruptedError,
     StreamStuckError,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
+PASSING = (StreamInterruptedError, StreamStuckError, DiskFullError)
 LOOK_SECONDS = 2.0
 
 
@@ -232,7 +234,7 @@ class RunningStreams:
         log.error("stream failed", extra={"stream": life.stream.name, **error.as_dict()})
         if self._spark_is_gone():
             raise error from problem
-        if again or isinstance(error, StreamInterruptedError | StreamStuckError):
+        if again or isinstance(error, PASSING):
             life.start_at = self._part.clock.monotonic() + life.pause
             life.pause = min(LONGEST_PAUSE, life.pause * 2)
         else:
@@ -256,6 +258,7 @@ class RunningStreams:
             life.progress.take(life.running.query.recentProgress)
             life.pause = FIRST_PAUSE if life.progress.state == "running" else life.pause
             life.progress.lag = self._lag(life.running)
+            life.progress.busy_seconds = self._busy(life.running)
         topic = f"{stream.name}.dead"
         bounds = self._log.bounds(self._log.named([topic]))
         if bounds == life.letters_at and not life.progress.blocked:
@@ -293,6 +296,12 @@ class RunningStreams:
                 for one in (position, *group):
                     waiting.pop(one)
                 del life.blocked_at[key]
+
+    def _busy(self, running: RunningStream) -> int:
+        """For how many seconds the longest of its batches that run now has run."""
+        begun = [output.sink.busy_since for output in running.outputs]
+        now = self._part.clock.monotonic()
+        return round(max((now - since for since in begun if since is not None), default=0.0))
 
     def _lag(self, running: RunningStream) -> int | None:
         """Records of the inputs behind what the last batch has read."""

@@ -196,10 +196,13 @@ def encode_order(
 
 
 def bounded(key: bytes, limit: int = KEY_LIMIT) -> bytes:
-    """A key that the store can hold: a long one is cut and ends with its hash.
+    """A key that the store can hold: a long one is cut and ends with its hash, an empty one
+    has a stand-in that no other can be.
 
     Keys that agree in the first `limit - 16` bytes then lose their order, not their identity.
     """
+    if not key:
+        return b"\0" * (limit + 1)
     if len(key) <= limit:
         return key
     return key[: limit - 16] + hashlib.blake2b(key, digest_size=16).digest()

@@ -50,7 +50,7 @@ class Keyed:
         deleted = physical(upserts.column(DELETED))
         last: dict[bytes, int] = {}
         for position, key in enumerate(physical(upserts.column(KEY))):
-            last[key if len(key) <= KEY_LIMIT else bounded(key)] = position  # type: ignore[arg-type,index]
+            last[key if 0 < len(key) <= KEY_LIMIT else bounded(key)] = position  # type: ignore[arg-type,index]
         keys = sorted(last)
         gone: list[bytes] = []
         came: list[int] = []
