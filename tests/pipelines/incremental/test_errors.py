@@ -34,6 +34,14 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
     [
         ("SELECT FROM WHERE", SqlSyntaxError, "does not parse", ""),
         ("DELETE FROM shop.orders", SqlSyntaxError, "not one query", ""),
+        ("SELEC id FROM shop.orders", SqlSyntaxError, "does not parse", "FROM"),
+        ("", SqlSyntaxError, "has no SQL", ""),
+        ("-- nothing", SqlSyntaxError, "has no SQL", ""),
+        ("SELECT id FROM shop.orders; SELECT 2", SqlSyntaxError, "not one query", "2"),
+        (
+            "SELECT id FROM shop.orders WHERE n IN (SELECT id, country FROM shop.public.customers)",
+            SqlTypeError, "compares 1 and the subquery has 2", "id, country",
+        ),
         ("SELECT idd FROM shop.orders", SqlNameError, "'idd' does not exist", "idd"),
         ("SELECT x.id FROM shop.orders o", SqlNameError, "no table 'x'", "x.id"),
         ("SELECT id FROM shop.nothing", SqlNameError, "no table or view", "shop.nothing"),
@@ -194,3 +202,16 @@ def test_graph_survives_pickling() -> None:
     memory.upsert("shop.public.orders", {"id": 1, "status": "open"})
     memory.tick()
     assert memory.rows("v") == [{"status": "open", "c": 1}]
+
+
+def test_a_wrong_key_points_at_the_columns_of_the_result() -> None:
+    with pytest.raises(SqlNameError, match="'customer' is not in the result") as caught:
+        compiled("SELECT id,\n  customer_id FROM shop.orders", ("customer",))
+    assert caught.value.detail.splitlines() == ["line 1: SELECT id,", "               ^^^"]
+    assert caught.value.hint == "did you mean 'customer_id'?"
+
+
+def test_an_unknown_table_is_suggested() -> None:
+    with pytest.raises(SqlNameError) as caught:
+        compiled("SELECT id FROM shop.ordres")
+    assert "did you mean 'shop.orders'?" in caught.value.hint

@@ -44,6 +44,32 @@ def test_strict_refuses_what_goes_through_everything(sql: str, why: str) -> None
     assert "not incremental" in explain(memory_of(sql, "auto").graph, "v")
 
 
+@pytest.mark.parametrize(
+    ("sql", "marked"),
+    [
+        ("SELECT id,\n sum(amount) OVER (ORDER BY id) AS s FROM shop.orders", "sum(amount) OVER"),
+        ("SELECT median(amount) AS p FROM shop.orders", "median"),
+        ("SELECT max(id) AS m, collect_list(id) AS p FROM shop.orders", "collect_list"),
+        ("SELECT a.id, b.id AS o\nFROM shop.orders a\nJOIN shop.orders b ON a.amount < b.amount", "shop.orders b ON"),
+        ("SELECT a.id FROM shop.orders a WHERE EXISTS (SELECT 1 FROM shop.orders b WHERE b.id > a.id)", "1 FROM shop.orders b"),
+        ("SELECT a.id FROM shop.orders a WHERE amount > (SELECT max(amount) FROM shop.orders)", "max(amount)"),
+    ],
+)  # fmt: skip
+def test_strict_points_at_what_it_refuses(sql: str, marked: str) -> None:
+    with pytest.raises(NotIncrementalError, match="strict") as caught:
+        memory_of(sql, "strict")
+    line, marks = caught.value.detail.splitlines()[-2:]
+    assert line[marks.index("^") :].startswith(marked)
+
+
+def test_strict_points_into_the_view_that_is_read() -> None:
+    inner = ViewDefinition("w", "SELECT id, rank() OVER (ORDER BY id) AS r FROM shop.orders")
+    outer = ViewDefinition("v", "SELECT * FROM w", None, "strict")
+    with pytest.raises(NotIncrementalError, match="strict") as caught:
+        compile_views([inner, outer], [ORDERS])
+    assert caught.value.detail.startswith("in view 'w':\nline 1: SELECT id, rank() OVER")
+
+
 def test_strict_takes_what_costs_as_much_as_the_change() -> None:
     sql = "SELECT country, sum(amount) AS s FROM shop.orders GROUP BY country"
     said = explain(memory_of(sql, "strict").graph, "v")

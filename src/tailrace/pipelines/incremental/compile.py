@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 from sqlglot import exp
 
-from tailrace.pipelines.errors import NotIncrementalError, SqlNameError, ViewError
+from tailrace.pipelines.errors import SqlNameError, ViewError
 from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
 from tailrace.pipelines.incremental.sql.bind import QueryBinder
 from tailrace.pipelines.incremental.sql.catalog import Catalog
 from tailrace.pipelines.incremental.sql.infer import best_key
 from tailrace.pipelines.incremental.sql.lower import Lowering
-from tailrace.pipelines.incremental.sql.parse import parse
+from tailrace.pipelines.incremental.sql.parse import parse, place
 from tailrace.pipelines.incremental.sql.plan import Plan
-from tailrace.pipelines.incremental.sql.recompute import recomputed, whole_input
+from tailrace.pipelines.incremental.sql.recompute import recomputed
 from tailrace.pipelines.incremental.sql.scope import Context
+from tailrace.pipelines.incremental.sql.strict import refuse_recomputing
 from tailrace.pipelines.incremental.types import ddl
 
 
@@ -75,12 +77,13 @@ def _compile(
 ) -> ViewPlan:
     context = Context(view.name, view.sql, view.policy)
     plan = arrange(_bind(context, declared, catalog, ()))
-    _check_names(view, plan)
-    key = _key(view, plan)
+    _check_names(context, view, plan)
+    key = _key(context, view, plan)
     lowering.places = context.places
     node = lowering.result(view.name, recomputed(lowering, plan, view.policy), key)
     if view.policy == "strict":
-        _refuse_recomputing(view, lowering, node)
+        texts = {name: one.sql for name, one in declared.items()}
+        refuse_recomputing(view.name, texts, lowering.nodes, node)
     columns = tuple((f.name, ddl(f.type)) for f in plan.fields)
     if key is None:
         columns = (*columns, ("count", "BIGINT"))
@@ -93,26 +96,6 @@ def _compile(
         bag=key is None,
         policy=view.policy,
     )
-
-
-def _refuse_recomputing(view: ViewLike, lowering: Lowering, last: str) -> None:
-    """Policy strict: no operator may go through all of its input because of one row."""
-    waiting = [last]
-    seen: set[str] = set()
-    while waiting:
-        name = waiting.pop()
-        if name in seen or name not in lowering.nodes:
-            continue
-        seen.add(name)
-        node = lowering.nodes[name]
-        why = whole_input(node)
-        if why:
-            raise NotIncrementalError(
-                f"view {view.name!r} is strict: {why}",
-                detail=node.operator.describe(),
-                hint='give it keys (PARTITION BY, GROUP BY, an equality), or policy="auto"',
-            )
-        waiting += [edge.source for edge in node.edges]
 
 
 def _bind(
@@ -155,26 +138,31 @@ def _renumbered(context: Context, plan: Plan) -> Plan:
     return renumber(plan, context.fresh("view"))
 
 
-def _check_names(view: ViewLike, plan: Plan) -> None:
+def _check_names(context: Context, view: ViewLike, plan: Plan) -> None:
     seen: set[str] = set()
     for field in plan.fields:
         if field.name.lower() in seen:
             raise SqlNameError(
                 f"view {view.name!r}: two columns are named {field.name!r}",
+                detail=_selected(context, field.name),
                 hint="give one of them an alias",
             )
         seen.add(field.name.lower())
 
 
-def _key(view: ViewLike, plan: Plan) -> tuple[str, ...] | None:
+def _key(context: Context, view: ViewLike, plan: Plan) -> tuple[str, ...] | None:
     """The declared key, or the one that follows from the query; None makes a bag."""
     names = {f.name.lower(): f.name for f in plan.fields}
     if view.key is not None:
         for part in view.key:
             if part.lower() not in names:
+                near = difflib.get_close_matches(part, names.values(), 1)
                 raise SqlNameError(
                     f"view {view.name!r}: key column {part!r} is not in the result",
-                    hint=f"columns: {', '.join(names.values())}",
+                    detail=_selected(context),
+                    hint=f"did you mean {near[0]!r}?"
+                    if near
+                    else f"columns: {', '.join(names.values())}",
                 )
         return tuple(names[part.lower()] for part in view.key)
     found = best_key(plan)
@@ -182,8 +170,20 @@ def _key(view: ViewLike, plan: Plan) -> tuple[str, ...] | None:
         if "count" in names:
             raise ViewError(
                 f"view {view.name!r} has no key and a column named 'count'",
+                detail=_selected(context, "count"),
                 hint="rename it, or declare a key: a view without one carries a count of its own",
             )
         return None
     shown = {f.id: f.name for f in plan.fields}
     return tuple(shown[part] for part in found)
+
+
+def _selected(context: Context, name: str = "") -> str:
+    """Where the text says what the result's columns are; or the last of that name."""
+    tree = parse(context.sql, context.view)
+    select = tree.find(exp.Select)
+    if select is None:
+        return ""
+    called = [item for item in select.expressions if item.alias_or_name.lower() == name.lower()]
+    shown = exp.Tuple(expressions=[item.copy() for item in called[-1:] or select.expressions])
+    return place(context.sql, shown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
@@ -45,6 +46,15 @@ class Catalog:
             listed = ", ".join(sorted(table.topic for table in found))
             raise context.name_error(f"table {name!r} could be several", node, f"one of {listed}")
         known_names = sorted([*(t.topic for t in self._tables.values()), *self._views.values()])
+        near = difflib.get_close_matches(name, [*known_names, *self._short(known_names)], 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
         raise context.name_error(
-            f"there is no table or view {name!r}", node, f"known are: {', '.join(known_names)}"
+            f"there is no table or view {name!r}",
+            node,
+            f"{hint}known are: {', '.join(known_names)}",
         )
+
+    def _short(self, names: list[str]) -> list[str]:
+        """`source.table`, as most queries write it."""
+        parts = [name.split(".") for name in names]
+        return [f"{part[0]}.{part[-1]}" for part in parts if len(part) > 2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import zip_longest
 from typing import TypeVar
 
 import sqlglot
@@ -52,9 +53,13 @@ def parse(sql: str, view: str) -> exp.Query:
     except ParseError as error:
         first = error.errors[0] if error.errors else {}
         line, column = int(first.get("line") or 1), int(first.get("col") or 1)
+        marked = str(first.get("highlight") or "")
+        width = len(marked) if 0 < len(marked) <= column and "\n" not in marked else 1
         said = str(first.get("description") or error).rstrip(".")
         raise SqlSyntaxError(
-            f"the SQL of view {view!r} does not parse", detail=f"{said}\n{point(sql, line, column)}"
+            f"the SQL of view {view!r} does not parse",
+            # The parser names the last letter of what it did not expect.
+            detail=f"{said}\n{point(sql, line, column - width + 1, width)}",
         ) from error
     except TokenError as error:
         raise SqlSyntaxError(
@@ -62,11 +67,14 @@ def parse(sql: str, view: str) -> exp.Query:
             detail=f"a text or a comment is never closed\n{_open_quote(sql)}",
         ) from error
     _refuse_empty_items(sql, view)
-    if len(statements) != 1 or not isinstance(statements[0], exp.Query):
+    found = [statement for statement in statements if statement is not None]
+    if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise SqlSyntaxError(
-            f"the SQL of view {view!r} is not one query", hint="a view is a single SELECT"
+            f"the SQL of view {view!r} is not one query" if found else f"view {view!r} has no SQL",
+            detail=place(sql, found[-1]) if found else "",
+            hint="a view is a single SELECT",
         )
-    return statements[0]
+    return found[0]
 
 
 def _open_quote(sql: str) -> str:
@@ -84,7 +92,7 @@ _AFTER_COMMA = {TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WH
 def _refuse_empty_items(sql: str, view: str) -> None:
     """`a,, b` and `a, FROM`: the parser lets them pass, Spark does not."""
     tokens = dialect()().tokenize(sql)
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip_longest(tokens, tokens[1:]):
         if token.token_type == TokenType.COMMA and (
             following is None or following.token_type in _AFTER_COMMA
         ):

@@ -123,13 +123,18 @@ def _bind_correlated(
     """The subquery's plan without its correlated predicates, and those."""
     inner = node.this if isinstance(node, exp.Subquery) else node
     plan = work.query.query(inner, work.common, binder.scope)
+    around = node.parent
+    if isinstance(around, exp.In):
+        wanted = len(around.this.expressions) if isinstance(around.this, exp.Tuple) else 1
+        if len(plan.fields) != wanted:
+            raise work.query.context.type_error(
+                f"IN compares {wanted} and the subquery has {len(plan.fields)} columns", node
+            )
     return pull(work.query.context, plan, node, work.plan)
 
 
 def _equalities(work: Work, node: exp.In, plan: Plan, binder: ExpressionBinder) -> list[Expression]:
     left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
-    if len(left) > len(plan.fields):
-        raise work.query.context.type_error("the subquery has too few columns", node)
     return [
         binder.compare("=", binder.bind(value), column.column, node)
         for value, column in zip(left, plan.fields, strict=False)
@@ -386,7 +391,7 @@ def _in_value(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
     subquery has rows and x is NULL or one of its y is; else FALSE."""
     context = work.query.context
     if isinstance(node.this, exp.Tuple):
-        raise context.not_incremental("this IN with several columns", node, "use EXISTS")
+        raise context.not_incremental("NOT IN of several columns is not known here", node, "use EXISTS")
     matched = _mark(work, node.args["query"], node, binder, node)
     plan, parts = _bind_correlated(work, node.args["query"], binder)
     value = plan.fields[0].column
