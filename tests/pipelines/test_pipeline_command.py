@@ -130,6 +130,8 @@ def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> Non
     assert "evaluation]\n  " in ticked.call("status", paid)
     assert "batch           3\n" in ticked.call("status", users)
     assert orjson.loads(ticked.call("status", users, "--json"))["error"] is None
+    part.report("running", failed={}, error=error)  # of another part of the process
+    assert orjson.loads(ticked.call("status", paid, "--json"))["error"] is None
 
 
 def test_restart_and_reset_leave_wishes_that_are_taken_once(ticked: Ticked) -> None:

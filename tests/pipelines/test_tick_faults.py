@@ -25,7 +25,7 @@ from tailrace.pipelines.errors import (
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.operators.group import Group
 from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.ticks import driver
+from tailrace.pipelines.ticks import stale
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -93,7 +93,7 @@ class Words:
 
 @pytest.fixture
 def words(tailrace_broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Words:
-    monkeypatch.setattr(driver, "LOOK_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(stale, "LOOK_EVERY_SECONDS", 0.0)
     made = Words(tailrace_broker, tmp_path)
     made.write("x", "y", "x")
     made.run()
@@ -145,6 +145,26 @@ def test_a_topic_created_again_while_it_is_read_is_noticed(words: Words) -> None
             project.step(0.0)
     finally:
         project.close()
+
+
+def test_nothing_of_a_topic_created_again_is_ever_counted(
+    words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even in the moment between two looks at the topics."""
+    monkeypatch.setattr(stale, "LOOK_EVERY_SECONDS", 3600.0)
+    project = words.project()
+    try:
+        project.start()
+        words.write("y")
+        project.step(0.0)
+        words.delete()
+        words.create()
+        words.write(*["z"] * 20)  # more than were read of the old one
+        with pytest.raises(DataLostError, match="deleted and created again"):
+            project.step(0.0)
+    finally:
+        project.close()
+    assert words.shown(0) == words.shown(1) == {"x": 2, "y": 2}
 
 
 def test_records_past_retention_are_told_and_a_rebuild_goes_on(words: Words) -> None:

@@ -135,13 +135,14 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         found["progress"] = progress or None
     else:
         found["tick_ms"] = report.get("tick_ms")
-        if report.get("failed"):  # each view that fails has an error of its own
-            found["error"] = report["failed"].get(name)
+        if report.get("state") == "running":  # else the error is that of them all
+            found["error"] = (report.get("failed") or {}).get(name)
     if as_json:
         print_json(found)
         return
     error = found.pop("error")
-    for key, value in {**(found.pop("progress", None) or {}), **found}.items():
+    figures = found.pop("progress", None) or {}
+    for key, value in {**found, **figures, "state": found["state"]}.items():
         if value is not None:
             click.echo(f"{key:<16}{value}")
     if error is not None:

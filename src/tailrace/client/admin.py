@@ -179,6 +179,22 @@ class Admin:
 
         return self._retry(ask, f'describing topic "{name}"')
 
+    def topic_ids(self, names: Iterable[str]) -> dict[str, bytes]:
+        """The identity of each of these topics that exists, in one request; a topic that was
+        deleted and created again has another."""
+        wanted = list(names)
+
+        def ask() -> dict[str, bytes]:
+            found: dict[str, bytes] = {}
+            for answer in self.cluster.refresh(wanted) if wanted else ():
+                if answer.error_code == ErrorCode.NONE:
+                    found[answer.name or ""] = answer.topic_id
+                elif answer.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+                    self._judge(answer.error_code, f'topic "{answer.name}"')
+            return found
+
+        return self._retry(ask, "asking which topics there are")
+
     def _wait_for_leaders(self, name: str) -> None:
         def ask() -> None:
             (answer,) = self.cluster.refresh([name])

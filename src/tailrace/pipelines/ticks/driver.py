@@ -31,7 +31,7 @@ from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Seeding, Tick, parse
 from tailrace.pipelines.ticks.shared import begun, rest, shared_operators, sources_of
-from tailrace.pipelines.ticks.stale import formats, identities, lost
+from tailrace.pipelines.ticks.stale import TopicWatch, formats
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
 
@@ -39,7 +39,6 @@ log = logging.getLogger(__name__)
 
 STEADY_ATTEMPTS = 3
 SWEEP_EVERY_SECONDS = 600.0
-LOOK_EVERY_SECONDS = 5.0
 UNNAMED_FILES_LIVE_SECONDS = 3600.0
 TICKS_CONFIG = {"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"}
 CHANGELOG_CONFIG = {
@@ -90,11 +89,10 @@ class TickDriver:
         self._clock = clock
         self._reader = LogReader(settings.bootstrap, clock=clock)
         self._writer = TransactionalWriter(settings.bootstrap, f"tailrace.{settings.project}.ticks")
+        self._topics = TopicWatch(settings.bootstrap, clock)
         self._cuts: CutFollower | None = None
         self._planner = planner_for(graph, plain)
         self._swept_at = clock.monotonic()
-        self._looked_at = clock.monotonic()
-        self._identities: dict[str, str] = {}
         self._dropped: tuple[str, ...] = ()
         self._infos: dict[str, ViewInfo] = {}
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
@@ -155,7 +153,7 @@ class TickDriver:
                 )
             if forget:
                 row = replace(row, state={}, operators=(), inputs={}, newest={}, watermarks={})
-            self._identities = {t: i for t, i in row.topics.items() if t in self.graph.tables}
+            self._topics.take({t: i for t, i in row.topics.items() if t in self.graph.tables})
             ends = {topic: dict(by) for topic, by in row.ends.items()}
             for view in self.graph.views.values():
                 info = row.written(view.name)
@@ -207,7 +205,7 @@ class TickDriver:
         if not shared:
             return None
         self.last = begun(self.last, self.graph, shared, running.last, self._plain)
-        self._identities |= {t: i for t, i in running.last.topics.items() if t in self.graph.tables}
+        self._topics.take({t: i for t, i in running.last.topics.items() if t in self.graph.tables})
         self._follow()
         copied = sources_of(self.graph, shared) & held
         settings = running.settings
@@ -305,6 +303,7 @@ class TickDriver:
         began = self._clock.monotonic()
         number = self.last.number + 1
         outcome = self._work(plan, number, adoption)
+        self._topics.check({one.topic for one in plan.ranges}, self.last, self._reader)
         tick = self._commit(plan, number, outcome, filled)
         self.last = tick
         self._dropped = ()
@@ -384,11 +383,12 @@ class TickDriver:
         if self._cuts is not None:
             self._cuts.close()
         self._reader.close()
+        self._topics.close()
         self._writer.close()
 
     def _plan(self, timeout: float, ceiling: Tick | None) -> Plan | None:
         assert self._cuts is not None
-        self._look_at_topics()
+        self._topics.look(self.graph.tables, self.last, self._reader)
         self._planner.add(self._cuts.poll(timeout))
         self.begun = True
         return self._planner.plan(self.last, self._reader, self.settings.limit, ceiling)
@@ -485,7 +485,7 @@ class TickDriver:
                 live={n: self._infos[n].topic for n in self._pinned if n in self.graph.views},
                 fingerprint=self.graph.fingerprint,
                 formats=formats(self.graph),
-                topics=self._topic_ids(),
+                topics=self._topics.of(self.graph.tables),
                 shards=self.settings.shards,
                 ts_ms=now,
                 seeding=rest(plan.seeding, outcome.left),
@@ -502,25 +502,6 @@ class TickDriver:
                 hint="run one `tailrace up` per project",
             ) from fenced
         return tick
-
-    def _topic_ids(self) -> dict[str, str]:
-        """The identity of every topic read; one that has appeared is looked up once."""
-        new = {t: None for t in self.graph.tables if t not in self._identities}
-        if new:
-            self._identities |= identities(self.settings.bootstrap, new)
-        return {t: self._identities[t] for t in self.graph.tables if t in self._identities}
-
-    def _look_at_topics(self) -> None:
-        """Raise if an input was deleted or created again while it is read."""
-        now = self._clock.monotonic()
-        if now - self._looked_at < LOOK_EVERY_SECONDS:
-            return
-        self._looked_at = now
-        ids = identities(self.settings.bootstrap, self.graph.tables)
-        for topic in self.graph.tables:
-            problem = lost(self.last, topic, self._reader, ids)
-            if problem is not None:
-                raise problem
 
     def _shown(self) -> dict[str, ViewInfo]:
         """The views a row names: ours, and those whose next generation is being filled."""

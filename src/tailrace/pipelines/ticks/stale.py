@@ -10,14 +10,17 @@ has been asked for is filled anew instead.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from tailrace.client.admin import Admin
+from tailrace.clock import Clock
 from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import DataLostError, StateVersionError
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.row import Tick
+
+LOOK_EVERY_SECONDS = 5.0
 
 
 def formats(graph: Graph) -> dict[str, int]:
@@ -25,15 +28,63 @@ def formats(graph: Graph) -> dict[str, int]:
     return {node.operator.kind: getattr(node.operator, "format", 1) for node in graph.nodes}
 
 
-def identities(bootstrap: str, topics: Mapping[str, object]) -> dict[str, str]:
+def identities(bootstrap: str, topics: Iterable[str]) -> dict[str, str]:
     """The identity of every topic there is; one created again has another."""
-    found: dict[str, str] = {}
     with Admin(bootstrap) as admin:
+        return named_ids(admin, topics)
+
+
+def named_ids(admin: Admin, topics: Iterable[str]) -> dict[str, str]:
+    """`identities`, over connections that are open."""
+    return {name: number.hex() for name, number in admin.topic_ids(topics).items()}
+
+
+class TopicWatch:
+    """Notices topics that were deleted, or created again, while they are read."""
+
+    def __init__(self, bootstrap: str, clock: Clock) -> None:
+        self._admin = Admin(bootstrap, clock=clock)
+        self._clock = clock
+        self._looked_at = clock.monotonic()
+        self._known: dict[str, str] = {}
+
+    def take(self, known: Mapping[str, str]) -> None:
+        """Which topics those are that earlier ticks have read."""
+        self._known |= known
+
+    def of(self, topics: Iterable[str]) -> dict[str, str]:
+        """The identity of every topic read; one that has appeared is looked up once."""
+        wanted = list(topics)
+        new = [topic for topic in wanted if topic not in self._known]
+        if new:
+            self._known |= named_ids(self._admin, new)
+        return {topic: self._known[topic] for topic in wanted if topic in self._known}
+
+    def look(self, topics: Iterable[str], last: Tick, reader: LogReader) -> None:
+        """Now and then: raise if one of them cannot be read on."""
+        now = self._clock.monotonic()
+        if now - self._looked_at < LOOK_EVERY_SECONDS:
+            return
+        self._looked_at = now
+        wanted = list(topics)
+        ids = named_ids(self._admin, wanted)
+        for topic in wanted:
+            problem = lost(last, topic, reader, ids)
+            if problem is not None:
+                raise problem
+
+    def check(self, topics: Collection[str], last: Tick, reader: LogReader) -> None:
+        """Raise if what a tick has just read is not of the topics it goes on from: then
+        nothing of it may be committed."""
+        ids = named_ids(self._admin, topics)
         for topic in topics:
-            known = admin.describe_topic(topic)
-            if known is not None:
-                found[topic] = known.id.hex()
-    return found
+            if topic in self._known and ids.get(topic) != self._known[topic]:
+                problem = lost(last, topic, reader, ids)
+                if problem is not None:
+                    raise problem
+
+    def close(self) -> None:
+        self._admin.close()
 
 
 def hindrances(
