@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pipelines.shop import graph
 from tailrace.client.writer import TransactionalWriter
@@ -48,7 +46,7 @@ def main(bootstrap: str, project: str, view: str, directory: str, step: str, num
         nonlocal tick
         tick += 1
         reached("planned")
-        outcome = gather(pa.Table.from_batches(list(guarded(work))))
+        outcome = gather(guarded(work))
         reached("job done")
         return outcome
 

@@ -19,7 +19,7 @@ from tailrace.pipelines.state.inspect import entries
 from tailrace.pipelines.ticks.driver import TickDriver
 from tailrace.pipelines.ticks.job import Outcome, TaskOutcome, Work
 from tailrace.pipelines.ticks.levels import (
-    LevelTask,
+    Group,
     Value,
     conclude,
     run_levels,
@@ -100,10 +100,10 @@ def test_a_task_with_two_answers_throws_the_tick_away(log_address: str, tmp_path
     finally:
         driver.close()
     told: list[Value] = []
-    for shard in range(3):
-        told += LevelTask(work[0], 0, shard).run([])
+    for task in range(3):
+        told += Group(work[0], 0, task, 3).run([])
     done = [value for value in told if value.kind == "done"]
-    assert conclude(done, 3, 0).files
+    assert conclude(done, 3, 0, 3).files
     first = pickle.loads(done[0].value)
 
     def instead(outcome: TaskOutcome) -> list[Value]:
@@ -111,12 +111,12 @@ def test_a_task_with_two_answers_throws_the_tick_away(log_address: str, tmp_path
         return [Value(v.level, v.shard, v.kind, v.name, v.number, value) if v is done[0] else v for v in done]  # fmt: skip
 
     # How long it took is no answer; which file it wrote is.
-    assert conclude(instead(replace(first, opened_ms=first.opened_ms + 7)), 3, 0).files
+    assert conclude(instead(replace(first, opened_ms=first.opened_ms + 7)), 3, 0, 3).files
     changed = instead(replace(first, files={0: ("another",)}))
     with pytest.raises(TickUnsteadyError, match="more than one answer"):
-        conclude(changed, 3, 0)
+        conclude(changed, 3, 0, 3)
     with pytest.raises(TickUnsteadyError, match="incomplete"):
-        conclude(done, 3, 1)
+        conclude(done, 3, 1, 3)
 
 
 @pytest.mark.spark

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-import pyarrow as pa
 import pytest
 
 from pipelines.shop import CUSTOMERS, ORDERS, graph, recompute, shown, traffic
@@ -21,7 +20,7 @@ from tailrace.testing.feed import ChangeFeed
 
 
 def in_process(work: Work):  # type: ignore[no-untyped-def]
-    return gather(pa.Table.from_batches(list(guarded(work))))
+    return gather(guarded(work))
 
 
 class Shop:

@@ -1,23 +1,26 @@
 """The work of one tick inside Spark, and how its answer comes back.
 
 A small tick is one task: read the ranges, decode them, run the whole chain over all
-shards' states, write the deltas, hand the changelog records back. The answer is rows of
-(view, key, value); a row without a view carries the outcome of the task itself. Errors of
-ours travel as such a row too, so that they reach the user whole and Spark does not retry
-what cannot succeed.
+shards' states, write the deltas, hand the changelog records back. The answer is the outcome
+of the task and, per view, keys and values. Errors of ours travel in the answer too, so that
+they reach the user whole and Spark does not retry what cannot succeed.
+
+Ticks are jobs on plain RDDs. A tick moves a few large values whose inside Spark need not
+know: planning a query, generating code and passing Arrow batches through the JVM would cost
+twice the processor time of everything else Spark does for a small tick.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
@@ -28,7 +31,7 @@ from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.ranges import kept_ranges
 from tailrace.pipelines.reader import Range, Records
-from tailrace.pipelines.state.collector import collector_resting
+from tailrace.pipelines.state.collector import collector_resting, settle
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.store import Version
@@ -37,11 +40,14 @@ from tailrace.pipelines.ticks.row import Seeding
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
 
 if TYPE_CHECKING:
+    from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
-ANSWER = pa.schema([("view", pa.string()), ("key", pa.binary()), ("value", pa.binary())])
-ANSWER_DDL = "view STRING, key BINARY, value BINARY"
-_ROWS_A_BATCH = 20_000
+_ROWS_A_PIECE = 20_000
+_reading = threading.Lock()  # a process has one connection to the log
+
+# A view's name with keys and values of its changelog; or what a task did; or why it failed.
+Answer: TypeAlias = "tuple[str, list[bytes], list[bytes | None]] | TaskOutcome | TailraceError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,12 @@ class Outcome:
     tasks: int = 0
     left: tuple[Left, ...] = ()  # of the rows of shared operators
 
+    def change(self, view: str, keys: list[bytes], values: list[bytes | None]) -> None:
+        """Take in changelog records of a view."""
+        known_keys, known_values = self.changes.setdefault(view, ([], []))
+        known_keys += keys
+        known_values += values
+
     def add(self, task: TaskOutcome) -> None:
         """Take in what one task has done."""
         for shard, names in task.files.items():
@@ -158,7 +170,7 @@ def _records(work: Work) -> Iterator[Records]:
 
 def read_inputs(work: Work) -> Inputs:
     """The rows of the tick's ranges by topic, in the order of each partition."""
-    with collector_resting():
+    with _reading, collector_resting():
         return _read_inputs(work)
 
 
@@ -181,7 +193,7 @@ def _read_inputs(work: Work) -> Inputs:
     return inputs
 
 
-def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
+def run_whole(work: Work) -> Iterator[Answer]:
     """The whole tick in this process; yields the answer."""
     inputs = read_inputs(work)
     with begin(work) as attempt:
@@ -201,13 +213,13 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
             shards=work.shards, given=given, only=only,
         )  # fmt: skip
         digest = hashlib.blake2b(digest_size=10)
-        answers: list[pa.RecordBatch] = []
+        answers: list[Answer] = []
         for name in sorted(results):
             keys, values = to_records(work.graph.views[name], results[name])
             for key, value in zip(keys, values, strict=True):
                 digest.update(key)
                 digest.update(value or b"\0")
-            answers += _answer(name, keys, values)
+            answers += _pieces(name, keys, values)
         files = attempt.finish(
             work.context.number,
             output=digest.hexdigest(),
@@ -216,7 +228,7 @@ def run_whole(work: Work) -> Iterator[pa.RecordBatch]:
         )
         outcome = TaskOutcome.of(files, inputs, attempt, left)
     yield from answers
-    yield _control(outcome)
+    yield outcome
 
 
 def begin(work: Work) -> Attempt:
@@ -234,36 +246,40 @@ def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:
     )  # fmt: skip
 
 
-def guarded(work: Work) -> Iterator[pa.RecordBatch]:
+def guarded(work: Work) -> Iterator[Answer]:
     """`run_whole`, with our own errors as part of the answer."""
     try:
         yield from run_whole(work)
     except TailraceError as problem:
-        yield _control(problem)
+        yield problem
 
 
 def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
     """One task on Spark for the whole tick."""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for _ in batches:
-            yield from guarded(work)
+    def task(_: Iterable[int]) -> Iterator[Answer]:
+        yield from guarded(work)
+        settle()
 
-    frame = spark.range(0, 1, 1, 1).mapInArrow(task, ANSWER_DDL)
-    return complete(gather(frame.toArrow()), 1)
+    return complete(gather(numbers(spark.sparkContext, 1).mapPartitions(task).collect()), 1)
 
 
-def gather(answer: pa.Table) -> Outcome:
-    """The outcome of a job from its answer; raises the error a task came back with."""
+@lru_cache(maxsize=8)
+def numbers(context: SparkContext, count: int) -> RDD[int]:
+    """0, 1, … in one partition each: what a job begins with, made once."""
+    return context.parallelize(range(count), count)
+
+
+def gather(answers: Iterable[Answer]) -> Outcome:
+    """The outcome of a job from its answers; raises the error a task came back with."""
     outcome = Outcome()
-    # Spark cuts the rows into batches anew: expect any mixture.
-    control = answer.filter(pc.is_null(answer["view"]))
-    for blob in control["value"].to_pylist():
-        _take_control(outcome, pickle.loads(blob))
-    for name in pc.unique(answer["view"]).to_pylist():
-        if name is not None:
-            rows = answer.filter(pc.equal(answer["view"], name))
-            outcome.changes[name] = (rows["key"].to_pylist(), rows["value"].to_pylist())
+    for answer in answers:
+        if isinstance(answer, TailraceError):
+            raise answer
+        if isinstance(answer, TaskOutcome):
+            outcome.add(answer)
+        else:
+            outcome.change(*answer)
     return outcome
 
 
@@ -278,29 +294,7 @@ def complete(outcome: Outcome, tasks: int) -> Outcome:
     return outcome
 
 
-def _take_control(outcome: Outcome, message: object) -> None:
-    if isinstance(message, BaseException):
-        raise message
-    assert isinstance(message, TaskOutcome)
-    outcome.add(message)
-
-
-def _answer(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[pa.RecordBatch]:
-    for first in range(0, len(keys), _ROWS_A_BATCH):
-        part = keys[first : first + _ROWS_A_BATCH]
-        yield pa.record_batch(
-            [
-                pa.repeat(pa.scalar(view), len(part)),
-                pa.array(part, pa.binary()),
-                pa.array(values[first : first + _ROWS_A_BATCH], pa.binary()),
-            ],
-            schema=ANSWER,
-        )
-
-
-def _control(message: TaskOutcome | TailraceError) -> pa.RecordBatch:
-    blob = pickle.dumps(message)
-    return pa.record_batch(
-        [pa.nulls(1, pa.string()), pa.nulls(1, pa.binary()), pa.array([blob], pa.binary())],
-        schema=ANSWER,
-    )
+def _pieces(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[Answer]:
+    for first in range(0, len(keys), _ROWS_A_PIECE):
+        last = first + _ROWS_A_PIECE
+        yield view, keys[first:last], values[first:last]

@@ -1,7 +1,8 @@
 """A large tick over Spark's exchanges: read → level 1 → … → level D → driver.
 
-A level is one exchange for all operators of all views at that depth; a task owns one
-shard, runs the operators of its level on it and writes one delta. Between levels rows
+A level is one exchange for all operators of all views at that depth. A task owns the shards
+`task, task + tasks, …` (more than one where there are fewer cores than shards), runs the
+operators of its level on each and writes one delta for each. Between levels rows
 travel as Arrow tables packed into single values, one per (operator input, shard): the
 expressions on an edge are evaluated where the rows come from, so the exchange moves a few
 large values instead of many small rows. One chain, no branches: Spark would run shared
@@ -9,11 +10,11 @@ work twice.
 
     level, shard    where a value is going; level END goes on to the driver
     kind            edge, answer, done or error
-    name, number    the operator and input of an edge; a view; the level and shard of a task
+    name, number    the operator and input of an edge; a view; the level and shard of a story
 
-Every task tells every shard of the next level what it has done. If Spark runs a stage
-again and gets another answer, tasks behind it have heard two file names for one task: the
-driver notices and throws the tick away.
+Every shard's story, what was done and written, is told to every task of the next level. If
+Spark runs a stage again and gets another answer, tasks behind it have heard two file names
+for one shard: the driver notices and throws the tick away.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from __future__ import annotations
 import hashlib
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
@@ -33,43 +35,32 @@ from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
 from tailrace.pipelines.incremental.graph import SHARD, Node
 from tailrace.pipelines.incremental.shards import shards_of, split
+from tailrace.pipelines.state.collector import settle
 from tailrace.pipelines.state.route import TIERS
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt
 from tailrace.pipelines.ticks.job import (
-    ANSWER,
     Inputs,
     Outcome,
     TaskOutcome,
     Work,
     adopt,
     begin,
+    numbers,
     read_inputs,
     run_on_spark,
 )
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 END = 1 << 20
-VALUES = pa.schema(
-    [
-        ("level", pa.int32()),
-        ("shard", pa.int32()),
-        ("kind", pa.string()),
-        ("name", pa.string()),
-        ("number", pa.int32()),
-        ("value", pa.binary()),
-    ]
-)
-VALUES_DDL = "level INT, shard INT, kind STRING, name STRING, number INT, value BINARY"
 ONE_TASK_RECORDS = 20_000
 _ROWS_A_VALUE = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One row of an exchange."""
+class Value(NamedTuple):
+    """One value of an exchange."""
 
     level: int
     shard: int
@@ -79,9 +70,59 @@ class Value:
     value: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The shards of one task at one level of one tick."""
+
+    work: Work
+    level: int
+    task: int
+    tasks: int
+
+    def run(self, arrived: Sequence[Value]) -> Iterator[Value]:
+        """Do this level's part; what is for later levels passes through."""
+        failed = False
+        inputs: dict[int, list[Value]] = {}
+        for value in arrived:
+            failed = failed or value.kind == "error"
+            if value.level > self.level:
+                yield value
+            else:
+                inputs.setdefault(value.shard, []).append(value)
+        shards = range(self.task, self.work.shards, self.tasks)
+        if failed:
+            for shard in shards:
+                yield from self._tell(shard, TaskOutcome({}, 0, ()))
+            return
+
+        def one(shard: int) -> list[Value]:
+            return list(self._shard(shard, inputs.get(shard, [])))
+
+        # Side by side, for the sake of the disk: a shard's delta is flushed before it is told.
+        with ThreadPoolExecutor(len(shards)) as pool:
+            for values in pool.map(one, shards):
+                yield from values
+
+    def _shard(self, shard: int, arrived: Sequence[Value]) -> Iterator[Value]:
+        task = LevelTask(self.work, self.level, shard)
+        try:
+            outcome = task.run(arrived)
+        except TailraceError as problem:
+            yield Value(END, shard, "error", "", 0, pickle.dumps(problem))
+            yield from self._tell(shard, TaskOutcome({}, 0, ()))
+            return
+        yield from task.out
+        yield from self._tell(shard, outcome)
+
+    def _tell(self, shard: int, outcome: TaskOutcome) -> Iterator[Value]:
+        story = pickle.dumps(outcome)
+        for task in range(self.tasks):
+            yield Value(END, task, "done", str(self.level), shard, story)
+
+
 @dataclass(slots=True)
 class LevelTask:
-    """One shard at one level of one tick."""
+    """One shard at one level of one tick; `out` is what it sends."""
 
     work: Work
     level: int
@@ -96,26 +137,8 @@ class LevelTask:
         own = own_operators(graph, seeding.shared)
         return [node for node in graph.nodes if node.id in own]
 
-    def run(self, arrived: Sequence[Value]) -> Iterator[Value]:
-        """Do this level's part; what is for later levels passes through."""
-        passing = [value for value in arrived if value.level > self.level]
-        yield from passing
-        if any(value.kind == "error" for value in arrived):
-            yield from self._tell("done", pickle.dumps(TaskOutcome({}, 0, ())))
-            return
-        try:
-            outcome = self._operators([value for value in arrived if value.level == self.level])
-        except TailraceError as problem:
-            yield Value(END, self.shard, "error", "", 0, pickle.dumps(problem))
-            outcome, self.out = TaskOutcome({}, 0, ()), []
-        yield from self.out
-        yield from self._tell("done", pickle.dumps(outcome))
-
-    def _tell(self, kind: str, value: bytes) -> Iterator[Value]:
-        for shard in range(self.work.shards):
-            yield Value(END, shard, kind, str(self.level), self.shard, value)
-
-    def _operators(self, arrived: Sequence[Value]) -> TaskOutcome:
+    def run(self, arrived: Sequence[Value]) -> TaskOutcome:
+        """Run this level's operators on what arrived for the shard, and write its delta."""
         work = self.work
         running = self._nodes()
         nodes = [node for node in running if node.level == self.level]
@@ -226,16 +249,9 @@ class LevelTask:
                         self.out.append(value)
 
     def _answer(self, view: str, keys: list[bytes], values: list[bytes | None]) -> None:
-        table = pa.table(
-            [
-                pa.repeat(pa.scalar(view), len(keys)),
-                pa.array(keys, pa.binary()),
-                pa.array(values, pa.binary()),
-            ],
-            schema=ANSWER,
-        )
         for first in range(0, len(keys), _ROWS_A_VALUE):
-            packed = pack(table.slice(first, _ROWS_A_VALUE))
+            last = first + _ROWS_A_VALUE
+            packed = pickle.dumps((keys[first:last], values[first:last]))
             self.out.append(Value(END, self.shard, "answer", view, 0, packed))
 
 
@@ -256,50 +272,62 @@ def _seeds_much(work: Work) -> bool:
 
 def run_levels(spark: SparkSession, work: Work) -> Outcome:
     """One tick as a chain of levels."""
+    context = spark.sparkContext
+    tasks = max(1, min(work.shards, context.defaultParallelism))
     depth = max((node.level for node in work.graph.nodes), default=0)
-    frame: DataFrame = spark.range(0, work.shards, 1, work.shards).mapInArrow(
-        _stage(work, 0), VALUES_DDL
-    )
+    values = numbers(context, tasks).mapPartitions(_first(work, tasks))
     for level in range(1, depth + 1):
-        frame = frame.repartitionById(work.shards, "shard").mapInArrow(
-            _stage(work, level), VALUES_DDL
-        )
-    return conclude(from_arrow(frame.toArrow()), work.shards, depth)
+        values = values.partitionBy(tasks, _as_it_is).mapPartitions(_later(work, level, tasks))
+    return conclude((value for _, value in values.collect()), work.shards, depth, tasks)
 
 
-Stage = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Sent: TypeAlias = "tuple[int, Value]"  # the task a value goes to
 
 
-def _stage(work: Work, level: int) -> Stage:
-    def first(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for shard in batch.column(0).to_pylist():
-                yield to_arrow(LevelTask(work, 0, shard).run([]))
-
-    def later(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        arrived = [value for batch in batches for value in from_arrow(batch)]
-        if arrived:  # every task before told every shard what it did
-            yield to_arrow(LevelTask(work, level, arrived[0].shard).run(arrived))
-
-    return first if level == 0 else later
+def _as_it_is(task: int) -> int:
+    return task
 
 
-def run_levels_here(work: Work) -> Outcome:
+def _first(work: Work, tasks: int) -> Callable[[Iterable[int]], Iterator[Sent]]:
+    def stage(given: Iterable[int]) -> Iterator[Sent]:
+        for task in given:
+            yield from _sent(Group(work, 0, task, tasks).run([]), tasks)
+        settle()
+
+    return stage
+
+
+def _later(work: Work, level: int, tasks: int) -> Callable[[Iterable[Sent]], Iterator[Sent]]:
+    def stage(given: Iterable[Sent]) -> Iterator[Sent]:
+        arrived = list(given)
+        if arrived:  # every task before told every task what it did
+            group = Group(work, level, arrived[0][0], tasks)
+            yield from _sent(group.run([value for _, value in arrived]), tasks)
+        settle()
+
+    return stage
+
+
+def _sent(values: Iterable[Value], tasks: int) -> Iterator[Sent]:
+    for value in values:
+        yield value.shard % tasks, value
+
+
+def run_levels_here(work: Work, tasks: int = 2) -> Outcome:
     """The same chain in this process, without Spark; for tests."""
     depth = max((node.level for node in work.graph.nodes), default=0)
     values: list[Value] = []
     for level in range(depth + 1):
         sent: list[Value] = []
-        for shard in range(work.shards):
-            arrived = [value for value in values if value.shard == shard]
-            batch = to_arrow(LevelTask(work, level, shard).run(arrived))
-            sent += from_arrow(batch)
+        for task in range(tasks):
+            arrived = [value for value in values if value.shard % tasks == task]
+            sent += Group(work, level, task, tasks).run(arrived)
         values = sent
-    return conclude(values, work.shards, depth)
+    return conclude(values, work.shards, depth, tasks)
 
 
-def conclude(values: Iterable[Value], shards: int, depth: int) -> Outcome:
-    """The outcome of the chain, if every task has one story."""
+def conclude(values: Iterable[Value], shards: int, depth: int, tasks: int) -> Outcome:
+    """The outcome of the chain, if every shard has one story at every level."""
     outcome = Outcome()
     stories: dict[tuple[str, int], list[bytes]] = {}
     for value in values:
@@ -309,24 +337,21 @@ def conclude(values: Iterable[Value], shards: int, depth: int) -> Outcome:
             case "done":
                 stories.setdefault((value.name, value.number), []).append(value.value)
             case _:
-                table = unpack(value.value)
-                keys, records = outcome.changes.setdefault(value.name, ([], []))
-                keys += table["key"].to_pylist()
-                records += table["value"].to_pylist()
+                outcome.change(value.name, *pickle.loads(value.value))
     for (level, shard), told in sorted(stories.items()):
         outcomes = [pickle.loads(story) for story in told]
         answers = {pickle.dumps(replace(one, figures={}, opened_ms=0)) for one in outcomes}
-        if len(answers) != 1 or len(told) != shards:
+        if len(answers) != 1 or len(told) != tasks:
             raise TickUnsteadyError(
                 f"level {level} of shard {shard} gave more than one answer",
-                detail=f"{len(answers)} answers reached {len(told)} of {shards} tasks behind it",
+                detail=f"{len(answers)} answers reached {len(told)} of {tasks} tasks behind it",
                 hint="the tick is tried again",
             )
         outcome.add(outcomes[0])
     if len(stories) != shards * (depth + 1):
         raise TickUnsteadyError(
             "a tick's job came back incomplete",
-            detail=f"{len(stories)} of {shards * (depth + 1)} tasks told what they did",
+            detail=f"{len(stories)} of {shards * (depth + 1)} stories were told",
             hint="the tick is tried again",
         )
     return outcome
@@ -344,19 +369,3 @@ def unpack(value: bytes) -> pa.Table:
     """The reverse of `pack`."""
     with pa.ipc.open_stream(value) as reader:
         return reader.read_all()
-
-
-def to_arrow(values: Iterable[Value]) -> pa.RecordBatch:
-    rows = list(values)
-    return pa.record_batch(
-        [
-            pa.array([getattr(row, name) for row in rows], kind)
-            for name, kind in zip(VALUES.names, VALUES.types, strict=True)
-        ],
-        schema=VALUES,
-    )
-
-
-def from_arrow(batch: pa.RecordBatch | pa.Table) -> list[Value]:
-    columns = [column.to_pylist() for column in batch.columns]
-    return [Value(*row) for row in zip(*columns, strict=True)]
