@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import orjson
 import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tailrace.pipelines.decode import decode
+from tailrace.pipelines.decode import decode, decode_whole
 from tailrace.pipelines.incremental.execute import input_schema
 from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.reader import Records
+from tailrace.records.decode_columns import RecordColumns
 
 SCHEMA = pa.schema(
     [("id", pa.int64()), ("amount", pa.decimal128(10, 2)), ("at", pa.timestamp("us", tz="UTC"))]
@@ -32,8 +36,8 @@ ROW = {"id": 1, "amount": "12.50", "at": "2026-01-02T03:04:05.5Z"}
 
 def test_a_table_takes_after_and_tombstones_in_order() -> None:
     table = TableInput("t", "shop.public.orders", SCHEMA, ("id",))
-    given = records((b"1", event("c", ROW)), (b"1", event("d", None)), (b"1", None), (b"2", event("r", ROW)))  # fmt: skip
-    decoded = decode(table, given, 3)
+    events = records((b"1", event("c", ROW)), (b"1", event("d", None)), (b"1", None), (b"2", event("r", ROW)))  # fmt: skip
+    decoded = decode(table, events, 3)
     assert not decoded.dead
     assert decoded.rows.column("__deleted").to_pylist() == [False, True, True, False]
     assert decoded.rows.column("__shard").to_pylist() == [2] * 4
@@ -70,8 +74,8 @@ def test_history_keeps_every_version_with_its_time() -> None:
 
 def test_a_plain_topic_with_a_key_is_a_table() -> None:
     table = TableInput("t", "prices", SCHEMA, ("id",))
-    given = records((b"1", orjson.dumps(ROW)), (b"1", orjson.dumps({**ROW, "id": 7})), (b"2", None), (None, orjson.dumps(ROW)), (b"3", b"{"))  # fmt: skip
-    decoded = decode(table, given, 3, envelope=False)
+    events = records((b"1", orjson.dumps(ROW)), (b"1", orjson.dumps({**ROW, "id": 7})), (b"2", None), (None, orjson.dumps(ROW)), (b"3", b"{"))  # fmt: skip
+    decoded = decode(table, events, 3, envelope=False)
     assert decoded.rows.column("__key").to_pylist() == [b"1", b"1", b"2"]
     assert decoded.rows.column("id").to_pylist() == [1, 7, None]
     assert decoded.rows.column("__deleted").to_pylist() == [False, False, True]
@@ -85,3 +89,65 @@ def test_a_stream_takes_plain_rows_or_inserts() -> None:
     assert plain.rows.column("id").to_pylist() == [1]
     inserts = decode(table, records((b"1", event("c", ROW)), (b"1", event("u", ROW))), 2)
     assert inserts.rows.column("id").to_pylist() == [1]
+
+
+_VALUES = st.one_of(
+    st.none(),
+    st.sampled_from(
+        [b"", b"{", b"null", b"5", b"[]", b'{"after":{"id":1}}\n{"after":null}', b" {}"]
+    ),
+    st.builds(
+        event,
+        st.sampled_from("cudr"),
+        st.none()
+        | st.fixed_dictionaries(
+            {},
+            optional={
+                "id": st.none() | st.integers(-(2**63), 2**63 - 1) | st.just("7"),
+                "amount": st.none() | st.sampled_from(["1.50", "-0.01", "a lot", 3]),
+                "at": st.none() | st.just(ROW["at"]),
+                "more": st.just({"x": [1]}),
+            },
+        ),
+    ),
+)
+
+
+@given(
+    kind=st.sampled_from(["table", "stream", "bag", "history"]),
+    envelope=st.booleans(),
+    pairs=st.lists(st.tuples(st.none() | st.sampled_from([b"1", b"2"]), _VALUES), max_size=6),
+    first=st.integers(0, 2),
+)
+def test_records_decoded_at_once_are_those_decoded_one_by_one(
+    kind: str, envelope: bool, pairs: list[tuple[bytes | None, bytes | None]], first: int
+) -> None:
+    table = TableInput("t", "shop.public.orders", SCHEMA, ("id",), kind=kind)
+    if not envelope:  # the value is the row itself
+        pairs = [(k, orjson.dumps(orjson.loads(v)["after"]) if v and v[:2] == b'{"' and v[-1:] == b"}" and b"\n" not in v else v) for k, v in pairs]  # fmt: skip
+    part = records(*pairs[first:])
+    columns = RecordColumns(
+        np.array(part.offsets, "i8"), np.array(part.timestamps, "i8"),
+        pa.array([k for k, _ in pairs], pa.binary())[first:],
+        pa.array([v for _, v in pairs], pa.binary())[first:],
+    )  # fmt: skip
+    whole = decode_whole(table, columns, 5 % 3, envelope=envelope)
+    event_kinds = kind in ("bag", "history")
+    expected = decode(table, part, 3, envelope=envelope or event_kinds)
+    if whole is None:
+        return
+    assert whole.rows.equals(expected.rows)
+    assert whole.rows.schema == expected.rows.schema
+    assert whole.dead == expected.dead == []
+    assert (whole.indices is None) == (expected.indices is None)
+    assert list(whole.indices or ()) == list(expected.indices or ())
+
+
+def test_plain_records_are_decoded_at_once() -> None:
+    value = orjson.dumps(ROW)
+    columns = RecordColumns(np.arange(3), np.arange(3), pa.array([b"k"] * 3), pa.array([value] * 3))
+    for kind in ("stream", "table"):
+        table = TableInput("t", "topic", SCHEMA, ("id",), kind=kind)
+        whole = decode_whole(table, columns, 0, envelope=False)
+        assert whole is not None
+        assert whole.rows["id"].to_pylist() == [1, 1, 1]

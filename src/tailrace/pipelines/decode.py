@@ -9,6 +9,7 @@ reason, never skipped in silence.
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -25,7 +26,8 @@ from tailrace.pipelines.incremental.graph import (
 )
 from tailrace.pipelines.reader import Records
 from tailrace.records.decode import Headers
-from tailrace.records.rows import read_objects
+from tailrace.records.decode_columns import RecordColumns
+from tailrace.records.rows import read_column, read_objects
 
 _SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 
@@ -52,7 +54,7 @@ class Decoded:
 
     rows: pa.Table
     dead: list[DeadRecord]
-    indices: list[int] | None = None  # a stream: the record of each row
+    indices: Sequence[int] | None = None  # a stream: the record of each row
 
 
 def decode(table: TableInput, records: Records, shards: int, *, envelope: bool = True) -> Decoded:
@@ -69,6 +71,35 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
             return _decode_history(table, records, shards)
         case _:
             return _decode_table(table, records, shards, envelope)
+
+
+def decode_whole(
+    table: TableInput, columns: RecordColumns, shard: int, *, envelope: bool = True
+) -> Decoded | None:
+    """`decode` of records as columns, all at once; None where a record needs a closer look
+    (one that cannot be read, a tombstone, one without key) or the kind of table does."""
+    keyed = table.kind == "table"
+    if not (keyed or (table.kind == "stream" and not envelope)):
+        return None
+    if keyed and columns.keys.null_count:
+        return None
+    whole = pa.struct(list(table.schema))
+    parsed = read_column(
+        columns.values, pa.schema([("after", whole)]) if envelope else table.schema
+    )
+    if parsed is None:
+        return None
+    count = parsed.num_rows
+    shards = pa.repeat(pa.scalar(shard, pa.int32()), count)
+    if not keyed:
+        rows = pa.table([*parsed.columns, shards], schema=_with(table.schema, (SHARD, pa.int32())))
+        return Decoded(rows, [], range(count))
+    found, deleted = parsed.columns, pa.repeat(pa.scalar(False), count)
+    if envelope:
+        after = parsed["after"].combine_chunks()
+        found, deleted = after.flatten(), pc.is_null(after)
+    schema = _with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32()))
+    return Decoded(pa.table([*found, columns.keys, deleted, shards], schema=schema), [])
 
 
 def _decode_table(table: TableInput, records: Records, shards: int, envelope: bool) -> Decoded:

@@ -15,12 +15,14 @@ from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
 Columns = Sequence[tuple[str, str]]
+_BRACE = ord("{")
 
 SIMPLE = {
     "STRING": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(),
@@ -114,6 +116,26 @@ def read_objects(rows: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, li
         return _read_slow(rows, schema)
 
 
+def read_column(values: pa.BinaryArray, schema: pa.Schema) -> pa.Table | None:
+    """`read_objects` of an Arrow column without NULL, all rows at once; None if any row does
+    not fit, or a type must be read row by row."""
+    if not len(values):
+        return schema.empty_table()
+    if values.null_count:
+        return None
+    offsets = np.frombuffer(values.buffers()[1], "<i4")[values.offset :][: len(values) + 1]
+    data = np.frombuffer(values.buffers()[2], "u1")
+    # As in `_read_fast`. An empty value would be read as the first byte of the next.
+    if (offsets[:-1] == offsets[1:]).any() or (data[offsets[:-1]] != _BRACE).any():
+        return None
+    lines = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
+    try:
+        text = pc.binary_join(lines, b"\n")[0].as_buffer()
+        return _read_lines(text, len(values), schema)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, KeyError):
+        return None
+
+
 def _raw_type(kind: pa.DataType) -> pa.DataType:
     """How a type is spelled in JSON."""
     if pa.types.is_list(kind):
@@ -128,19 +150,22 @@ def _raw_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _read_fast(rows: Sequence[bytes], schema: pa.Schema) -> pa.Table:
-    raw = pa.schema([(f.name, _raw_type(f.type)) for f in schema])
     # Arrow's reader crashes the process on a bare `null` where it expects an object.
     if any(row[:1] != b"{" for row in rows):
         raise pa.ArrowInvalid("not an object")
-    text = b"\n".join(rows)
+    return _read_lines(pa.py_buffer(b"\n".join(rows)), len(rows), schema)
+
+
+def _read_lines(text: pa.Buffer, count: int, schema: pa.Schema) -> pa.Table:
+    raw = pa.schema([(f.name, _raw_type(f.type)) for f in schema])
     table = pyarrow.json.read_json(
         pa.BufferReader(text),
-        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=len(text) + 1),
+        read_options=pyarrow.json.ReadOptions(use_threads=False, block_size=text.size + 1),
         parse_options=pyarrow.json.ParseOptions(
             explicit_schema=raw, unexpected_field_behavior="ignore"
         ),
     )
-    if table.num_rows != len(rows):
+    if table.num_rows != count:
         raise pa.ArrowInvalid("a row spans lines")
     return table.select(schema.names).cast(schema)
 

@@ -6,8 +6,9 @@ import datetime
 import math
 from decimal import Decimal
 
+import numpy as np
 import pyarrow as pa
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.pipelines.incremental.keys import (
@@ -20,11 +21,14 @@ from tailrace.pipelines.incremental.keys import (
     encode_part,
 )
 from tailrace.pipelines.incremental.rows import (
+    Row,
     changes,
+    combined,
     consolidate,
     decode_row,
     encode_row,
     to_rows,
+    weighted,
     weights,
 )
 
@@ -140,3 +144,36 @@ def test_consolidation_adds_up_equal_rows_and_drops_zeros(pairs) -> None:
     for (value,), weight in zip(to_rows(small), weights(small), strict=True):
         after[value] = after.get(value, 0) + weight
     assert after == {value: total for value, total in totals.items() if total}
+
+
+@given(
+    values=st.integers(1, 6000),
+    count=st.sampled_from([9_999, 10_000, 25_000]),
+    nulls=st.booleans(),
+    seed=st.integers(0, 99),
+)
+@settings(max_examples=12, deadline=None)
+def test_combining_loses_no_weight(values: int, count: int, nulls: bool, seed: int) -> None:
+    chance = np.random.default_rng(seed)
+    drawn = chance.integers(0, values, count)
+    texts = pa.array([None if nulls and n % 7 == 0 else f"v{n}" for n in drawn], pa.string())
+    table = pa.table(
+        {"n": pa.array(drawn // 2), "t": texts, "__weight": pa.array(chance.integers(-1, 3, count))}
+    )
+    table = table.cast(weighted(pa.schema([("n", pa.int64()), ("t", pa.string())])))
+    small = combined(table)
+    assert small.schema == table.schema
+    assert small.num_rows <= table.num_rows
+    totals: list[dict[Row, int]] = [{}, {}]
+    for found, rows in zip(totals, (table, small), strict=True):
+        for row, weight in zip(to_rows(rows), weights(rows), strict=True):
+            found[row] = found.get(row, 0) + weight
+    assert {r: w for r, w in totals[0].items() if w} == {r: w for r, w in totals[1].items() if w}
+    if values < 100 and count >= 10_000:
+        assert small.num_rows <= 2 * values
+
+
+def test_rows_that_differ_are_not_combined() -> None:
+    schema = weighted(pa.schema([("n", pa.int64())]))
+    table = pa.table([pa.array(range(20_000)), pa.array([1] * 20_000)], schema=schema)
+    assert combined(table) is table

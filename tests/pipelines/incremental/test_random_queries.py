@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.incremental.durable import DurableTables
 from pipelines.incremental.harness import TABLES, Shop, check_view
+from tailrace.pipelines.state.cache import close_opened
 from tailrace.testing.recompute import Recompute
 
 COLUMNS = {
@@ -177,3 +178,4 @@ def check_durable(sql: str, seed: int, ticks: int) -> None:
             shop.change()
             shop.memory.tick()
             shop.check(recompute)
+    close_opened()  # each maps much address space, and hundreds of examples come

@@ -23,7 +23,7 @@ from tailrace.pipelines.incremental.graph import (
     TableInput,
     TickContext,
 )
-from tailrace.pipelines.incremental.rows import weighted
+from tailrace.pipelines.incremental.rows import combined, weighted
 from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.store import States
 
@@ -120,7 +120,7 @@ def _arrive(
     if edge.route is None:
         tables = {shard: _projected(table, edge) for shard, table in sent.items()}
         return {shard: table for shard, table in tables.items() if table.num_rows}
-    table = _projected(pa.concat_tables(sent.values()), edge)
+    table = combined(_projected(pa.concat_tables(sent.values()), edge))
     if not table.num_rows:
         return {}
     return split(table, shards_of(table, edge.route, shards))

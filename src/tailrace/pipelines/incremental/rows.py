@@ -27,6 +27,8 @@ Row: TypeAlias = tuple[object, ...]
 _MASK = (1 << 64) - 1
 _NAN = float("nan")
 _EXACT = decimal.Context(prec=76)
+_COMBINED_ROWS = 10_000
+_SAMPLE_ROWS = 2_000
 
 
 def dumps(value: object) -> bytes:
@@ -212,6 +214,30 @@ def changes(rows: Sequence[Row], counts: Sequence[int], schema: pa.Schema) -> pa
 
 def weighted(schema: pa.Schema) -> pa.Schema:
     return schema.append(pa.field(WEIGHT, pa.int64(), nullable=False))
+
+
+def combined(table: pa.Table) -> pa.Table:
+    """Equal rows added up, if so many seem equal that it pays: for rows about to travel.
+
+    How many differ is judged from how often two of a sample are equal.
+    """
+    count = table.num_rows
+    names = [name for name in table.column_names if name != WEIGHT]
+    kinds = [table.schema.field(name).type for name in names]
+    if count < _COMBINED_ROWS or not names or any(map(_unhashed, kinds)):
+        return table
+    sample = table.take(np.arange(0, count, count // _SAMPLE_ROWS)).select(names)
+    size = sample.num_rows
+    equal = size - sample.group_by(names, use_threads=False).aggregate([]).num_rows
+    if 2 * size * size > equal * count:  # more than a quarter differ
+        return table
+    grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+    grouped = grouped.rename_columns([*names, WEIGHT]).select(table.column_names)
+    return grouped.filter(pc.not_equal(grouped.column(WEIGHT), 0)).cast(table.schema)
+
+
+def _unhashed(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_nested(kind) or pa.types.is_null(kind))
 
 
 def consolidate(table: pa.Table) -> pa.Table:

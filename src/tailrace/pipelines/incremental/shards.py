@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.rows import physical
+from tailrace.pipelines.incremental.rows import physical, whole_numbers
 from tailrace.pipelines.incremental.types import (
     BINARY,
     BOOLEAN,
@@ -64,44 +64,58 @@ def shards_of(table: pa.Table, route: Sequence[str], shards: int) -> np.ndarray:
 
 def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
     kind = column.type
-    values = physical(column)
-    valid = np.fromiter((value is not None for value in values), bool, len(values))
     if kind in (STRING, BINARY):
-        hashed = np.fromiter(
-            (
-                hash_bytes(value.encode() if isinstance(value, str) else value, int(seed))  # type: ignore[arg-type]
-                if value is not None
-                else 0
-                for value, seed in zip(values, seeds.tolist(), strict=True)
-            ),
-            dtype="u8",
-            count=len(values),
-        )
-        return np.where(valid, hashed, seeds)
-    if is_float(kind):
-        doubles = np.array([0.0 if v is None else v + 0.0 for v in values], dtype="f8")  # type: ignore[operator]
+        hashes = _hash_texts(physical(column), seeds)
+    elif is_float(kind):
+        doubles = _filled(column, 0.0, pa.float64()) + 0.0
         doubles[np.isnan(doubles)] = np.nan
-        numbers = doubles.view("u8")
-    elif (
-        is_integer(kind)
-        or kind in (BOOLEAN, DATE, TIMESTAMP_NTZ)
-        or pa.types.is_timestamp(kind)
-        or (is_decimal(kind) and kind.precision <= 18)
-    ):
-        numbers = np.array([v or 0 for v in values], dtype="i8").view("u8")
-    elif is_decimal(kind):
-        hashed = np.fromiter(
-            (
-                hash_bytes(_big_integer(value), int(seed)) if value is not None else 0  # type: ignore[arg-type]
-                for value, seed in zip(values, seeds.tolist(), strict=True)
-            ),
-            dtype="u8",
-            count=len(values),
-        )
-        return np.where(valid, hashed, seeds)
+        hashes = _hash_longs(doubles.view("u8"), seeds)
+    elif is_decimal(kind) and kind.precision > 18:
+        pairs = zip(physical(column), seeds.tolist(), strict=True)
+        hashed = (0 if v is None else hash_bytes(_big_integer(v), seed) for v, seed in pairs)  # type: ignore[arg-type]
+        hashes = np.fromiter(hashed, dtype="u8", count=len(column))
     else:
+        hashes = _hash_longs(_longs(column).view("u8"), seeds)
+    if not column.null_count:
+        return hashes
+    return np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, seeds)
+
+
+def _longs(column: pa.ChunkedArray) -> np.ndarray:
+    """A column that is hashed as BIGINT; 0 for NULL."""
+    kind = column.type
+    if is_integer(kind) or kind == BOOLEAN:
+        return _filled(column, False if kind == BOOLEAN else 0, pa.int64())
+    if kind == DATE:
+        return _filled(column.cast(pa.int32()), 0, pa.int64())
+    if kind == TIMESTAMP_NTZ or pa.types.is_timestamp(kind):
+        return _filled(column.cast(pa.int64()), 0, pa.int64())
+    numbers = whole_numbers(column)
+    if numbers is None:
         raise TypeError(f"cannot shard by {kind}")
-    return np.where(valid, _hash_longs(numbers, seeds), seeds)
+    return np.ascontiguousarray(numbers)
+
+
+def _filled(column: pa.ChunkedArray, value: float, kind: pa.DataType) -> np.ndarray:
+    if column.null_count:
+        column = column.fill_null(pa.scalar(value, column.type))
+    found: np.ndarray = column.cast(kind).to_numpy()
+    return found
+
+
+def _hash_texts(values: Sequence[object], seeds: np.ndarray) -> np.ndarray:
+    """The hash of every text or binary; 0 for None. Equal ones are hashed once."""
+    known: dict[tuple[object, int], int] = {}
+    found: list[int] = []
+    for pair in zip(values, seeds.tolist(), strict=True):
+        hashed = known.get(pair)
+        if hashed is None:
+            value, seed = pair
+            data = value.encode() if isinstance(value, str) else value
+            assert data is None or isinstance(data, bytes)
+            hashed = known[pair] = 0 if data is None else hash_bytes(data, seed)
+        found.append(hashed)
+    return np.array(found, dtype="u8")
 
 
 def _big_integer(value: int) -> bytes:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import bisect
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -34,6 +35,7 @@ from tailrace.pipelines.state.store import Version
 
 SNAPSHOT_EVERY = 1_000
 _FEW = 64
+_FLUSHED_AT_ONCE = 8
 
 
 class LiveState:
@@ -392,8 +394,14 @@ class Attempt:
         merged: Sequence[int] = (),
     ) -> dict[int, Version]:
         """Write what changed; the new files of each shard that changed."""
-        written = {
-            number: shard.finish(tick, level, output=output, dropped=dropped, merged=merged)
-            for number, shard in sorted(self._shards.items())
-        }
-        return {number: names for number, names in written.items() if names}
+
+        def one(shard: ShardAttempt) -> Version:
+            return shard.finish(tick, level, output=output, dropped=dropped, merged=merged)
+
+        numbers = sorted(self._shards)
+        if not numbers:
+            return {}
+        # Side by side, for the sake of the disk: each file is flushed before it is named.
+        with ThreadPoolExecutor(min(len(numbers), _FLUSHED_AT_ONCE)) as pool:
+            written = list(pool.map(one, (self._shards[number] for number in numbers)))
+        return {number: names for number, names in zip(numbers, written, strict=True) if names}

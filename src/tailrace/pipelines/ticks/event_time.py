@@ -14,7 +14,7 @@ without a value carries a watermark alone.
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -61,7 +61,7 @@ def place(topic: str, partition: int, producer: str | None = None) -> str:
 
 def on_time(
     rows: pa.Table,
-    indices: list[int],
+    indices: Sequence[int],
     records: Records,
     policy: EventTime,
     mark: int | None,

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import DeadRecord, decode
+from tailrace.pipelines.decode import DeadRecord, decode, decode_whole
 from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.execute import run_tick
@@ -38,6 +38,7 @@ from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.event_time import Timing, on_time
 from tailrace.pipelines.ticks.row import Seeding
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.records.decode_columns import RecordColumns
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
@@ -152,20 +153,17 @@ class Outcome:
         self.tasks += 1
 
 
-def _records(work: Work) -> Iterator[Records]:
-    """The records of the tick's ranges, in pieces of one partition each."""
-    log = kept_ranges(work.bootstrap)
-    for wanted in work.ranges:
-        for columns in log.read(wanted):
-            yield Records(
-                wanted.topic,
-                wanted.partition,
-                columns.offsets.tolist(),
-                columns.keys.to_pylist(),
-                columns.values.to_pylist(),
-                columns.timestamps.tolist(),
-                [] if columns.headers is None else list(columns.headers),
-            )
+def _records(wanted: Range, columns: RecordColumns) -> Records:
+    """Records as Python values."""
+    return Records(
+        wanted.topic,
+        wanted.partition,
+        columns.offsets.tolist(),
+        columns.keys.to_pylist(),
+        columns.values.to_pylist(),
+        columns.timestamps.tolist(),
+        [] if columns.headers is None else list(columns.headers),
+    )
 
 
 def read_inputs(work: Work) -> Inputs:
@@ -177,20 +175,31 @@ def read_inputs(work: Work) -> Inputs:
 def _read_inputs(work: Work) -> Inputs:
     inputs = Inputs()
     pieces: dict[str, list[pa.Table]] = {}
-    for records in _records(work):
-        inputs.records += len(records.offsets)
-        table = work.graph.tables[records.topic]
-        decoded = decode(table, records, work.shards, envelope=records.topic not in work.plain)
-        inputs.dead += decoded.dead
-        rows = decoded.rows
-        if records.topic in work.times and decoded.indices is not None:
-            mark = work.context.watermarks.get(records.topic)
-            policy = work.times[records.topic]
-            now = work.context.now_ms
-            rows = on_time(rows, decoded.indices, records, policy, mark, inputs.timing, now)
-        pieces.setdefault(records.topic, []).append(rows)
+    log = kept_ranges(work.bootstrap)
+    for wanted in work.ranges:
+        for columns in log.read(wanted):
+            rows = _decode(work, wanted, columns, inputs)
+            pieces.setdefault(wanted.topic, []).append(rows)
     inputs.tables = {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}
     return inputs
+
+
+def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -> pa.Table:
+    """The rows of some records of one partition; what else they tell goes to `inputs`."""
+    topic = wanted.topic
+    table, envelope = work.graph.tables[topic], topic not in work.plain
+    inputs.records += len(columns)
+    decoded = decode_whole(table, columns, wanted.partition % work.shards, envelope=envelope)
+    if decoded is None:
+        decoded = decode(table, _records(wanted, columns), work.shards, envelope=envelope)
+    inputs.dead += decoded.dead
+    if topic not in work.times or decoded.indices is None:
+        return decoded.rows
+    mark = work.context.watermarks.get(topic)
+    return on_time(
+        decoded.rows, decoded.indices, _records(wanted, columns), work.times[topic], mark,
+        inputs.timing, work.context.now_ms,
+    )  # fmt: skip
 
 
 def run_whole(work: Work) -> Iterator[Answer]:

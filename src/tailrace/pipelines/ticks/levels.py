@@ -34,6 +34,7 @@ from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
 from tailrace.pipelines.incremental.graph import SHARD, Node
+from tailrace.pipelines.incremental.rows import combined
 from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.collector import settle
 from tailrace.pipelines.state.route import TIERS
@@ -241,6 +242,7 @@ class LevelTask:
                 if edge.route is None:
                     parts = {self.shard: rows}
                 else:
+                    rows = combined(rows)
                     parts = split(rows, shards_of(rows, edge.route, self.work.shards))
                 for shard, part in parts.items():
                     for first in range(0, part.num_rows, _ROWS_A_VALUE):

@@ -131,8 +131,9 @@ def _framed(rows: Mapping[bytes, int]) -> bytes:
 def _decoded(header: bytes) -> dict[bytes, int]:
     if header[0] == 0:
         return cast("dict[bytes, int]", marshal.loads(header[1:]))
-    rows: dict[bytes, int] = {}
-    at = 2
+    end = 6 + int.from_bytes(header[2:6], "big")
+    rows: dict[bytes, int] = marshal.loads(header[6:end])
+    at = end  # most bags have one frame
     while at < len(header):
         end = at + 4 + int.from_bytes(header[at : at + 4], "big")
         for row, weight in marshal.loads(header[at + 4 : end]).items():
