@@ -29,6 +29,7 @@ class Project:
         self.directory = directory
         self.name = f"shop{uuid.uuid4().hex[:8]}"
         self.keys: dict[str, str] = {}  # of views, where they are declared
+        self.left_out: frozenset[str] = frozenset()  # declared, but not compiled
 
     @contextlib.contextmanager
     def running(self, limit: int = 1000, **sql: str) -> Iterator[ProjectTicks]:
@@ -43,6 +44,7 @@ class Project:
             TickSettings(
                 self.name, self.bootstrap, str(self.directory / "state"),
                 str(self.directory / "cache"), shards=3, limit=limit,
+                declared=self.left_out,
             ),
             self.run,
         )  # fmt: skip
@@ -203,3 +205,23 @@ def test_a_rebuilt_view_is_shown_up_to_date_until_its_new_generation_takes_over(
             project.catch_up(ticks, position)
             assert project.rows("per_country") == expected(feed, "per_country")
             assert project.rows("paid") == expected(feed, "paid")
+
+
+def test_what_operators_keep_is_told_from_the_running_cache(project: Project) -> None:
+    from tailrace.pipelines.state.cache import close_opened
+    from tailrace.pipelines.state.files import LocalFiles
+    from tailrace.pipelines.state.inspect import cached_sizes, sizes
+
+    assert cached_sizes(project.directory / "cache") == {}
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(12, 10)][-1]
+        with project.running(limit=3, per_country=PER_COUNTRY) as ticks:
+            project.catch_up(ticks, position)
+            last = ticks.main.last
+    close_opened()  # as another process finds it
+    files = LocalFiles(project.directory / "state")
+    exact = sizes(files, project.directory / "scratch", last.state)
+    told = cached_sizes(project.directory / "cache")
+    # The running cache is at most one tick behind.
+    assert told.keys() == exact.keys()
+    assert sum(size.rows for size in told.values()) > 0

@@ -57,18 +57,22 @@ def _known(project: Project, name: str) -> None:
 
 
 def _rows(project: Project) -> Iterator[dict[str, Any]]:
+    from tailrace.pipelines.declare import mark_of
+
     report = _report(project)
     state = report.get("state", "stopped")
     for name, view in project.views.items():
         yield {
             "name": name,
             "kind": "view",
-            "state": _view_state(report, name),
+            "state": _view_state(report, name, mark_of(view.sql, view.policy)),
             "at": f"tick {report.get('tick')}" if report.get("tick") is not None else None,
             "lag": report.get("lag"),
             "dead": report.get("dead"),
             "declared": str(view.declared_at) if view.declared_at else None,
         }
+    for name in _runs(report).keys() - project.views.keys():
+        yield {"name": name, "kind": "view", "state": "running, no longer declared: restart"}
     for name, stream in project.streams.items():
         progress = (report.get("streams") or {}).get(name) or {}
         yield {
@@ -82,11 +86,19 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
         }
 
 
-def _view_state(report: dict[str, Any], name: str) -> str:
+def _runs(report: dict[str, Any]) -> dict[str, str]:
+    """The views that the running process knows, each with the mark of its text."""
+    return (report.get("views") or {}) if report.get("state") == "running" else {}
+
+
+def _view_state(report: dict[str, Any], name: str, mark: str) -> str:
     """A view's own state while the process runs, else the process's."""
     state = str(report.get("state", "stopped"))
     if state == "running" and name in (report.get("failed") or {}):
         return "failed"
+    runs = _runs(report)
+    if runs and runs.get(name) != mark:
+        return "changed: restart to run it" if name in runs else "new: restart to run it"
     share = (report.get("filled") or {}).get(name)
     return state if share is None else f"filling, {share:.0%} read"
 

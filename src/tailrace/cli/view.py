@@ -155,7 +155,7 @@ def _line(sign: str, tick: int, row: Any, as_json: bool) -> None:
 @log_option
 @json_option
 def explain(name: str, address: str | None, as_json: bool) -> None:
-    """How view NAME is kept up to date, and why not otherwise."""
+    """How view NAME is kept up to date, what its operators keep, what is recomputed and why."""
     from tailrace.project.explain import explain_view
     from tailrace.project.load import load
 

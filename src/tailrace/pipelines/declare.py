@@ -6,6 +6,7 @@ declared stream stays an ordinary function of DataFrames that a test can call.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 import sys
@@ -127,6 +128,11 @@ class View:
     @property
     def topic(self) -> str:
         return self.name
+
+
+def mark_of(sql: str, policy: str) -> str:
+    """A few letters that change when a view's text does; runs of a view tell it."""
+    return hashlib.blake2b(f"{policy}\n{sql}".encode(), digest_size=6).hexdigest()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

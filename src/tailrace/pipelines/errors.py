@@ -221,6 +221,13 @@ class SqlNameError(ViewError):
     code = "sql-name"
 
 
+class SqlTableError(SqlNameError):
+    """A view reads a table or view that nobody has described. Is it captured by a source
+    that runs, and is it spelt as `source.table`? The hint lists what is known."""
+
+    code = "sql-table"
+
+
 class SqlTypeError(ViewError):
     """Types in a view's SQL do not fit each other, by Spark's rules (ANSI)."""
 

@@ -9,23 +9,22 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import requests, session
-from tailrace.pipelines.declare import EventTime, Stream, Topic, View
+from tailrace.pipelines.declare import EventTime, Stream, Topic, View, mark_of
 from tailrace.pipelines.errors import (
     PipelineError,
     SparkLostError,
     SparkUnavailableError,
-    SqlNameError,
+    SqlTableError,
     TickFencedError,
-    UnknownTableError,
 )
-from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.incremental.compile import compile_views, problems
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_DESCRIBING_SECONDS = 10.0
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 1.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # before ticks that failed are tried again
@@ -228,6 +228,7 @@ def _tick(
             freshness_ms=int(settings.tick.freshness.total_seconds() * 1000),
             topics=settings.topics,
             cache_limit=settings.spark.cache_limit,
+            declared=frozenset(compiled.failed),
         ),
         lambda work: run_tick_on_spark(spark, work),
         plain=compiled.plain,
@@ -240,7 +241,18 @@ def _tick(
         project.start(
             [r.name for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
         )
-        part.report("running", tick=project.main.last.number)
+        part.report(
+            "running",
+            tick=project.main.last.number,
+            views={
+                **dict.fromkeys(compiled.failed, ""),
+                **{n: mark_of(v.sql, v.policy) for n, v in compiled.graph.views.items()},
+            },
+            filling=project.filling,
+            filled=project.filled_shares,
+            failed=compiled.failed,
+            error=_error(compiled, project, running),
+        )
         reported_at = asked_at = part.clock.monotonic()
         while not part.stopping.is_set():
             tick = project.step(_WAIT_SECONDS)
@@ -265,9 +277,9 @@ def _tick(
                     catch_up_ms=main.catch_up_ms,
                     filling=project.filling,
                     filled=project.filled_shares,
-                    failed=project.aside.errors(),
+                    failed={**compiled.failed, **project.aside.errors()},
                     streams=running.progress(),
-                    error=_error(project, running),
+                    error=_error(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
@@ -279,16 +291,19 @@ def _tick(
                     lag=main.lag,
                     filling=project.filling,
                     filled=project.filled_shares,
-                    failed=project.aside.errors(),
+                    failed={**compiled.failed, **project.aside.errors()},
                     streams=running.progress(),
-                    error=_error(project, running),
+                    error=_error(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
 
 
-def _error(project: ProjectTicks, running: RunningStreams) -> dict[str, str] | None:
-    """The error of a view that was put aside, or of a stream that has stopped."""
-    return next(iter(project.aside.errors().values()), None) or running.error()
+def _error(
+    compiled: Compiled, project: ProjectTicks, running: RunningStreams
+) -> dict[str, str] | None:
+    """The error of a view that was left out or put aside, or of a stream that has stopped."""
+    of_views = {**compiled.failed, **project.aside.errors()}
+    return next(iter(of_views.values()), None) or running.error()
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +314,7 @@ class Compiled:
     catalog: Catalog
     plain: frozenset[str]
     times: Mapping[str, EventTime]
+    failed: Mapping[str, dict[str, str]] = field(default_factory=dict)  # views left out, and why
 
 
 def wait_for_tables(
@@ -309,28 +325,36 @@ def wait_for_tables(
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
-    None if told to stop meanwhile.
+    A view whose SQL does not fit its tables (a column was dropped), or whose table has not
+    been described for a while, is left out: it is shown as it last was, and compiled again
+    when tables are described anew. None if told to stop meanwhile.
     """
     given = [topic for topic in topics if topic.tabular]
     declared = [topic_table(topic) for topic in given]
     waited = False
+    until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
-            try:
-                graph = compile_views(views, [*catalog.tables.values(), *declared])
-            except (SqlNameError, UnknownTableError) as problem:
+            tables = [*catalog.tables.values(), *declared]
+            wrong = problems(views, tables)
+            late = any(isinstance(problem, SqlTableError) for problem in wrong.values())
+            if len(wrong) == len(views) or (late and part.clock.monotonic() < until):
                 waited = True
-                part.report("starting", error=problem.as_dict())
+                part.report("starting", error=next(iter(wrong.values())).as_dict())
                 if running is not None:
                     _look_after_streams(running, part)
                 part.stopping.wait(_WAIT_SECONDS)
                 continue
             if waited:
                 part.report("starting", error=None)
+            for name, problem in wrong.items():
+                log.error("view left out", extra={"view": name, **problem.as_dict()})
+            graph = compile_views([view for view in views if view.name not in wrong], tables)
             plain = frozenset(table.topic for table in declared if table.topic in graph.tables)
             times = {t.name: t.time for t in given if t.time is not None and t.name in plain}
-            return Compiled(graph, catalog, plain, times)
+            failed = {name: problem.as_dict() for name, problem in wrong.items()}
+            return Compiled(graph, catalog, plain, times, failed)
     return None
 
 

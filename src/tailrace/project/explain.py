@@ -13,7 +13,7 @@ import orjson
 from tailrace.config import parse_address
 from tailrace.errors import UsageError
 from tailrace.pipelines.incremental.compile import compile_views
-from tailrace.pipelines.incremental.explain import explain
+from tailrace.pipelines.incremental.explain import Size, explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.aside import subgraph
@@ -25,9 +25,15 @@ TABLE = "table:"
 
 
 def explain_view(project: Project, bootstrap: str, name: str) -> str:
-    """The operators of view `name`, in words; types come from the log, or the databases."""
+    """The operators of view `name`, in words; types come from the log, or the databases.
+
+    What each keeps is told where the project runs, or ran, on this host."""
+    from tailrace.pipelines.state.inspect import cached_sizes
+
     _known(project, name)
-    return explain(_compiled(project, bootstrap), name)
+    found = cached_sizes(project.settings.state_directory / "cache")
+    sizes = {operator: Size(size.rows, size.bytes) for operator, size in found.items()}
+    return explain(_compiled(project, bootstrap), name, sizes)
 
 
 def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def _tell(
     pad = "  " * depth
     extra = []
     if identity in sizes:
-        extra.append(f"{sizes[identity].rows} rows, {sizes[identity].bytes} bytes")
+        extra.append(f"{sizes[identity].rows:,} rows, {_amount(sizes[identity].bytes)}")
     others = users[identity] - {view}
     if others:
         extra.append(f"shared with {', '.join(sorted(others))}")
@@ -83,6 +83,14 @@ def _tell(
             _tell(edge.source, depth + 1, nodes, users, view, sizes, lines, seen)
         else:
             lines.append(f"{pad}  └ topic {edge.source.removeprefix('table:')}")
+
+
+def _amount(count: int) -> str:
+    """Bytes as people read them."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= 10 * size or (unit == "KB" and count >= size):
+            return f"{count / size:,.0f} {unit}"
+    return f"{count} bytes"
 
 
 def _users(graph: Graph, nodes: Mapping[str, Node]) -> dict[str, set[str]]:

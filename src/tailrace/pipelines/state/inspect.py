@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import marshal
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import lmdb
+
+from tailrace.pipelines.state.cache import boot_id
 from tailrace.pipelines.state.files import StateFiles
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import Version
@@ -36,6 +41,32 @@ def sizes(
                 known = found.get(operator, OperatorSize(0, 0))
                 found[operator] = OperatorSize(known.rows + rows, known.bytes + size)
     return found
+
+
+def cached_sizes(cache: Path) -> dict[str, OperatorSize]:
+    """The same at whatever tick the running caches of this host hold, without reading the
+    state itself; empty where there is no cache."""
+    found: dict[str, OperatorSize] = {}
+    for path in sorted((cache / boot_id()).glob("*/data.mdb")):
+        with contextlib.suppress(lmdb.Error):
+            environment = lmdb.open(str(path.parent), readonly=True, max_dbs=1024, create=False)
+            try:
+                for operator, rows, size in _tables(environment):
+                    known = found.get(operator, OperatorSize(0, 0))
+                    found[operator] = OperatorSize(known.rows + rows, known.bytes + size)
+            finally:
+                environment.close()
+    return found
+
+
+def _tables(environment: Any) -> Iterator[tuple[str, int, int]]:
+    with environment.begin() as transaction:
+        with transaction.cursor() as cursor:
+            names = [bytes(name) for name in cursor.iternext(values=False) if name[:1] != b"!"]
+        for name in names:
+            stat = transaction.stat(environment.open_db(name, txn=transaction, create=False))
+            pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+            yield name.decode(), stat["entries"], pages * stat["psize"]
 
 
 def entries(

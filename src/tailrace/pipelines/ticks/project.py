@@ -52,7 +52,7 @@ class ProjectTicks:
         self._graph = graph
         self._times = times
         self._check = check
-        self._settings = replace(settings, declared=frozenset(graph.views))
+        self._settings = replace(settings, declared=settings.declared | graph.views.keys())
         self._run = run
         self._plain = plain
         self._clock = clock
@@ -112,7 +112,7 @@ class ProjectTicks:
         if self._reached(fill) and name not in self.held:
             names = dict.fromkeys([*self.main.graph.views, *fill.graph.views])
             tick = self.main.take_over(subgraph(self._graph, names), fill)
-            log.info("view filled", extra={"view": name, "ticks": fill.last.number})
+            log.info("view filled", extra={"view": name})
             self._end_fill(name)
         return tick
 
@@ -209,7 +209,7 @@ class ProjectTicks:
 
     @property
     def filling(self) -> dict[str, int]:
-        """How many ticks each view that is being filled has behind it."""
+        """The last tick of each view that is being filled; 0 before the first."""
         return {
             name: self._fills[name].last.number if name in self._fills else 0
             for name in self.waiting

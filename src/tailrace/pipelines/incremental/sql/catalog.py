@@ -48,7 +48,7 @@ class Catalog:
         known_names = sorted([*(t.topic for t in self._tables.values()), *self._views.values()])
         near = difflib.get_close_matches(name, [*known_names, *self._short(known_names)], 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise context.name_error(
+        raise context.table_error(
             f"there is no table or view {name!r}",
             node,
             f"{hint}known are: {', '.join(known_names)}",

@@ -186,7 +186,9 @@ def _join(
 def _mode(binder: QueryBinder, node: exp.Join) -> str:
     side, kind = (node.side or "").lower(), (node.kind or "").lower()
     if node.method and node.method.upper() == "NATURAL":
-        raise binder.context.not_incremental("NATURAL JOIN is not known here", node, "name the columns with USING")
+        raise binder.context.not_incremental(
+            "NATURAL JOIN is not known here", node, "name the columns with USING"
+        )
     binder.context.only(node, "this", "side", "kind", "on", "using", "method")
     if kind in ("semi", "anti"):
         return kind

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from tailrace.pipelines.errors import NotIncrementalError, SqlNameError, SqlTypeError, ViewError
+from tailrace.pipelines.errors import (
+    NotIncrementalError,
+    SqlNameError,
+    SqlTableError,
+    SqlTypeError,
+    ViewError,
+)
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import Field
 
@@ -49,6 +55,9 @@ class Context:
 
     def name_error(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(SqlNameError, message, node, hint)
+
+    def table_error(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
+        return self._error(SqlTableError, message, node, hint)
 
     def type_error(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(SqlTypeError, message, node, hint)

@@ -391,7 +391,9 @@ def _in_value(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
     subquery has rows and x is NULL or one of its y is; else FALSE."""
     context = work.query.context
     if isinstance(node.this, exp.Tuple):
-        raise context.not_incremental("NOT IN of several columns is not known here", node, "use EXISTS")
+        raise context.not_incremental(
+            "NOT IN of several columns is not known here", node, "use EXISTS"
+        )
     matched = _mark(work, node.args["query"], node, binder, node)
     plan, parts = _bind_correlated(work, node.args["query"], binder)
     value = plan.fields[0].column
