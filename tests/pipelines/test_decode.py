@@ -151,3 +151,12 @@ def test_plain_records_are_decoded_at_once() -> None:
         whole = decode_whole(table, columns, 0, envelope=False)
         assert whole is not None
         assert whole.rows["id"].to_pylist() == [1, 1, 1]
+
+
+def test_objects_across_records_are_nobodys_rows() -> None:
+    schema = pa.schema([("id", pa.int64())])
+    table = TableInput("t", "clicks", schema, (), kind="stream")
+    pieces = [b'{"id":1}{"id":2}', b'{"x":', b'{"id":3}}', b'{"id":4}\n']
+    decoded = decode(table, records(*((None, piece) for piece in pieces)), 1, envelope=False)
+    assert decoded.rows["id"].to_pylist() == [4]
+    assert len(decoded.dead) == 3

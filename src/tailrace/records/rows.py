@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 Columns = Sequence[tuple[str, str]]
-_BRACE = ord("{")
+_BRACE, _END = b"{}"
 
 SIMPLE = {
     "STRING": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(),
@@ -125,9 +125,9 @@ def read_column(values: pa.BinaryArray, schema: pa.Schema) -> pa.Table | None:
         return None
     offsets = np.frombuffer(values.buffers()[1], "<i4")[values.offset :][: len(values) + 1]
     data = np.frombuffer(values.buffers()[2], "u1")
-    # As in `_read_fast`. An empty value would be read as the first byte of the next.
-    if (offsets[:-1] == offsets[1:]).any() or (data[offsets[:-1]] != _BRACE).any():
-        return None
+    firsts, lasts = offsets[:-1], offsets[1:] - 1
+    if (firsts > lasts).any() or (data[firsts] != _BRACE).any() or (data[lasts] != _END).any():
+        return None  # as in `_read_fast`
     lines = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
     try:
         text = pc.binary_join(lines, b"\n")[0].as_buffer()
@@ -150,8 +150,10 @@ def _raw_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _read_fast(rows: Sequence[bytes], schema: pa.Schema) -> pa.Table:
-    # Arrow's reader crashes the process on a bare `null` where it expects an object.
-    if any(row[:1] != b"{" for row in rows):
+    # Arrow's reader crashes the process on a bare `null` where it expects an object. And it
+    # minds no line ends: only where each row begins and ends with a brace is the place between
+    # two of them outside of every object, so that as many objects as rows are one each.
+    if any(row[:1] != b"{" or row[-1:] != b"}" for row in rows):
         raise pa.ArrowInvalid("not an object")
     return _read_lines(pa.py_buffer(b"\n".join(rows)), len(rows), schema)
 
