@@ -238,9 +238,9 @@ def _tick(
     )
     pace = Pace(settings.tick.freshness.total_seconds())
     with contextlib.closing(project):
-        project.start(
-            [r.name for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
-        )
+        wishes = [r for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
+        project.start([wish.name for wish in wishes])
+        project.asked |= {wish.path for wish in wishes if wish.name in project.waiting}
         part.report(
             "running",
             tick=project.main.last.number,
@@ -250,9 +250,9 @@ def _tick(
             },
             filling=project.filling,
             filled=project.filled_shares,
-            failed=compiled.failed,
-            error=_error(compiled, project, running),
         )
+        if compiled.failed:  # else what failed before stands until a tick has passed
+            part.report(failed=compiled.failed, error=_error(compiled, project, running))
         reported_at = asked_at = part.clock.monotonic()
         while not part.stopping.is_set():
             tick = project.step(_WAIT_SECONDS)
