@@ -94,6 +94,36 @@ def test_a_poison_record_is_put_aside_and_can_be_tried_again(harness: Harness) -
 @pytest.mark.crash
 @pytest.mark.spark
 @pytest.mark.timeout(400)
+def test_a_record_that_ends_the_worker_is_put_aside(harness: Harness) -> None:
+    """As a library that crashes does: there is no exception and no stack."""
+    from pyspark.sql.functions import udf
+
+    @udf("int")
+    def crash(n):  # type: ignore[no-untyped-def]
+        import os
+
+        if n == 7:
+            os._exit(1)
+        return n
+
+    clicks = tr.topic(harness.name("clicks"), schema="user STRING, n INT")
+
+    @tr.stream(clicks, name=harness.name("crashing"), trigger="200 milliseconds")
+    def crashing(frame: DataFrame) -> DataFrame:
+        return frame.select(crash("n").alias("n"))
+
+    harness.write(clicks.name, *({"user": "u", "n": n} for n in range(12)))
+    dead = f"{crashing.name}.dead"
+    harness.look_after(crashing, lambda _: len(harness.read(crashing.name)) == 11)
+    assert sorted(row["n"] for row in harness.read(crashing.name)) == [*range(7), *range(8, 12)]
+    (letter,) = letters(harness.bootstrap, dead)
+    assert orjson.loads(base64.b64decode(letter["value"]))["n"] == 7
+    assert "Python worker exited" in letter["reason"]
+
+
+@pytest.mark.crash
+@pytest.mark.spark
+@pytest.mark.timeout(400)
 def test_a_poison_key_blocks_only_itself(harness: Harness) -> None:
     stream = dividing(harness, on_error="block")
     topic, dead = harness.name("clicks"), f"{harness.name('divided')}.dead"

@@ -86,6 +86,11 @@ def passes(problem: BaseException) -> bool:
     )
 
 
+def crashed(problem: BaseException) -> bool:
+    """Whether a Python worker has ended under its task: killed, or by what it was given."""
+    return "Python worker exited" in str(problem)
+
+
 def user_error(stream: Stream, problem: BaseException) -> UserFunctionError:
     """An exception from a user's function, with the place in the user's file."""
     place = user_place(problem) or stream.declared_at
@@ -106,6 +111,9 @@ def last_words(problem: BaseException) -> str:
     own = [line for line in found if not line.startswith(("org.", "java.", "py4j."))]
     if "Traceback (most recent call last)" in text and own:
         return own[-1].strip()
+    if passing := _line_with(text, _PASSING):
+        word = next(word for word in _PASSING if word in passing)
+        return passing[passing.index(word) :][:200]
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     if not lines:
         return ""

@@ -21,7 +21,7 @@ from tailrace.pipelines.checkpoint import HeldFile, Letter, StreamFiles
 from tailrace.pipelines.dead import decoded, retry_headers
 from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.decode import DeadRecord, dead_letter
-from tailrace.pipelines.failures import last_words
+from tailrace.pipelines.failures import last_words, passes
 from tailrace.pipelines.forms import Piece, ddl_of, form_records
 from tailrace.pipelines.held import (
     ATTEMPT,
@@ -101,6 +101,8 @@ class Isolation:
             self._search(number, piece.only(range(half)), whole, found)
             self._search(number, piece.only(range(half, len(piece))), whole, found)
             return
+        if passes(problem) and self._fails(tables) is None:
+            return  # the worker was gone for another reason
         if len(found) >= MOST_POISON:
             raise TooMuchPoison
         stack = str(problem)[:STACK_CHARACTERS]

@@ -2,7 +2,7 @@
 
 A stream that fails does not stop the others. Passing trouble (a broker or worker that is
 gone, a full disk) is met by starting it again, with a pause that doubles; a record the function fails on
-is found and put aside (`isolate`); any other error stops that stream until the pipelines
+is found and put aside (`isolate`), also one that ends its Python worker again and again; any other error stops that stream until the pipelines
 are restarted, and its status says why.
 """
 
@@ -27,7 +27,7 @@ from tailrace.pipelines.errors import (
     UnknownTableError,
     UserFunctionError,
 )
-from tailrace.pipelines.failures import described, user_place
+from tailrace.pipelines.failures import crashed, described, user_place
 from tailrace.pipelines.held import Blocker, position_of
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.isolate import Isolation, deliver, hold, release
@@ -48,6 +48,7 @@ log = logging.getLogger(__name__)
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 PASSING = (StreamInterruptedError, StreamStuckError, DiskFullError)
 LOOK_SECONDS = 2.0
+CRASHES = 3  # of one batch; after so many a record is suspected to end the worker
 
 
 @dataclass(slots=True)
@@ -61,6 +62,7 @@ class _Life:
     progress: StreamProgress = field(default_factory=StreamProgress)
     blocked_at: dict[bytes, float] = field(default_factory=dict)
     letters_at: dict[str, TopicBounds] | None = None  # of the dead letters when last counted
+    crashes: tuple[int | None, int] = (None, 0)  # of Python workers, since which batch
 
 
 class RunningStreams:
@@ -193,6 +195,14 @@ class RunningStreams:
         output, problem = found
         error = described(life.stream, problem)
         self._stop(life)
+        if crashed(problem):
+            since, count = life.crashes
+            count = count + 1 if since == life.progress.batch else 1
+            life.crashes = life.progress.batch, count
+            if count % CRASHES == 0 and life.stream.on_error != "stop":
+                log.warning("a batch ends its workers", extra={"stream": life.stream.name})
+                if self._isolate(life, output.topic):
+                    return
         if isinstance(error, UserFunctionError):
             if life.stream.on_error != "stop" and self._isolate(life, output.topic):
                 return
