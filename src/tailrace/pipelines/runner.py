@@ -30,6 +30,7 @@ from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.running import RunningStreams
+from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
 from tailrace.pipelines.ticks.catalog import (
     Catalog,
@@ -373,6 +374,7 @@ def _spark(part: Part, settings: config.Settings) -> Iterator[SparkSession]:
 
     with JvmWatch(spark, lost) as jvm:
         try:
+            ship(spark, settings.directory, Path(part.directory) / "spark" / "project.zip")
             yield spark
         except Exception as problem:
             if jvm.gone(within_seconds=_NOTICE_SECONDS):

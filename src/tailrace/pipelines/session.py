@@ -76,6 +76,9 @@ def start(
     """
     directory.mkdir(parents=True, exist_ok=True)
     os.environ["JAVA_HOME"] = str(java.find().home)
+    wished = (conf or {}).get("spark.pyspark.python")
+    if wished:  # a path on the executors; Spark itself reads only the variable by now
+        os.environ["PYSPARK_PYTHON"] = wished
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     log4j = directory / "log4j2.properties"

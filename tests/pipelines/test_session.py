@@ -1,0 +1,36 @@
+"""A Spark session from a project's settings."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from tailrace.pipelines import session
+
+spark = session.start("t", Path(sys.argv[1]), master="local[1]", conf={"spark.pyspark.python": sys.argv[2]})
+def same(batches):
+    yield from batches
+assert spark.range(3).mapInArrow(same, "id BIGINT").count() == 3
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_the_python_of_the_executors_is_a_setting(tmp_path: Path) -> None:
+    python, used = tmp_path / "their-python", tmp_path / "used"
+    python.write_text(f'#!/bin/sh\ntouch {used}\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(tmp_path / "spark"), str(python)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert used.exists()
