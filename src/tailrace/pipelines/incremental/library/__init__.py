@@ -14,6 +14,7 @@ from tailrace.pipelines.incremental.library import (
     lists,
     moments,
     numbers,
+    patterns_of_numbers,
     text,
     vectors,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "lists",
     "moments",
     "numbers",
+    "patterns_of_numbers",
     "text",
     "vectors",
 ]

@@ -35,7 +35,6 @@ _GROUPS = {
         xpath_short xpath_string from_csv to_csv schema_of_csv schema_of_json sentences
         aes_decrypt try_aes_decrypt
     """,
-    "number patterns; use format_number, format_string, cast, try_cast": "to_char to_varchar to_number try_to_number",
     "sketches of other kinds: use approx_count_distinct, kll_sketch_agg_double, approx_top_k, or the exact aggregates": """
         theta_difference theta_intersection theta_intersection_agg theta_sketch_agg
         theta_sketch_estimate theta_union theta_union_agg tuple_difference_double

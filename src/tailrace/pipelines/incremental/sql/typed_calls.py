@@ -13,6 +13,10 @@ from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.encodings import BINARY_FORMS
 from tailrace.pipelines.incremental.library.json import path_steps
 from tailrace.pipelines.incremental.library.patterns import read_pattern
+from tailrace.pipelines.incremental.library.patterns_of_numbers import (
+    NumberPattern,
+    number_pattern,
+)
 from tailrace.pipelines.incremental.sql.interval_calls import make_interval
 
 if TYPE_CHECKING:
@@ -375,6 +379,52 @@ def _get_json_object(
     )
 
 
+# Numbers by a pattern -----------------------------------------------------------------------------
+
+
+def _number_form(binder: ExpressionBinder, given: Expression, node: exp.Expr) -> NumberPattern:
+    try:
+        return number_pattern(str(constant(binder, given, node, "the pattern")))
+    except ValueError as error:
+        raise binder.context.type_error(
+            str(error), node, "such as '$9,999.00' or 'S000'"
+        ) from error
+
+
+def _to_number(name: str) -> Rule:
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        wants(binder, given, node, 2, 2)
+        form = _number_form(binder, given[1], node)
+        text = binder.coerce(given[0], types.STRING, node)
+        return Call(name, (text, given[1]), pa.decimal128(form.precision, form.places))
+
+    return rule
+
+
+_OF_FLOATS = {types.FLOAT: pa.decimal128(14, 7), types.DOUBLE: pa.decimal128(30, 15)}
+
+
+def _to_char(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    """Of a date or time as `date_format`, of bytes as base64, hex or text, else of a number."""
+    wants(binder, given, node, 2, 2)
+    value = given[0]
+    if pa.types.is_temporal(value.type):
+        return _date_format(binder, given, node)
+    if value.type == types.BINARY:
+        form = str(constant(binder, given[1], node, "the form")).lower()
+        match form:
+            case "base64" | "hex":
+                return Call(form, (value,), types.STRING)
+            case "utf-8":
+                return Call("decode", (value, Literal("UTF-8", types.STRING)), types.STRING)
+        raise binder.context.type_error(f"unknown form {form!r}", node, "hex, utf-8 or base64")
+    _number_form(binder, given[1], node)
+    kind = _OF_FLOATS.get(value.type, pa.decimal128(38, 18))
+    if types.is_decimal(value.type) or types.is_integer(value.type):
+        kind = types.as_decimal(value.type)
+    return Call("to_char", (binder.coerce(value, kind, node), given[1]), types.STRING)
+
+
 # Bytes, vectors, intervals ------------------------------------------------------------------------
 
 
@@ -442,7 +492,8 @@ TYPED: dict[str, Rule] = {
     "try_make_timestamp_ntz": _make_timestamp(types.TIMESTAMP_NTZ, "try_make_timestamp"),
     "months_between": _months_between, "convert_timezone": _convert_timezone,
     "window_time": _window_time, "from_json": _from_json, "to_json": _to_json,
-    "get_json_object": _get_json_object,
+    "get_json_object": _get_json_object, "to_char": _to_char, "to_varchar": _to_char,
+    "to_number": _to_number("to_number"), "try_to_number": _to_number("try_to_number"),
     "to_binary": _to_binary("to_binary"), "try_to_binary": _to_binary("try_to_binary"),
     "try_make_timestamp_ltz": _make_timestamp(types.TIMESTAMP, "try_make_timestamp"),
     "vector_inner_product": _vectors("vector_inner_product", 2, types.FLOAT),
