@@ -43,6 +43,7 @@ from tailrace.pipelines.declare import Topic, View
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work, run_on_spark
 from tailrace.pipelines.ticks.levels import run_levels
@@ -188,7 +189,7 @@ def bench_driver(bench: Bench) -> None:
         with measured() as took:
             for first in range(0, rows, 20_000):
                 part = slice(first, first + 20_000)
-                writer.send_columns("written", None, keys[part], values[part], headers=[headers] * len(keys[part]))  # fmt: skip
+                send_changes(writer, "written", keys[part], values[part], headers)
                 writer.commit()
     with LogReader(bench.bootstrap) as reader:
         count = sum(len(records.offsets) for records in read_all(reader, "written"))

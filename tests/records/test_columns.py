@@ -15,20 +15,35 @@ BYTES = st.none() | st.binary(max_size=80) | st.integers(60, 9000).map(bytes)
 PAIRS = st.lists(st.tuples(BYTES, BYTES), min_size=1, max_size=90)
 
 
-@given(PAIRS, st.integers(0, 200), st.booleans(), st.sampled_from(["none", "lz4", "zstd"]))
+@given(
+    PAIRS,
+    st.integers(0, 200),
+    st.booleans(),
+    st.sampled_from(["none", "lz4", "zstd"]),
+    st.lists(st.tuples(st.text(max_size=70), st.none() | st.binary(max_size=90)), max_size=2),
+)
 def test_columns_become_the_bytes_of_single_records(
-    pairs: list[tuple[bytes | None, bytes | None]], first: int, keyed: bool, compression: str
+    pairs: list[tuple[bytes | None, bytes | None]],
+    first: int,
+    keyed: bool,
+    compression: str,
+    headers: list[tuple[str, bytes | None]],
 ) -> None:
     keys = [key for key, _ in pairs] if keyed else [None] * len(pairs)
     values = [value for _, value in pairs]
     first %= len(pairs)
     columns = RecordColumns(
-        pa.array(keys, pa.binary()) if keyed else None, pa.array(values, pa.binary()), 17
+        pa.array(keys, pa.binary()) if keyed else None,
+        pa.array(values, pa.binary()),
+        17,
+        tuple(headers),
     )
     numbers = {"producer_id": 5, "producer_epoch": 1, "base_sequence": 3, "transactional": True}
     made = columns.encode(first, len(pairs) - first, compression=compression, **numbers)  # type: ignore[arg-type]
-    naive = encode_columns(keys[first:], values[first:], 17, compression=compression, **numbers)  # type: ignore[arg-type]
+    naive = encode_columns(keys[first:], values[first:], 17, tuple(headers), compression=compression, **numbers)  # type: ignore[arg-type]  # fmt: skip
     assert bytes(made) == bytes(naive)
+    if compression == "none":
+        assert len(made) <= columns.size_bytes(first, len(pairs) - first) + 61
 
 
 @pytest.mark.parametrize("size", [10, 9_000, 20_000, 2_200_000])

@@ -222,11 +222,14 @@ class TransactionalWriter:
         values: Sequence[bytes | None] | Columns,
         timestamps: Sequence[int] | int | None = None,
         headers: Sequence[Headers] | None = None,
+        *,
+        same_headers: Headers = (),
     ) -> None:
         """Keep many records: lists of bytes or Arrow binary arrays of equal length.
 
-        Arrow arrays for one partition, with one timestamp and without headers, stay
-        Arrow: they become batches without a loop over records.
+        `headers` are those of each record, or `same_headers` those of all. Arrow arrays for
+        one partition, with one timestamp and without headers of each, stay Arrow: they
+        become batches without a loop over records.
         """
         self._check()
         if (
@@ -236,7 +239,7 @@ class TransactionalWriter:
             and not isinstance(keys, Sequence)
             and (timestamps is None or isinstance(timestamps, int))
         ):
-            self._extend_columns((topic, partition), keys, values, timestamps)
+            self._extend_columns((topic, partition), keys, values, timestamps, same_headers)
             return
         value_list = values if isinstance(values, Sequence) else values.to_pylist()
         count = len(value_list)
@@ -247,7 +250,7 @@ class TransactionalWriter:
         if timestamps is None:
             timestamps = self._clock.wall_ms()
         time_list = [timestamps] * count if isinstance(timestamps, int) else timestamps
-        header_list: Sequence[Headers] = [()] * count if headers is None else headers
+        header_list: Sequence[Headers] = [same_headers] * count if headers is None else headers
         if not count == len(key_list) == len(time_list) == len(header_list):
             raise ValueError("columns differ in length")
         if partition is not None:
@@ -396,7 +399,12 @@ class TransactionalWriter:
         self._pending_bytes += pending.size_bytes - before
 
     def _extend_columns(
-        self, place: Place, keys: Columns | None, values: Columns, timestamp: int | None
+        self,
+        place: Place,
+        keys: Columns | None,
+        values: Columns,
+        timestamp: int | None,
+        headers: Headers,
     ) -> None:
         from tailrace.records.columns import RecordColumns
 
@@ -407,7 +415,7 @@ class TransactionalWriter:
         moment = self._clock.wall_ms() if timestamp is None else timestamp
         pending = self._pending.setdefault(place, Pending())
         before = pending.size_bytes
-        pending.extend_columns(RecordColumns(keys, values, moment))
+        pending.extend_columns(RecordColumns(keys, values, moment, headers))
         self._pending_bytes += pending.size_bytes - before
         if self._pending_bytes > self._buffer_bytes:
             self.flush()

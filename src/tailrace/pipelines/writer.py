@@ -31,7 +31,7 @@ from tailrace.pipelines.errors import StreamChangedError, told
 from tailrace.pipelines.reader import kept_reader, read_all
 from tailrace.records.columns import by_partition, bytes_array
 from tailrace.records.decode import Headers
-from tailrace.records.rows import python_rows
+from tailrace.records.rows import json_bytes, python_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -245,8 +245,8 @@ def encode(rows: pa.RecordBatch, key: Sequence[str], form: str) -> Outgoing:
     plain = python_rows(pa.Table.from_batches([rows]))
     keys: list[bytes] | None = None
     if key:
-        keys = [orjson.dumps({name: row[name] for name in key}) for row in plain]
-    return Outgoing.of(keys, [orjson.dumps(row) for row in plain])
+        keys = [json_bytes({name: row[name] for name in key}) for row in plain]
+    return Outgoing.of(keys, [json_bytes(row) for row in plain])
 
 
 def _raw(rows: pa.RecordBatch) -> Outgoing:

@@ -16,7 +16,8 @@ import pyarrow
 import pyarrow.compute
 
 from tailrace.records.compression import codec_number, compress
-from tailrace.records.encode import assemble, varint
+from tailrace.records.decode import Headers
+from tailrace.records.encode import assemble, encode_headers, varint
 from tailrace.records.header import TRANSACTIONAL
 
 Numbers = numpy.typing.NDArray[numpy.int64]
@@ -77,15 +78,23 @@ def lengths_of(column: pyarrow.Array) -> Numbers:
 
 
 class RecordColumns:
-    """Records of one partition as two Arrow columns of bytes or text, with one timestamp."""
+    """Records of one partition as two Arrow columns of bytes or text, with one timestamp and
+    the same headers for all."""
 
-    __slots__ = ("_ends", "keys", "timestamp", "values")
+    __slots__ = ("_ends", "_tail", "keys", "timestamp", "values")
 
-    def __init__(self, keys: pyarrow.Array | None, values: pyarrow.Array, timestamp: int) -> None:
+    def __init__(
+        self,
+        keys: pyarrow.Array | None,
+        values: pyarrow.Array,
+        timestamp: int,
+        headers: Headers = (),
+    ) -> None:
+        self._tail = encode_headers(headers)
         self.keys = None if keys is None else _binary(keys)
         self.values = _binary(values)
         self.timestamp = timestamp
-        sizes = numpy.maximum(lengths_of(self.values), 0) + RECORD_OVERHEAD_BYTES
+        sizes = numpy.maximum(lengths_of(self.values), 0) + RECORD_OVERHEAD_BYTES + len(self._tail)
         if self.keys is not None:
             sizes += numpy.maximum(lengths_of(self.keys), 0)
         self._ends = numpy.cumsum(sizes)
@@ -119,7 +128,7 @@ class RecordColumns:
     ) -> bytearray:
         """One batch of the records from `first` on."""
         keys = None if self.keys is None else self.keys.slice(first, count)
-        block = _block(keys, self.values.slice(first, count))
+        block = _block(keys, self.values.slice(first, count), self._tail)
         codec = codec_number(compression)
         return assemble(
             compress(codec, bytes(block)) if codec else block,
@@ -183,12 +192,12 @@ def _murmur2(table: numpy.typing.NDArray[numpy.uint8], length: int) -> Numbers:
     return hashed
 
 
-def _block(keys: pyarrow.Array | None, values: pyarrow.Array) -> memoryview:
-    """The records of a batch, one behind the other."""
+def _block(keys: pyarrow.Array | None, values: pyarrow.Array, tail: bytes) -> memoryview:
+    """The records of a batch, one behind the other; each ends with its headers, `tail`."""
     deltas: Numbers = numpy.arange(len(values), dtype=numpy.int64)
     value_lengths = lengths_of(values)
-    # Attributes, the timestamp's difference (0) and the number of headers (0).
-    bodies = 3 + _varint_sizes(deltas) + _varint_sizes(value_lengths)
+    # Attributes, the timestamp's difference (0) and the headers.
+    bodies = 2 + len(tail) + _varint_sizes(deltas) + _varint_sizes(value_lengths)
     bodies += numpy.maximum(value_lengths, 0)
     pieces = [constant(b"\0\0"), _encoded(deltas)]
     if keys is None:
@@ -198,7 +207,7 @@ def _block(keys: pyarrow.Array | None, values: pyarrow.Array) -> memoryview:
         key_lengths = lengths_of(keys)
         bodies += _varint_sizes(key_lengths) + numpy.maximum(key_lengths, 0)
         pieces += [_encoded(key_lengths), _filled(keys)]
-    pieces += [_encoded(value_lengths), _filled(values), constant(b"\0")]
+    pieces += [_encoded(value_lengths), _filled(values), constant(tail)]
     joined = pyarrow.compute.binary_join_element_wise(_encoded(bodies), *pieces, EMPTY)
     return memoryview(joined.buffers()[2])
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import ClassVar, Literal
 
-import orjson
 import pyarrow as pa
 
 from tailrace.client.admin import Admin
@@ -22,7 +21,7 @@ from tailrace.client.ranges import KafkaRanges
 from tailrace.client.writer import TransactionalWriter
 from tailrace.config import resolve
 from tailrace.records.partitioner import partition_for
-from tailrace.records.rows import python_rows, read_rows
+from tailrace.records.rows import json_bytes, python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition
 from tailrace.sinks.declare import Topic
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError
@@ -73,11 +72,9 @@ class TopicSink:
         with self._errors():
             assert self._writer is not None
             for row in python_rows(batch.changes):
-                key = orjson.dumps({name: row[name] for name in shape.key}) if shape.key else None
+                key = json_bytes({name: row[name] for name in shape.key}) if shape.key else None
                 value = (
-                    None
-                    if row[DELETED]
-                    else orjson.dumps({name: row[name] for name in shape.names})
+                    None if row[DELETED] else json_bytes({name: row[name] for name in shape.names})
                 )
                 self._writer.send(self._topic, None if key else 0, key, value)
             position = kept_position(batch.position, self._topic)

@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable
 from typing import cast
 
-import orjson
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.casts import format_decimal, format_timestamp
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
 from tailrace.pipelines.incremental.rows import physical
 from tailrace.pipelines.incremental.types import DATE, TIMESTAMP, is_decimal, is_float
+from tailrace.records.rows import json_bytes
 
 
 def to_records(plan: ViewPlan, upserts: pa.Table) -> tuple[list[bytes], list[bytes | None]]:
@@ -31,8 +31,8 @@ def to_records(plan: ViewPlan, upserts: pa.Table) -> tuple[list[bytes], list[byt
     deleted = upserts.column(DELETED).to_pylist()
     rows = zip(*columns, strict=True) if columns else iter([()] * len(deleted))
     for row, gone in zip(rows, deleted, strict=True):
-        keys.append(orjson.dumps({names[i]: row[i] for i in places}))
-        values.append(None if gone else orjson.dumps({"row": dict(zip(names, row, strict=True))}))
+        keys.append(json_bytes({names[i]: row[i] for i in places}))
+        values.append(None if gone else json_bytes({"row": dict(zip(names, row, strict=True))}))
     return keys, values
 
 

@@ -26,6 +26,7 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Figures
 from tailrace.pipelines.state.sweep import sweep
+from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
@@ -452,7 +453,7 @@ class TickDriver:
             }
             for view, (keys, values) in outcome.changes.items():
                 topic = self._infos[view].topic
-                writer.send_columns(topic, None, keys, values, headers=[headers] * len(keys))
+                send_changes(writer, topic, keys, values, headers)
                 self._changes.labels(project).inc(len(keys))
             for record in outcome.dead:
                 name = f"{project.partition('/')[0]}.dead"  # a fill's are the project's own
