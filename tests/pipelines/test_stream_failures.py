@@ -200,6 +200,15 @@ def test_functions_that_loop_or_give_another_schema_are_named(harness: Harness) 
     line = spinning.function.__code__.co_firstlineno
     assert any(f"{__file__}:{line + n}" in caught.value.detail for n in (2, 3))
 
+    looks: list[object] = []
+
+    def looked_at(running: RunningStreams) -> bool:
+        looks.append(running.progress()[spinning.name]["failures"])
+        return looks.count(1) > 40  # four seconds: it would have been started again
+
+    harness.look_after(spinning, looked_at)
+    assert set(looks) == {1}
+
     def texts(batches):  # type: ignore[no-untyped-def]
         for batch in batches:
             yield pa.record_batch([pa.array(["x"] * batch.num_rows)], names=["n"])

@@ -150,6 +150,9 @@ class RunningStreams:
             except UnknownTableError as problem:
                 life.progress.error = problem.as_dict()  # its source has not described it yet
                 life.start_at = part.clock.monotonic() + FIRST_PAUSE
+            except StreamStuckError as stuck:
+                # Nothing but this function ran meanwhile: not again by itself.
+                self._fail(life, stuck, stuck, again=False)
             except Exception as problem:
                 self._fail(life, described(stream, problem), problem)
 
@@ -234,9 +237,15 @@ class RunningStreams:
         return True
 
     def _fail(
-        self, life: _Life, error: PipelineError, problem: BaseException, *, again: bool = False
+        self,
+        life: _Life,
+        error: PipelineError,
+        problem: BaseException,
+        *,
+        again: bool | None = None,
     ) -> None:
-        """Start a stream again after a pause, or leave it stopped."""
+        """Start a stream again after a pause, or leave it stopped; by the kind of the error,
+        if `again` does not say."""
         self._stop(life)
         life.progress.failures += 1
         life.progress.state = "failed"
@@ -244,7 +253,7 @@ class RunningStreams:
         log.error("stream failed", extra={"stream": life.stream.name, **error.as_dict()})
         if self._spark_is_gone():
             raise error from problem
-        if again or isinstance(error, PASSING):
+        if isinstance(error, PASSING) if again is None else again:
             life.start_at = self._part.clock.monotonic() + life.pause
             life.pause = min(LONGEST_PAUSE, life.pause * 2)
         else:
