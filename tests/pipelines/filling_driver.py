@@ -12,8 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import tailrace as tr
 from pipelines.test_fill import PAID, PER_COUNTRY
@@ -52,7 +50,7 @@ def main(bootstrap: str, project: str, directory: str, step: str, number: str) -
         filling = "-filling/" in work.state
         tick += filling
         reached("planned")
-        outcome = gather(pa.Table.from_batches(list(guarded(work))))
+        outcome = gather(guarded(work))
         reached("job done")
         return outcome
 

@@ -170,6 +170,57 @@ def test_a_rebuild_reads_the_topics(project: Project) -> None:
             assert project.rows("paid") == expected(feed, "paid")
 
 
+def forget_the_beginning(project: Project, feed: ChangeFeed, table: str) -> None:
+    """What retention does: the older half of a table's records goes."""
+    topic = feed.topic(table)
+    with LogReader(project.bootstrap) as reader:
+        ends = {(topic, p): end // 2 for p, (_, end) in reader.bounds(topic).items()}
+    with Admin(project.bootstrap) as admin:
+        admin.alter_topic_config(topic, {"cleanup.policy": "delete"})
+        admin.delete_records(ends)
+
+
+@pytest.mark.parametrize("limit", [3, 1000])
+def test_a_rebuild_keeps_rows_that_are_no_longer_in_their_topic(
+    project: Project, limit: int
+) -> None:
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        position = [feed.transaction(*c) for c in traffic(51, 30)][-1]
+        with project.running(per_country=PER_COUNTRY, paid=PAID) as ticks:
+            project.catch_up(ticks, position)
+        forget_the_beginning(project, feed, "orders")
+        names = {"per_country": PER_COUNTRY, "paid": PAID, "open": OPEN}
+        with project.running(limit=limit, **names) as ticks:
+            project.catch_up(ticks, position)
+            assert ticks.rebuild(f"{project.name}_paid")
+            assert ticks.rebuild(f"{project.name}_per_country")
+            project.catch_up(ticks, position)
+            for changes in traffic(52, 3):
+                project.catch_up(ticks, feed.transaction(*changes))
+            assert ticks.main.last.views[f"{project.name}_paid"].generation == 2
+        assert project.rows("paid") == expected(feed, "paid")
+        assert project.rows("open") == expected(feed, "open", "open")
+        assert project.rows("per_country") == expected(feed, "per_country")
+
+
+def test_rows_that_fail_in_part_are_read_at_once_where_the_topic_has_lost_some(
+    project: Project,
+) -> None:
+    project.keys["newest"] = "customer_id"
+    with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
+        for number in range(60):
+            order = {"customer_id": number // 6, "amount": "1.00", "status": "open"}
+            position = feed.transaction(("orders", {"id": number}, order))
+        with project.running(open=OPEN) as ticks:
+            project.catch_up(ticks, position)
+        forget_the_beginning(project, feed, "orders")
+        with project.running(limit=3, open=OPEN, newest=NEWEST) as ticks:
+            project.catch_up(ticks, position)
+            assert fills(project).records == 0
+        want = [{"customer_id": n, "id": 6 * n + 5} for n in range(10)]
+        assert project.rows("newest") == want
+
+
 @pytest.mark.parametrize(
     "step",
     [step if step == "committing" else pytest.param(step, marks=pytest.mark.crash) for step in STEPS],

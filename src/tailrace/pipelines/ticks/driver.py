@@ -198,13 +198,15 @@ class TickDriver:
         """A tick that reads no topic."""
         return Plan((), self.last.inputs, self.last.positions, None, seeding=seeding)
 
-    def begin_with(self, running: TickDriver) -> Tick | None:
+    def begin_with(self, running: TickDriver, *, tables_only: bool = False) -> Tick | None:
         """The first tick of a fill that begins with rows of the project's operators, at the
         project's cut (see `shared`); None if it can begin with none."""
         held = {node.id for node in running.graph.nodes} & set(running.last.operators)
-        shared = shared_operators(self.graph, held, self._plain)
+        offered = {n for n in held if not tables_only or n.startswith(("keyed-", "bag-"))}
+        shared = shared_operators(self.graph, offered, self._plain)
         if not shared:
             return None
+        before = self.last
         self.last = begun(self.last, self.graph, shared, running.last, self._plain)
         self._topics.take({t: i for t, i in running.last.topics.items() if t in self.graph.tables})
         self._follow()
@@ -213,7 +215,18 @@ class TickDriver:
         adoption = Adoption(
             settings.state, settings.cache, running.last.state, tuple(sorted(copied))
         )
-        return self._tick(self._unread(self.last.seeding), adoption)
+        try:
+            return self._tick(self._unread(self.last.seeding), adoption)
+        except BaseException:
+            self.last = before  # nothing was copied: the rows must not be looked for here
+            raise
+
+    @property
+    def lost_beginning(self) -> bool:
+        """Whether retention has removed records of a table: rows that have not changed since
+        are then no longer in its topic."""
+        tables = self.graph.tables.keys() - self._plain
+        return any(low for topic in tables for low, _ in self._reader.bounds(topic).values())
 
     def take_over(self, graph: Graph, fill: TickDriver) -> Tick:
         """One tick after which the views of `fill` are this driver's own.

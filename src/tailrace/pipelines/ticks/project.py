@@ -39,6 +39,8 @@ from tailrace.pipelines.ticks.stale import hindrances
 
 log = logging.getLogger(__name__)
 
+EVERYTHING = 1 << 40  # rows: no limit
+
 
 class ProjectTicks:
     """Ticks of a whole project. Owns its drivers: close it."""
@@ -105,6 +107,8 @@ class ProjectTicks:
         if name is None:
             return tick
         fill = self._fills.get(name) or self._begin_fill(name)
+        if name not in self._fills:
+            return tick  # it failed, and was put aside
         if not self._reached(fill):
             filled = self._step_fill(name, fill, 0.0 if tick is not None else timeout)
             if filled is not None and not self._reached(fill):
@@ -266,13 +270,21 @@ class ProjectTicks:
         if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
             # The last fill of this view was of other SQL: begin from nothing.
             fill.begin_anew()
-        if not fill.last.number and name not in self._rebuilt:
+        if not fill.last.number:
             try:
-                if fill.begin_with(self.main) is not None:
-                    log.info("view begins with rows of running operators", extra={"view": name})
+                self._begin_with_rows(name, fill)
             except (ViewError, ContentsError) as problem:
                 return self._fill_from_topics(name, problem)
         return fill
+
+    def _begin_with_rows(self, name: str, fill: TickDriver) -> None:
+        """Begin a fill with rows of running operators; a rebuild only with those of tables
+        whose topics no longer hold all of them."""
+        rebuilt = name in self._rebuilt
+        if rebuilt and not fill.lost_beginning:
+            return
+        if fill.begin_with(self.main, tables_only=rebuilt) is not None:
+            log.info("view begins with rows of running operators", extra={"view": name})
 
     def _fill_driver(self, name: str, graph: Graph) -> TickDriver:
         settings = replace(
@@ -286,12 +298,22 @@ class ProjectTicks:
     def _fill_from_topics(self, name: str, problem: TailraceError) -> TickDriver:
         """Give up what a fill began with, and its changelog; begin at the start of its topics.
 
-        Whoever dies in between finds the fill as it was, and comes here again."""
-        log.warning("view is filled from its topics", extra={"view": name, "why": str(problem)})
+        Where those do not hold all rows any more, begin with the rows of running operators
+        once more, all in one tick: there is no part of them to fail on then. Whoever dies in
+        between finds the fill as it was, and comes here again."""
+        log.warning("view is filled anew", extra={"view": name, "why": str(problem)})
         given_up = self._fills.pop(name)
         given_up.close()
         fill = self._fills[name] = self._fill_driver(name, given_up.graph)
         fill.start(self.main.last, anew=True)
+        if fill.lost_beginning:
+            fill.settings = replace(fill.settings, limit=EVERYTHING)
+            try:
+                fill.begin_with(self.main, tables_only=True)
+            except ViewError as fault:
+                self._fills.pop(name).close()
+                self.aside.put(name, fault)
+                return fill
         with Admin(self._settings.bootstrap) as admin:
             for topic in set(given_up.topics) - set(fill.topics):
                 admin.delete_topic(topic)
@@ -315,7 +337,8 @@ class ProjectTicks:
         )
 
     def _end_fill(self, name: str) -> None:
-        self._fills.pop(name).close()
+        if name in self._fills:
+            self._fills.pop(name).close()
         self._rebuilt.discard(name)
         directory = self._directory(name)
         remove_below(self._filling_directory, directory.rpartition("/")[2])
