@@ -48,6 +48,7 @@ KEYS: dict[str, Key] = {
     "spark.master": Key("text", "local[*]", "local[*], spark://…, yarn or k8s://…"),
     "spark.shards": Key("whole", 4, "Shards of keyed state; fixed at the first start."),
     "spark.state": Key("text", None, "Where state files rest; on a cluster a directory or URL that all hosts share."),
+    "spark.cache": Key("text", None, "Directory on every host for the caches of state; beside the project's files if absent."),
     "spark.cache_limit": Key("size", None, "Most disk that the caches of state take on a host; those longest unused go first."),
     "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
@@ -96,6 +97,7 @@ class SparkSettings:
     conf: Mapping[str, str]
     state: str | None = None
     cache_limit: int | None = None
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +279,7 @@ def load(
             values["spark.conf"],
             values["spark.state"],
             values["spark.cache_limit"],
+            values["spark.cache"],
         ),
         tick=TickSettings(values["tick.freshness"], values["tick.limit"]),
         console=ConsoleSettings(values["console.listen"], values["console.token"]),

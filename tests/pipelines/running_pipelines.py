@@ -52,6 +52,7 @@ def main(
 name = "p"
 [spark]
 master = "{master}"
+cache = "{directory}/caches"
 conf."spark.driver.host" = "127.0.0.1"
 conf."spark.driver.bindAddress" = "127.0.0.1"
 """

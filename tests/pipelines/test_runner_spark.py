@@ -94,7 +94,9 @@ def ticking(
 ) -> Iterator[Callable[[Callable[[dict[str, Any]], bool]], dict[str, Any]]]:
     """Pipelines in a thread; gives a function that waits until their report is as wished."""
     directory = part.directory.parent
-    (directory / "tailrace.toml").write_text('[project]\nname = "p"\n')
+    (directory / "tailrace.toml").write_text(
+        f'[project]\nname = "p"\n[spark]\ncache = "{directory / "caches"}"\n'
+    )
     settings = config.load(directory)
     failed: list[BaseException] = []
 
@@ -158,6 +160,7 @@ def test_ticks_that_fail_do_not_stop_the_streams(
     with ticking(part, spark, [shares], [copied], [numbers]) as wait:
         wait(lambda _: len(written(tailrace_broker, copied.name)) == 1)
         send(tailrace_broker, numbers.name, {"id": 2, "n": 0})
+        assert list((tmp_path / "caches" / name).iterdir())
         report = wait(lambda report: bool(report.get("failed")))
         assert report["error"]["code"] == "evaluation"
         assert report["failed"][shares.name]["error"] == "division by zero"

@@ -215,7 +215,9 @@ def _tick(
     reader: LogReader,
 ) -> None:
     directory = part.directory.resolve()
-    cache = directory / "cache"
+    # Hosts of a cluster have disks of their own; there two projects may share the directory.
+    own = settings.spark.cache
+    cache = directory / "cache" if own is None else Path(own).absolute() / part.project
     sweep_other_boots(cache)
     project = ProjectTicks(
         compiled.graph,
