@@ -156,8 +156,11 @@ def test_a_fill_goes_on_after_a_restart_and_other_sql_begins_anew(project: Proje
         assert done > 4
         assert 0 < shares[0] < shares[-1] < 1
         with project.running(limit=3, countries=COUNTRIES, paid=OPEN) as ticks:
+            before = ticks.main.last.number
             project.catch_up(ticks, position)
             assert project.rows("paid") == expected(feed, "paid", "open")
+            # Later than every tick of the fill: what it read must not count as newer.
+            assert ticks.main.last.number > before + 10
 
 
 def test_a_removed_view_leaves_no_state_behind(project: Project) -> None:
