@@ -13,7 +13,7 @@ import pytest
 from pipelines.shop import CUSTOMERS, ORDERS, graph, recompute, shown, traffic
 from pipelines.test_fill import OPEN, PAID, PER_COUNTRY, Project, expected
 from pipelines.test_ticks import Shop, in_process
-from tailrace.pipelines.errors import TickUnsteadyError
+from tailrace.pipelines.errors import KeyNotUniqueError, TickUnsteadyError
 from tailrace.pipelines.state.files import LocalFiles
 from tailrace.pipelines.state.inspect import entries
 from tailrace.pipelines.ticks.driver import TickDriver
@@ -117,6 +117,48 @@ def test_a_task_with_two_answers_throws_the_tick_away(log_address: str, tmp_path
         conclude(changed, 3, 0, 3)
     with pytest.raises(TickUnsteadyError, match="incomplete"):
         conclude(done, 3, 1, 3)
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_an_error_in_one_shard_reaches_the_driver_whole(
+    log_address: str, tmp_path: Path, tasks: int
+) -> None:
+    shop = Shop(log_address, tmp_path)
+    result = shop.graph.nodes[-1]
+    # The view's key is not unique: its groups are told apart by country, not by count.
+    broken = replace(result, operator=replace(result.operator, key=("orders",)))  # type: ignore[type-var]
+    shop.graph = replace(shop.graph, nodes=(*shop.graph.nodes[:-1], broken))
+    driver = TickDriver(shop.graph, shop.settings(), lambda work: run_levels_here(work, tasks))
+    order = {"amount": "1.00", "status": "open"}
+    countries = ["NL", "DE", "FR", "BE", "LU", "AT", "DK", "SE"]
+    customers = [("customers", {"id": n}, {"country": c}) for n, c in enumerate(countries)]
+    orders = [("orders", {"id": n}, {"customer_id": n, **order}) for n in range(len(countries))]
+    try:
+        with shop.feed() as feed:
+            driver.start()
+            position = feed.transaction(*customers, *orders)
+            with pytest.raises(KeyNotUniqueError):
+                shop.catch_up(driver, position)
+            assert driver.last.number == 0
+            assert shown(shop.bootstrap, shop.view) == {}
+    finally:
+        driver.close()
+
+
+@pytest.mark.parametrize("tasks", [1, 2, 3])
+def test_any_number_of_tasks_shows_the_same_view(
+    log_address: str, tmp_path: Path, tasks: int
+) -> None:
+    shop = Shop(log_address, tmp_path)
+    driver = TickDriver(shop.graph, shop.settings(), lambda work: run_levels_here(work, tasks))
+    try:
+        with shop.feed() as feed:
+            driver.start()
+            for changes in traffic(37, 5, size=30):
+                shop.catch_up(driver, feed.transaction(*changes))
+                assert shown(shop.bootstrap, shop.view) == recompute(feed)
+    finally:
+        driver.close()
 
 
 @pytest.mark.spark
