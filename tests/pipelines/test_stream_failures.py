@@ -124,6 +124,36 @@ def test_a_record_that_ends_the_worker_is_put_aside(harness: Harness) -> None:
 @pytest.mark.crash
 @pytest.mark.spark
 @pytest.mark.timeout(400)
+@pytest.mark.parametrize("mistake", ["name", "every"])
+def test_a_mistake_in_the_function_is_not_blamed_on_the_records(
+    harness: Harness, mistake: str
+) -> None:
+    from pyspark.sql.functions import udf
+
+    @udf("int")
+    def wrong(n):  # type: ignore[no-untyped-def]
+        return no_such_name if mistake == "name" else n + "1"  # type: ignore[name-defined]  # noqa: F821
+
+    clicks = tr.topic(harness.name("clicks"), schema="user STRING, n INT")
+
+    @tr.stream(clicks, name=harness.name("mistaken"), trigger="200 milliseconds")
+    def mistaken(frame: DataFrame) -> DataFrame:
+        return frame.select(wrong("n").alias("n"))
+
+    count = 3 if mistake == "name" else 12
+    harness.write(clicks.name, *({"user": "u", "n": n} for n in range(count)))
+    running = harness.look_after(mistaken, lambda r: bool(r.progress()[mistaken.name]["error"]))
+    error = running.progress()[mistaken.name]["error"]
+    assert isinstance(error, dict)
+    assert error["code"] == "user-function"
+    assert ("NameError" if mistake == "name" else "TypeError") in error["error"]
+    assert __file__ in error["detail"]
+    assert letters(harness.bootstrap, f"{mistaken.name}.dead") == []
+
+
+@pytest.mark.crash
+@pytest.mark.spark
+@pytest.mark.timeout(400)
 def test_a_poison_key_blocks_only_itself(harness: Harness) -> None:
     stream = dividing(harness, on_error="block")
     topic, dead = harness.name("clicks"), f"{harness.name('divided')}.dead"

@@ -91,6 +91,11 @@ def crashed(problem: BaseException) -> bool:
     return "Python worker exited" in str(problem)
 
 
+def of_the_code(problem: BaseException) -> bool:
+    """Whether a function failed for what it is, not for the record it was given."""
+    return last_words(problem).startswith(("ModuleNotFoundError", "ImportError", "NameError"))
+
+
 def user_error(stream: Stream, problem: BaseException) -> UserFunctionError:
     """An exception from a user's function, with the place in the user's file."""
     place = user_place(problem) or stream.declared_at

@@ -2,8 +2,8 @@
 
 The batch that failed is read again and the function run over it as a batch: in pieces,
 and a piece that fails in halves, until single records remain. Those are left out from then
-on (`held`), each with a letter. A function that fails on any input, or on no single
-record, is not a matter of records: its error stands.
+on (`held`), each with a letter. A function that fails on any input, on every record of a
+batch, or on no single one, is not a matter of records: its error stands.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ log = logging.getLogger(__name__)
 
 PIECE_RECORDS = 20_000
 MOST_POISON = 50
+ALL_OF = 10  # records of a batch that all fail: then it is the function's fault
 STACK_CHARACTERS = 8_000
 
 
@@ -85,6 +86,10 @@ class Isolation:
                     self._search(number, piece, whole, found)
         except TooMuchPoison:
             log.warning("too many records fail", extra={"stream": self._stream.name})
+            return []
+        read = sum(len(piece) for parts in pieces for piece in parts)
+        if len(found) == read >= ALL_OF:
+            log.warning("every record fails", extra={"stream": self._stream.name})
             return []
         return found
 

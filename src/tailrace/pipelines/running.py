@@ -27,7 +27,7 @@ from tailrace.pipelines.errors import (
     UnknownTableError,
     UserFunctionError,
 )
-from tailrace.pipelines.failures import crashed, described, user_place
+from tailrace.pipelines.failures import crashed, described, of_the_code, user_place
 from tailrace.pipelines.held import Blocker, position_of
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.isolate import Isolation, deliver, hold, release
@@ -207,7 +207,8 @@ class RunningStreams:
                 if self._isolate(life, output.topic):
                     return
         if isinstance(error, UserFunctionError):
-            if life.stream.on_error != "stop" and self._isolate(life, output.topic):
+            suspect = life.stream.on_error != "stop" and not of_the_code(problem)
+            if suspect and self._isolate(life, output.topic):
                 return
             # nothing in it points at the user: it may be Spark's own trouble, and pass
             self._fail(life, error, problem, again=user_place(problem) is None)
