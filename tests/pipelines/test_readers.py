@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(600)]
+KEEP = {"retention.ms": "-1"}  # the records say they are of 1970
 COLUMNS = ["key", "value", "headers", "topic", "partition", "offset", "timestamp"]
 
 
@@ -45,7 +46,7 @@ class Reading:
         self.directory = directory
         self.topic = f"clicks{uuid.uuid4().hex[:6]}"
         with Admin(bootstrap) as admin:
-            admin.create_topic(self.topic, 3)
+            admin.create_topic(self.topic, 3, KEEP)
 
     def write(
         self, *numbers: int, partition: int = 0, topic: str = "", commit: bool = True
@@ -133,7 +134,7 @@ def test_streams_keep_to_limits_and_take_in_what_is_new(reading: Reading) -> Non
     assert reading.largest <= 8
     with Admin(reading.bootstrap) as admin:
         admin.add_partitions(reading.topic, 4)
-        admin.create_topic(f"{reading.topic}more", 1)
+        admin.create_topic(f"{reading.topic}more", 1, KEEP)
     reading.write(30, partition=3)
     reading.write(40, topic=f"{reading.topic}more")
     assert reading.follow("all", pattern=pattern) == [*range(20), 30, 40]

@@ -23,6 +23,7 @@ from tailrace.pipelines.source import LogBatchReader, LogStreamReader
 
 Write = Callable[..., None]
 ALL = ReadAllAvailable()
+KEEP = {"retention.ms": "-1"}  # the records say they are of 1970
 
 
 @pytest.fixture
@@ -34,7 +35,7 @@ def admin(log_address: str) -> Iterator[Admin]:
 @pytest.fixture
 def topic(admin: Admin) -> str:
     name = f"clicks{uuid.uuid4().hex[:6]}"
-    admin.create_topic(name, 2)
+    admin.create_topic(name, 2, KEEP)
     return name
 
 
