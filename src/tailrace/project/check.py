@@ -154,6 +154,13 @@ def _compiled(views: list[View], tables: list[TableInput]) -> Iterator[Checked]:
         count = len(graph.views)
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)
+        for view in graph.views.values():
+            if not view.proven:
+                yield Checked(
+                    f"view {view.name}: key",
+                    f"({', '.join(view.key)}) is not unique by the query alone; two rows with "
+                    "one key would put the view aside",
+                )
 
 
 def _known_inputs(project: Project) -> list[TableInput] | None:

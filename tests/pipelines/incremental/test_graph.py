@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
+
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.explain import Size, explain
@@ -176,3 +178,27 @@ def test_explain_shows_the_chain_with_sizes_and_shares() -> None:
     assert "inner join on customer_id = id" in text
     assert "3 rows, 120 bytes; shared with w" in text
     assert "where (`amount` >" in explain(graph, "w")
+
+
+@pytest.mark.parametrize(
+    ("sql", "key", "proven"),
+    [
+        ("SELECT id, k FROM shop.a", "id", True),
+        ("SELECT id, k FROM shop.a", "k", False),
+        ("SELECT k, s, count(*) AS n FROM shop.a GROUP BY k, s", "k", False),
+        ("SELECT k, count(*) AS n FROM shop.a GROUP BY k", "k", True),
+        ("SELECT a.id, b.n FROM shop.a JOIN shop.b ON b.id = a.k", "id", True),
+        ("SELECT a.id, b.n FROM shop.a JOIN shop.b ON b.k = a.k", "id", False),
+        ("SELECT DISTINCT k, s FROM shop.a", "s", False),
+        ("SELECT r, n FROM (SELECT n, row_number() OVER (ORDER BY n) AS r FROM shop.c) WHERE r < 4", "r", True),
+        ("SELECT r, n FROM (SELECT n, rank() OVER (ORDER BY n) AS r FROM shop.c) WHERE r < 4", "r", False),
+    ],
+)  # fmt: skip
+def test_a_key_that_the_query_does_not_make_unique_is_told(
+    sql: str, key: str, proven: bool
+) -> None:
+    from pipelines.incremental.harness import TABLES
+
+    graph = compile_views([ViewDefinition("v", sql, (key,))], TABLES)
+    assert graph.views["v"].proven == proven
+    assert ("looked at in every tick" in explain(graph, "v")) == (not proven)

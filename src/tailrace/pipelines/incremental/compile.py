@@ -14,7 +14,7 @@ from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
 from tailrace.pipelines.incremental.sql.bind import QueryBinder
 from tailrace.pipelines.incremental.sql.catalog import Catalog
-from tailrace.pipelines.incremental.sql.infer import best_key
+from tailrace.pipelines.incremental.sql.infer import best_key, keys_of
 from tailrace.pipelines.incremental.sql.lower import Lowering
 from tailrace.pipelines.incremental.sql.parse import parse, place
 from tailrace.pipelines.incremental.sql.plan import Plan
@@ -95,7 +95,14 @@ def _compile(
         view.sql,
         bag=key is None,
         policy=view.policy,
+        proven=key is None or _proven(plan, key),
     )
+
+
+def _proven(plan: Plan, key: tuple[str, ...]) -> bool:
+    """Whether the query itself makes a key unique."""
+    columns = {field.id for field in plan.fields if field.name in key}
+    return any(set(known) <= columns for known in keys_of(plan, numbered=True))
 
 
 def _bind(

@@ -26,6 +26,8 @@ def explain(graph: Graph, view: str, sizes: Mapping[str, Size] | None = None) ->
     nodes = {node.id: node for node in graph.nodes}
     users = _users(graph, nodes)
     key = f"key ({', '.join(plan.key)})" if not plan.bag else "a bag: rows carry a count"
+    if not plan.proven:
+        key += ", not unique by the query alone: looked at in every tick"
     lines = [f"view {view}: {key}, policy {plan.policy}"]
     seen: set[str] = set()
     _tell(plan.node, 0, nodes, users, view, sizes or {}, lines, seen)

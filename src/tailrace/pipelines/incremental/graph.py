@@ -139,7 +139,8 @@ class ViewPlan:
     `node` is a `result` operator; its output in a tick holds at most one row per key: the
     columns of the view and `__deleted`. A view without a key is a bag: its last column is
     `count` and its key is all the others. `finish` are expressions Spark evaluates behind
-    the last operator (None: none).
+    the last operator (None: none). `proven`: the query can give no two rows with one key;
+    else that is found out in every tick.
     """
 
     name: str
@@ -150,6 +151,7 @@ class ViewPlan:
     bag: bool = False
     policy: str = "auto"
     finish: Projection | None = None
+    proven: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,11 @@ from tailrace.pipelines.incremental.sql.plan import (
 )
 
 
-def keys_of(plan: Plan) -> list[tuple[str, ...]]:
-    """Sets of column ids each of which tells the rows apart; () means at most one row."""
+def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
+    """Sets of column ids each of which tells the rows apart; () means at most one row.
+
+    `numbered`: also those by row_number() in its partition, which no view takes for its key
+    unless it is declared: every row may get another number."""
     match plan:
         case Scan():
             if plan.table.kind not in ("table", "history") or not plan.table.key:
@@ -33,10 +36,17 @@ def keys_of(plan: Plan) -> list[tuple[str, ...]]:
             return [tuple(names[name].id for name in plan.table.key if name in names)]
         case Constant():
             return [()] if len(plan.rows) <= 1 else []
-        case Filter() | Temporal() | Window():
-            return keys_of(plan.input)
+        case Filter() | Temporal():
+            return keys_of(plan.input, numbered=numbered)
+        case Window():
+            found = keys_of(plan.input, numbered=numbered)
+            return [*found, *_numbers(plan)] if numbered else found
         case Top():
-            return [()] if plan.limit <= 1 and not plan.partition else keys_of(plan.input)
+            return (
+                [()]
+                if plan.limit <= 1 and not plan.partition
+                else keys_of(plan.input, numbered=numbered)
+            )
         case Project():
             shown: dict[str, str] = {}
             for field, expression in zip(plan.fields, plan.expressions, strict=True):
@@ -50,32 +60,47 @@ def keys_of(plan: Plan) -> list[tuple[str, ...]]:
                     shown.setdefault(expression.name, field.id)
             return [
                 tuple(dict.fromkeys(shown[part] for part in key))
-                for key in keys_of(plan.input)
+                for key in keys_of(plan.input, numbered=numbered)
                 if all(part in shown for part in key)
             ]
         case Group():
             return [tuple(field.id for field in plan.fields[: len(plan.keys)])]
         case Distinct():
-            return [*keys_of(plan.input), tuple(field.id for field in plan.fields)]
+            return [
+                *keys_of(plan.input, numbered=numbered),
+                tuple(field.id for field in plan.fields),
+            ]
         case Join():
-            return _join_keys(plan)
+            return _join_keys(plan, numbered)
         case AsOf():
-            return keys_of(plan.left)
+            return keys_of(plan.left, numbered=numbered)
         case Expand():
             if not plan.position:
                 return []
-            return [(*key, plan.added[0].id) for key in keys_of(plan.input)]
+            return [(*key, plan.added[0].id) for key in keys_of(plan.input, numbered=numbered)]
         case SetOperation():
             if plan.mode in ("intersect", "except"):
                 return [tuple(field.id for field in plan.fields)]
             return []
 
 
-def _join_keys(plan: Join) -> list[tuple[str, ...]]:
-    left = keys_of(plan.left)
+def _numbers(plan: Window) -> list[tuple[str, ...]]:
+    """Each row_number() together with the columns of its partition."""
+    parts = [part.name for part in plan.partition if isinstance(part, Column)]
+    if len(parts) != len(plan.partition):
+        return []
+    return [
+        (*parts, field.id)
+        for field, call in zip(plan.added, plan.calls, strict=True)
+        if call.function == "row_number"
+    ]
+
+
+def _join_keys(plan: Join, numbered: bool) -> list[tuple[str, ...]]:
+    left = keys_of(plan.left, numbered=numbered)
     if plan.mode in ("semi", "anti"):
         return left
-    right = keys_of(plan.right)
+    right = keys_of(plan.right, numbered=numbered)
     equal_left: set[str] = set()
     equal_right: set[str] = set()
     for part in conjuncts(plan.condition):
