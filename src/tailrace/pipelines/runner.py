@@ -170,7 +170,7 @@ def run_ticks(
             except TickFencedError:
                 raise
             except PipelineError as problem:
-                if not running:
+                if not running or running.spark_is_gone():
                     raise
                 log.error("ticks failed", extra=problem.as_dict())
                 if part.clock.monotonic() - began > _LONGEST_PAUSE:

@@ -252,7 +252,7 @@ class RunningStreams:
         life.progress.state = "failed"
         life.progress.error = error.as_dict()
         log.error("stream failed", extra={"stream": life.stream.name, **error.as_dict()})
-        if self._spark_is_gone():
+        if self.spark_is_gone():
             raise error from problem
         if isinstance(error, PASSING) if again is None else again:
             life.start_at = self._part.clock.monotonic() + life.pause
@@ -260,7 +260,8 @@ class RunningStreams:
         else:
             life.start_at = None
 
-    def _spark_is_gone(self) -> bool:
+    def spark_is_gone(self) -> bool:
+        """Whether there is no Spark to run anything on."""
         context: Any = self._spark.sparkContext
         try:
             return context._jsc is None or bool(context._jsc.sc().isStopped())
