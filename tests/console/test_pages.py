@@ -124,6 +124,19 @@ def test_pipelines_show_ticks_batches_late_and_dead_records(page: Page, site: Si
     expect(letters).to_contain_text("Nothing was set aside.")
 
 
+def test_a_view_that_was_put_aside_says_why(page: Page, site: Site) -> None:
+    fault = {"error": 'the key of view "open_orders" is not unique', "detail": "NL is there twice", "hint": "add a column to key=", "code": "key-not-unique"}  # fmt: skip
+    site.report("pipelines", "shop", tick=2, failed={"open_orders": fault})
+    page.goto(f"{site.address}/#/")
+    expect(page.locator('[data-node="open_orders"]')).to_contain_text("put aside")
+    page.goto(f"{site.address}/#/pipelines")
+    expect(page.get_by_role("table", name="Views")).to_contain_text("is not unique")
+    page.goto(f"{site.address}/#/views/open_orders")
+    expect(page.get_by_role("alert")).to_contain_text("NL is there twice")
+    site.report("pipelines", "shop", tick=3, failed={})
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_a_source_shows_its_slot_and_an_alarm_says_what_to_do(page: Page, site: Site) -> None:
     site.report("source", "shop", freshness_ms=3, lag=0, position="pg:shop:00000000000000FF", wal_retained_bytes=9_000_000_000, wal_state="critical", copying=[])  # fmt: skip
     page.goto(f"{site.address}/#/sources")

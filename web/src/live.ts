@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { ApiError, call, streamUrl } from "./api";
-import type { Live, Series } from "./types";
+import type { Fault, Live, Series } from "./types";
 
 export const live = signal<Live | null>(null);
 export const connected = signal(false);
@@ -56,6 +56,12 @@ export function* figures(state: Live): Generator<[string, number]> {
 export function take(state: Live): void {
   for (const [name, value] of figures(state)) remember(name, state.at, value);
   live.value = state;
+}
+
+/** Why a view stands still while the others go on. */
+export function viewFault(state: Live | null, name: string): Fault | undefined {
+  const of = state?.parts.find((part) => part.kind === "pipelines")?.["failed"] as Record<string, Fault> | undefined;
+  return of?.[name];
 }
 
 const KINDS = ["message", "position", "snapshot", "change", "changes"] as const;

@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import * as api from "../api";
 import { age, bytes, count, rate } from "../format";
 import { around, MOST_FOR_DAGRE } from "../layout";
-import { live } from "../live";
+import { live, viewFault } from "../live";
 import { Demo } from "../parts/demo";
 import { Box, Drawing } from "../parts/drawing";
 import { AlarmBox, Empty, FaultBox, Spark, State, useLoaded } from "../parts/common";
@@ -157,11 +157,13 @@ class Known {
   }
 
   state(node: GraphNode): string {
+    if (viewFault(this.now, node.name)) return "part-failed";
     const part = this.part(node);
     return part ? `part-${part.state}` : "";
   }
 
   figure(node: GraphNode): string {
+    if (viewFault(this.now, node.name)) return "put aside";
     const topic = this.topics.get(node.name);
     if (topic) return `${count(topic.records)} records, ${rate(topic.rate)}`;
     const part = this.part(node);

@@ -2,7 +2,7 @@
 
 import * as api from "../api";
 import { age, cell, count, rate } from "../format";
-import { live } from "../live";
+import { live, viewFault } from "../live";
 import { Chart, Empty, FaultBox, LongTable, State, useLoaded } from "../parts/common";
 import { DeadLetters } from "../parts/letters";
 import type { Fault } from "../types";
@@ -45,7 +45,7 @@ export function Pipelines() {
           <Chart series={`${part}:tick`} label="time a tick takes" unit={milliseconds} />
           <LongTable
             name="Views"
-            columns={["view", "changes so far", "filling", "declared"]}
+            columns={["view", "changes so far", "state", "declared"]}
             numbers={new Set(["changes so far"])}
             items={value.views}
             identify={(view) => view.name}
@@ -53,7 +53,7 @@ export function Pipelines() {
               <>
                 <td><a href={`#/views/${encodeURIComponent(view.name)}`}>{view.name}</a></td>
                 <td class="number">{count(view.records)}</td>
-                <td>{view.filling ? "being filled" : ""}</td>
+                <td class={viewFault(live.value, view.name) ? "bad" : ""}>{viewFault(live.value, view.name)?.error ?? (view.filling ? "being filled" : "")}</td>
                 <td class="note">{view.declared}</td>
               </>
             )}

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
 import { streamUrl } from "../api";
 import { cell, columnsOf, count, numbersOf } from "../format";
-import { follow, live } from "../live";
+import { follow, live, viewFault } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
 import { ChartOf } from "../parts/chartof";
 import { PastOf } from "../parts/past";
@@ -59,9 +59,11 @@ export function ViewPage({ name }: { name: string }) {
   const { value: about } = useLoaded(() => api.views().then((found) => found.views.find((view) => view.name === name) ?? null, () => null), [name], 10_000);
   const { rows, changed, fault } = useRows(name, about === null ? null : about.rows > MOST_LIVE);
   const listed = rows ? [...rows.entries()] : [];
+  const aside = viewFault(live.value, name);
   return (
     <>
       <h1>{name}</h1>
+      {aside ? <><p class="bad">It shows what it last was and is tried again; the others go on.</p><FaultBox fault={aside} /></> : null}
       {fault ? <FaultBox fault={fault} /> : null}
       {rows === null && !fault ? <Empty>Waiting for the first tick…</Empty> : null}
       {rows && listed.length === 0 ? <Empty>The view has no rows.</Empty> : null}
