@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import struct
 import threading
@@ -25,6 +26,10 @@ for name, examples in (("fast", 25), ("thorough", 1000)):
         print_blob=True,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start and
+# interrupt would be deaf too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
