@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from pipelines.incremental import harness
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.explain import Size, explain
@@ -197,8 +198,6 @@ def test_explain_shows_the_chain_with_sizes_and_shares() -> None:
 def test_a_key_that_the_query_does_not_make_unique_is_told(
     sql: str, key: str, proven: bool
 ) -> None:
-    from pipelines.incremental.harness import TABLES
-
-    graph = compile_views([ViewDefinition("v", sql, (key,))], TABLES)
+    graph = compile_views([ViewDefinition("v", sql, (key,))], harness.TABLES)
     assert graph.views["v"].proven == proven
     assert ("looked at in every tick" in explain(graph, "v")) == (not proven)
