@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+import uuid
 import zipfile
 from pathlib import Path
 
+import orjson
 import pytest
 
+from pipelines.test_spark_cluster import SparkCluster
 from servers.processes import bound_to_us
+from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.shipping import pack
 
 DECLARED = """
@@ -65,15 +71,6 @@ def test_the_archive_holds_the_projects_python_files_alone(tmp_path: Path) -> No
 @pytest.mark.timeout(900)
 def test_functions_of_a_project_run_on_a_cluster(tailrace_broker: str, tmp_path: Path) -> None:
     """The workers know nothing of the project's folder, as on another machine."""
-    import time
-    import uuid
-
-    import orjson
-
-    from pipelines.test_spark_cluster import SparkCluster
-    from tailrace.client.writer import TransactionalWriter
-    from tailrace.pipelines.reader import LogReader, read_all
-
     topic, home = f"numbers{uuid.uuid4().hex[:6]}", tmp_path / "home"
     with TransactionalWriter(tailrace_broker, "w") as writer:
         writer.init()
