@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,22 +150,17 @@ def test_an_error_in_one_shard_reaches_the_driver_whole(
 def test_any_number_of_tasks_shows_the_same_view(
     log_address: str, tmp_path: Path, tasks: int
 ) -> None:
-    shop = Shop(log_address, tmp_path)
-    driver = TickDriver(shop.graph, shop.settings(), lambda work: run_levels_here(work, tasks))
-    try:
-        with shop.feed() as feed:
-            driver.start()
-            for changes in traffic(37, 5, size=30):
-                shop.catch_up(driver, feed.transaction(*changes))
-                assert shown(shop.bootstrap, shop.view) == recompute(feed)
-    finally:
-        driver.close()
+    _follows(Shop(log_address, tmp_path), lambda work: run_levels_here(work, tasks))
 
 
 @pytest.mark.spark
 def test_levels_run_on_spark(log_address: str, tmp_path: Path, spark: SparkSession) -> None:
-    shop = Shop(log_address, tmp_path)
-    driver = TickDriver(shop.graph, shop.settings(), lambda work: run_levels(spark, work))
+    _follows(Shop(log_address, tmp_path), lambda work: run_levels(spark, work))
+
+
+def _follows(shop: Shop, run: Callable[[Work], Outcome]) -> None:
+    """After every tick run this way the view is what a recompute says."""
+    driver = TickDriver(shop.graph, shop.settings(), run)
     try:
         with shop.feed() as feed:
             driver.start()

@@ -37,11 +37,8 @@ def shown_by(project: Project, name: str) -> Show:
         return text
     from tailrace.pipelines.avro import decoder
 
-    options = {"avro": declared.schema, "wire": declared.wire}
-    if declared.registry is not None:
-        options["registry"] = declared.registry
     try:
-        read = decoder(options)
+        read = decoder(declared.avro)
     except TailraceError:  # its library is not installed
         return text
 

@@ -109,6 +109,12 @@ class Topic:
         """Whether views can read it: one topic of JSON rows whose columns are declared."""
         return self.schema is not None and self.format == "json" and self.pattern is None
 
+    @property
+    def avro(self) -> dict[str, str]:
+        """How its Avro records are read: the options of `avro.decoder`."""
+        options = {"avro": self.schema or "", "wire": self.wire}
+        return options if self.registry is None else options | {"registry": self.registry}
+
 
 Input: TypeAlias = "TableLike | Topic | View | Stream"
 

@@ -99,9 +99,7 @@ def _topic(topic: Topic) -> Options:
         return options | {"form": "raw"}
     if topic.format == "avro":
         columns: list[list[str]] = [list(pair) for pair in avro.columns(topic.schema)]
-        options |= {"avro": topic.schema, "wire": topic.wire}
-        if topic.registry is not None:
-            options["registry"] = topic.registry
+        options |= topic.avro
     else:
         columns = _columns(topic)
     return options | {"form": topic.format, "columns": orjson.dumps(columns).decode()}

@@ -255,7 +255,7 @@ def _tick(
             filled=project.filled_shares,
         )
         if compiled.failed:  # else what failed before stands until a tick has passed
-            part.report(failed=compiled.failed, error=_error(compiled, project, running))
+            part.report(failed=compiled.failed, error=_error(compiled.failed, running))
         reported_at = asked_at = part.clock.monotonic()
         while not part.stopping.is_set():
             tick = project.step(_WAIT_SECONDS)
@@ -280,9 +280,9 @@ def _tick(
                     catch_up_ms=main.catch_up_ms,
                     filling=project.filling,
                     filled=project.filled_shares,
-                    failed={**compiled.failed, **project.aside.errors()},
+                    failed=(failed := {**compiled.failed, **project.aside.errors()}),
                     streams=running.progress(),
-                    error=_error(compiled, project, running),
+                    error=_error(failed, running),
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
@@ -294,19 +294,16 @@ def _tick(
                     lag=main.lag,
                     filling=project.filling,
                     filled=project.filled_shares,
-                    failed={**compiled.failed, **project.aside.errors()},
+                    failed=(failed := {**compiled.failed, **project.aside.errors()}),
                     streams=running.progress(),
-                    error=_error(compiled, project, running),
+                    error=_error(failed, running),
                 )
                 reported_at = part.clock.monotonic()
 
 
-def _error(
-    compiled: Compiled, project: ProjectTicks, running: RunningStreams
-) -> dict[str, str] | None:
+def _error(failed: Mapping[str, dict[str, str]], running: RunningStreams) -> dict[str, str] | None:
     """The error of a view that was left out or put aside, or of a stream that has stopped."""
-    of_views = {**compiled.failed, **project.aside.errors()}
-    return next(iter(of_views.values()), None) or running.error()
+    return next(iter(failed.values()), None) or running.error()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """The streams of a project while they run: started, watched, restarted one by one.
 
 A stream that fails does not stop the others. Passing trouble (a broker or worker that is
-gone, a full disk) is met by starting it again, with a pause that doubles; a record the function fails on
-is found and put aside (`isolate`), also one that ends its Python worker again and again; any other error stops that stream until the pipelines
-are restarted, and its status says why.
+gone, a full disk) is met by starting it again, with a pause that doubles; a record the
+function fails on is found and put aside (`isolate`), also one that ends its Python worker
+again and again; any other error stops that stream until the pipelines are restarted, and its
+status says why.
 """
 
 from __future__ import annotations

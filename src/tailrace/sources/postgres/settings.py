@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class CaptureSettings:
     """`group_seconds`: how long a transaction waits for others to share its log
     transaction while more arrives; `pace_seconds`: the least time between two of those, so
-    that many small transactions share one (a lone one waits for nothing); `part_rows`: the most rows of one source transaction in one log
-    transaction; `confirm_delay`: how long after its commit a position is confirmed to the
+    that many small transactions share one (a lone one waits for nothing); `part_rows`: the
+    most rows of one source transaction in one log transaction; `confirm_delay`: how long after its commit a position is confirmed to the
     server, so that the broker has it on disk; `chunks_ahead`: chunks of a table being read
     or waiting to be written, at least one for each of its connections; `split_rows`: from
     how many rows on a table is read by another connection; `touched_keys`: how many changed
