@@ -8,17 +8,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 import tailrace as tr
+from pipelines.steps import tell_steps
 from pipelines.test_fill import PAID, PER_COUNTRY
-from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.ticks.catalog import read_catalog
 from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work, gather, guarded
@@ -35,16 +32,6 @@ def main(bootstrap: str, project: str, directory: str, step: str, number: str) -
         if filling and name == step and tick == int(number):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def after(kind: Any, method: str, name: str) -> None:
-        original: Callable[..., Any] = getattr(kind, method)
-
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            result = original(*arguments, **named)
-            reached(name)
-            return result
-
-        setattr(kind, method, wrapped)
-
     def run(work: Work) -> Outcome:
         nonlocal tick, filling
         filling = "-filling/" in work.state
@@ -54,15 +41,7 @@ def main(bootstrap: str, project: str, directory: str, step: str, number: str) -
         reached("job done")
         return outcome
 
-    def end(self: Any, *, commit: bool) -> None:
-        reached("committing")
-        original_end(self, commit=commit)
-
-    original_end = TransactionalWriter._end
-    TransactionalWriter._end = end  # type: ignore[method-assign]
-    after(Attempt, "finish", "state written")
-    after(TransactionalWriter, "flush", "changes sent")
-    after(TransactionalWriter, "commit", "committed")
+    tell_steps(reached)
     views = [
         tr.view(f"{project}_per_country", PER_COUNTRY.format(s=project)),
         tr.view(f"{project}_paid", PAID.format(s=project)),

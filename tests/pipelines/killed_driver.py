@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from pipelines.shop import graph
+from pipelines.steps import tell_steps
 from tailrace.client.writer import TransactionalWriter
-from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work, gather, guarded
 from tailrace.records.tick import TICKS_TOPIC
@@ -32,16 +31,6 @@ def main(bootstrap: str, project: str, view: str, directory: str, step: str, num
         if name == step and tick == int(number):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def after(kind: Any, method: str, name: str) -> None:
-        original: Callable[..., Any] = getattr(kind, method)
-
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            result = original(*arguments, **named)
-            reached(name)
-            return result
-
-        setattr(kind, method, wrapped)
-
     def run(work: Work) -> Outcome:
         nonlocal tick
         tick += 1
@@ -56,16 +45,9 @@ def main(bootstrap: str, project: str, view: str, directory: str, step: str, num
             self.flush()
             reached("row sent")
 
-    def end(self: Any, *, commit: bool) -> None:
-        reached("committing")
-        original_end(self, commit=commit)
-
-    original_send, original_end = TransactionalWriter.send, TransactionalWriter._end
+    original_send = TransactionalWriter.send
     TransactionalWriter.send = send  # type: ignore[method-assign,assignment]
-    TransactionalWriter._end = end  # type: ignore[method-assign]
-    after(Attempt, "finish", "state written")
-    after(TransactionalWriter, "flush", "changes sent")
-    after(TransactionalWriter, "commit", "committed")
+    tell_steps(reached)
     settings = TickSettings(
         project, bootstrap, f"{directory}/state", f"{directory}/cache", shards=3, limit=5
     )
