@@ -63,6 +63,34 @@ def test_the_level_is_honoured_and_configuring_again_replaces(stream: io.StringI
     assert stream.getvalue().count("\n") == 1
 
 
+def test_a_warning_that_repeats_is_counted_and_others_are_shown() -> None:
+    now = 0.0
+    filtered = logs.Repeats(lambda: now)
+
+    def shown(level: int, error: str) -> logging.LogRecord | None:
+        record = logging.LogRecord("broker", level, "file", 7, "not written", None, None)
+        record.error = error
+        return record if filtered.filter(record) else None
+
+    assert sum(shown(logging.WARNING, "full") is not None for _ in range(450)) == 10
+    assert shown(logging.WARNING, "gone") is not None
+    assert all(shown(logging.INFO, "full") for _ in range(20))
+    now = 10.0
+    first, second = shown(logging.WARNING, "full"), shown(logging.WARNING, "full")
+    assert first is not None
+    assert vars(first)["repeated"] == 440
+    assert second is not None
+    assert "repeated" not in vars(second)
+
+
+def test_what_is_remembered_of_warnings_is_bounded() -> None:
+    filtered = logs.Repeats()
+    for number in range(5000):
+        record = logging.LogRecord("broker", logging.ERROR, "file", 7, f"{number}", None, None)
+        assert filtered.filter(record)
+    assert len(filtered._seen) <= logs.Repeats.REMEMBERED
+
+
 def test_a_metric_declared_twice_is_the_same() -> None:
     first = metrics.counter("tailrace_test_things_total", "Things", ["kind"])
     second = metrics.counter("tailrace_test_things_total", "Things", ["kind"])

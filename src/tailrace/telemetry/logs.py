@@ -6,7 +6,9 @@
 
 on a terminal, or as one JSON object a line with `fmt="json"`. Values whose name looks
 like a secret are masked in both: whoever logs a DSN or a password has made a mistake,
-and the log must not repeat it.
+and the log must not repeat it. A warning that repeats itself many times a second, as on a
+full disk, is shown a few times and then counted (`repeated=450`), so that it does not fill
+what is left of the disk nor hide the others.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from __future__ import annotations
 import logging
 import re
 import sys
+from collections.abc import Callable
+from time import monotonic
 from typing import Any, TextIO
 
 import orjson
@@ -71,10 +75,43 @@ class JsonFormatter(logging.Formatter):
         return orjson.dumps(document, default=str).decode()
 
 
+class Repeats(logging.Filter):
+    """Lets an equal warning or error through `MOST` times in `SECONDS`, then counts it.
+
+    The first one shown after that says how many were left out. Two threads may be let
+    through at once: harmless.
+    """
+
+    MOST = 10
+    SECONDS = 10.0
+    REMEMBERED = 1000
+
+    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+        super().__init__()
+        self._now = now
+        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        same = (record.name, record.lineno, record.getMessage(), str(_data(record)))
+        now = self._now()
+        began, count = self._seen.get(same, (now, 0))
+        if now - began >= self.SECONDS:
+            if count > self.MOST:
+                record.repeated = count - self.MOST
+            began, count = now, 0
+        if len(self._seen) >= self.REMEMBERED:
+            self._seen.clear()
+        self._seen[same] = (began, count + 1)
+        return count < self.MOST
+
+
 def configure(level: str = "info", fmt: str = "human", stream: TextIO | None = None) -> None:
     """Send the logs of the process to `stream` (stderr) once; calling again replaces it."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonFormatter() if fmt == "json" else HumanFormatter())
+    handler.addFilter(Repeats())
     root = logging.getLogger("tailrace")
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
