@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from tailrace.node.processes import end_with_parent
 from tailrace.testing.postgres import PostgresServer
 from tailrace.views.reader import Views
 
@@ -81,7 +82,7 @@ def test_views_and_copies_equal_the_database_after_every_part_was_killed(tmp_pat
     (tmp_path / "pipelines").mkdir()
     (tmp_path / "pipelines" / "main.py").write_text(PIPELINE)
     program = str(Path(sys.executable).with_name("tailrace"))
-    with PostgresServer() as server:
+    with PostgresServer(start_with=end_with_parent(signal.SIGINT)) as server:
         with psycopg.connect(server.dsn(), autocommit=True) as connection:
             connection.execute(
                 "CREATE TABLE customers (id bigserial PRIMARY KEY, country text);"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import platform
 import shutil
+import signal
 import subprocess
 import tarfile
 import tempfile
@@ -16,6 +17,7 @@ import pytest
 
 from servers.processes import cache_directory
 from tailrace.errors import ComponentMissingError
+from tailrace.node.processes import end_with_parent
 from tailrace.testing.postgres import PostgresServer, binaries
 
 __all__ = ["PostgresServer", "start_postgres"]
@@ -35,7 +37,11 @@ def start_postgres(version: int | None = None) -> Iterator[PostgresServer]:
                 found = binaries(version)
             except ComponentMissingError:
                 found = fetched_binaries(version or 18, Path(scratch))
-            server = PostgresServer(bin=found, settings={"max_prepared_transactions": "5"})
+            server = PostgresServer(
+                bin=found,
+                settings={"max_prepared_transactions": "5"},
+                start_with=end_with_parent(signal.SIGINT),  # also when a time-out ends the run
+            )
         except ComponentMissingError as reason:
             pytest.skip(str(reason))
         yield server
