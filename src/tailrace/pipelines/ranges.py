@@ -90,7 +90,8 @@ class LogRanges:
 
     def read(self, wanted: Range, *, go_on: bool = False) -> Iterator[RecordColumns]:
         """A range, committed records only. What retention removed meanwhile is a
-        DataLostError, or with `go_on` left out."""
+        DataLostError, or with `go_on` left out. A topic made again since the range was
+        planned is one in any case: what was read belongs to another topic."""
         position = wanted.start
         while position < wanted.end:
             try:
@@ -99,6 +100,7 @@ class LogRanges:
                 ):
                     yield columns
                     position = int(columns.offsets[-1]) + 1
+                self._same(wanted)
                 return
             except (OffsetOutOfRangeError, UnknownTopicError) as gone:
                 first = self._first(wanted)
@@ -111,6 +113,18 @@ class LogRanges:
                 position = first
             except RequestTimeoutError as stuck:
                 raise PipelineError(stuck.message, detail=stuck.detail, hint=stuck.hint) from stuck
+
+    def _same(self, wanted: Range) -> None:
+        """Raise if the range was read from another topic than it was planned for."""
+        if wanted.id is None:
+            return
+        now = self.named([wanted.topic]).get(wanted.topic)
+        if now is None or now.id.hex() != wanted.id:
+            raise DataLostError(
+                f"topic {wanted.topic} is not the one whose records were to be read",
+                detail="it was deleted and created again while they were read",
+                hint="rebuild what reads it; with `on_loss` continue the next attempt goes on",
+            )
 
     def _first(self, wanted: Range) -> int:
         """Where the partition begins now; the end of the range if it is gone altogether."""

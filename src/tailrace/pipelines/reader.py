@@ -24,12 +24,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Offsets `start` up to, not including, `end` of one partition."""
+    """Offsets `start` up to, not including, `end` of one partition; of the topic with this
+    id, where it matters that it is no other one of the same name."""
 
     topic: str
     partition: int
     start: int
     end: int
+    id: str | None = None
 
 
 @dataclass(slots=True)

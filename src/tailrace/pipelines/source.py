@@ -73,8 +73,8 @@ class Position:
 class RangePartition(InputPartition):
     """One range of one topic partition: the work of one task."""
 
-    def __init__(self, topic: str, partition: int, start: int, end: int) -> None:
-        self.range = Range(topic, partition, start, end)
+    def __init__(self, wanted: Range) -> None:
+        self.range = wanted
 
 
 class LogSource(DataSource):
@@ -195,7 +195,8 @@ class Reading:
                             "retention removed them before they were read",
                         )
                         begin = min(first, until)
-                found.append(RangePartition(topic, int(partition), begin, until))
+                wanted = Range(topic, int(partition), begin, until, end.ids.get(topic))
+                found.append(RangePartition(wanted))
         return found
 
     def batches(self, wanted: Range) -> Iterator[pa.RecordBatch]:
