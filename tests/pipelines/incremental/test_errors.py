@@ -81,8 +81,8 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             NotIncrementalError, "every row with every row", "shop.public.customers",
         ),
         (
-            "SELECT sum((SELECT max(n) FROM shop.orders)) s FROM shop.orders",
-            NotIncrementalError, "subquery is not kept", "",
+            "SELECT o.id FROM shop.orders o LEFT JOIN shop.orders p ON o.id = p.id AND EXISTS (SELECT 1 FROM shop.orders q WHERE q.id = o.id AND q.n = p.n)",
+            NotIncrementalError, "both sides of an outer join", "1 FROM",
         ),
         (
             "SELECT DISTINCT status FROM shop.orders ORDER BY id LIMIT 2",

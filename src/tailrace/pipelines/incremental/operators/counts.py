@@ -130,7 +130,7 @@ class Constants:
         return f"constants {self.rows!r}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
-        if state.get(b"done") is not None:
+        if not self.rows or state.get(b"done") is not None:
             return weighted(self.schema).empty_table()
         state.put_many([(b"done", b"1")])
         columns = list(zip(*self.rows, strict=True))

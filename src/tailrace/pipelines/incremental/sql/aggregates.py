@@ -96,7 +96,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
     order: Order = ()
     outer, saved, subquery = node, binder.collected, binder.subquery
     binder.collected = None  # no aggregates inside aggregates
-    binder.subquery = refuse(binder.context)
+    binder.subquery = binder.inner_subquery or refuse(binder.context)
     try:
         if isinstance(node, exp.Filter):
             condition = binder.condition(node.expression.this)

@@ -96,7 +96,9 @@ class QueryBinder:
         if where is not None:
             work.plan = self._where(where.this, work, scope)
         collected = Collected()
-        binder = ExpressionBinder(self.context, scope, work.bind, collected)
+        binder = ExpressionBinder(
+            self.context, scope, work.bind, collected, inner_subquery=work.bind_below
+        )
         work.plan, binder.windows = generators.expand_windows(binder, node, work.plan, self.context)
         work.plan, made = generators.expand_items(binder, node, work.plan, scope)
         work.deferred = True
@@ -187,7 +189,7 @@ class QueryBinder:
                         and column.name.lower() not in excluded
                     )
                 continue
-            bound = binder.bind(item)
+            bound = self._item(item, number, node, binder)
             if bound.type == types.INTERVAL:
                 raise self.context.type_error("a view cannot hold an interval", item)
             name = item.alias or (item.name if isinstance(item, exp.Column) else item.sql("spark"))
@@ -200,6 +202,19 @@ class QueryBinder:
                     if not any(f.name.lower() == alias for s in scope.sources for f in s.fields)
                 }
         return items
+
+    def _item(
+        self, item: exp.Expr, number: int, node: exp.Select, binder: ExpressionBinder
+    ) -> Expression:
+        """An item of SELECT. A subquery that GROUP BY names by place or alias is joined below."""
+        group = node.args.get("group")
+        if group is None or item.find(exp.Query) is None or binder.inner_subquery is None:
+            return binder.bind(item)
+        names = {part.name.lower() for part in group.expressions if isinstance(part, exp.Column)}
+        places = {part.name for part in group.expressions if isinstance(part, exp.Literal)}
+        if item.alias.lower() not in names - {""} and str(number + 1) not in places:
+            return binder.bind(item)
+        return replace(binder, subquery=binder.inner_subquery).bind(item)
 
     def _order(
         self, node: exp.Select, binder: ExpressionBinder, items: list[tuple[str, Expression]]

@@ -80,7 +80,7 @@ class ExpressionBinder:
     """Binds the expressions of one clause.
 
     `collected` None: aggregates and window functions are not allowed here. `subquery` binds
-    EXISTS, IN (SELECT …) and scalar subqueries; `aggregate` and `window` the two families.
+    EXISTS, IN (SELECT …) and scalar subqueries, `inner_subquery` those inside an aggregate.
     """
 
     context: Context
@@ -91,6 +91,7 @@ class ExpressionBinder:
     parameters: dict[str, Column] = field(default_factory=dict)  # of the lambdas around
     depth: int = 0
     windows: dict[str, Expression] = field(default_factory=dict)  # of time, by their text
+    inner_subquery: Callable[[exp.Expr, ExpressionBinder], Expression] | None = None
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""

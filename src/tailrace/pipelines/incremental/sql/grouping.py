@@ -218,35 +218,40 @@ def _sets(
             if not aggregated and bound not in keys:
                 keys.append(bound)
         return None, keys
+
+    def options(part: exp.Expr) -> list[set[int]] | None:
+        """The sets that ROLLUP, CUBE and GROUPING SETS stand for; None for a plain key."""
+        match part:
+            case exp.Rollup():
+                groups = [numbers(e) for e in part.expressions]
+                return [set().union(*groups[:size]) for size in range(len(groups), -1, -1)]
+            case exp.Cube():
+                groups = [numbers(e) for e in part.expressions]
+                return [
+                    set().union(*chosen)
+                    for size in range(len(groups), -1, -1)
+                    for chosen in combinations(groups, size)
+                ]
+            case exp.GroupingSets():
+                inner = [options(e) or [numbers(e)] for e in part.expressions]
+                return [chosen for some in inner for chosen in some]
+        return None
+
     products: list[list[set[int]]] = []
     plain: set[int] = set()
     complex_parts = [*(clause.args.get("rollup") or ()), *(clause.args.get("cube") or ()),
                      *(clause.args.get("grouping_sets") or ())]  # fmt: skip
     for part in [*clause.expressions, *complex_parts]:
-        match part:
-            case exp.Rollup():
-                groups = [numbers(e) for e in part.expressions]
-                products.append(
-                    [set().union(*groups[:size]) for size in range(len(groups), -1, -1)]
-                )
-            case exp.Cube():
-                groups = [numbers(e) for e in part.expressions]
-                products.append(
-                    [
-                        set().union(*chosen)
-                        for size in range(len(groups), -1, -1)
-                        for chosen in combinations(groups, size)
-                    ]
-                )
-            case exp.GroupingSets():
-                products.append([numbers(e) for e in part.expressions])
-            case _:
-                plain |= numbers(part)
+        made = options(part)
+        if made is None:
+            plain |= numbers(part)
+        else:
+            products.append(made)
     if not products:
         return None, keys
     sets: list[set[int]] = [set(plain)]
-    for options in products:
-        sets = [base | option for base in sets for option in options]
+    for product in products:
+        sets = [base | option for base in sets for option in product]
     return sets, keys
 
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import Call, Expression, Literal, conjunction
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Expression,
+    Literal,
+    conjunction,
+    conjuncts,
+)
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -84,11 +90,18 @@ def _relation(
             binder.context.only(node, "this", "db", "catalog", "alias", "joins", "version")
             alias = alias or node.name
             plan = _table(binder, node, common)
+        case exp.Subquery() if _is_join(node.this):
+            plan, inner = _in_parentheses(binder, node, common, outer)
+            if not alias:
+                for entry in inner.sources:
+                    _unique(binder, entry.alias, scope, node)
+                scope.sources.extend(inner.sources)
+                return plan
+            shown = [f for entry in inner.sources for f in entry.fields if f.id not in entry.hidden]
+            plan = Project(plan, tuple(shown), tuple(f.column for f in shown))
         case exp.Subquery():
             plan = binder.query(node.this, common, outer)
             plan = binder._ordered(node, plan, common, outer)
-            for join in node.args.get("joins") or ():
-                raise binder.context.not_incremental("joins in parentheses", join)
         case exp.Values():
             plan = bind_values(binder, node)
         case exp.Lateral():
@@ -101,15 +114,38 @@ def _relation(
         from tailrace.pipelines.incremental.sql.bind import rename
 
         plan = rename(plan, names)
-    if alias and any(alias.lower() == known.alias.lower() for known in scope.sources):
-        raise binder.context.name_error(
-            f"there are two tables {alias!r}", node, "give one an alias"
-        )
+    _unique(binder, alias, scope, node)
     unseen = {f.id for f in plan.fields if f.name == VERSIONED_AT}
     scope.sources.append(Source(alias, plan.fields, unseen))
     where = place(binder.context.sql, node)
     binder.context.places |= {f.id: where for f in plan.fields}
     return plan
+
+
+def _is_join(node: exp.Expr) -> bool:
+    """Whether it is what stands in the parentheses of `(b JOIN c ON …)`."""
+    if isinstance(node, exp.Table):
+        return True
+    return isinstance(node, exp.Subquery) and bool(node.args.get("joins"))
+
+
+def _in_parentheses(
+    binder: QueryBinder, node: exp.Subquery, common: Common, outer: Scope | None
+) -> tuple[Plan, Scope]:
+    """(b JOIN c ON …) as one entry of FROM, and the names it brings."""
+    binder.context.only(node, "this", "alias", "joins")
+    inner = Scope([], outer)
+    plan = _relation(binder, node.this, common, inner, outer)
+    for join in node.this.args.get("joins") or ():
+        plan = _join(binder, plan, join, common, inner, outer)
+    return plan, inner
+
+
+def _unique(binder: QueryBinder, alias: str, scope: Scope, node: exp.Expr) -> None:
+    if alias and any(alias.lower() == known.alias.lower() for known in scope.sources):
+        raise binder.context.name_error(
+            f"there are two tables {alias!r}", node, "give one an alias"
+        )
 
 
 def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
@@ -162,33 +198,45 @@ def _join(
         return _generated(binder, left, node.this, scope, (node.side or "").lower() == "left")
     version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
     right = _relation(binder, node.this, common, scope, outer)
-    mode = _mode(binder, node)
+    for join in node.this.args.get("joins") or () if isinstance(node.this, exp.Table) else ():
+        right = _join(binder, right, join, common, scope, outer)
+    added = [entry for entry in scope.sources if not any(entry is known for known in before)]
+    mode = _mode(binder, node, before, added)
     waiting: list[exp.Expr] = []
-    condition = _condition(
-        binder, node, scope, before, common, waiting if mode == "inner" else None
-    )
+    condition = _condition(binder, node, scope, before, added, waiting)
+    lateral = bool(free(right) & {field.id for field in left.fields})
+    if waiting and mode != "inner":
+        if version is not None or lateral:
+            raise binder.context.not_incremental(
+                "a subquery in the ON of this join", waiting[0], "put it into WITH and join that"
+            )
+        left, right, more = _beside(binder, left, right, waiting, scope, common)
+        condition = conjunction([*conjuncts(condition), *more])
+        waiting = []
     if version is not None:
-        return temporal.bind_as_of(binder, node, left, right, condition, version, scope, mode)
-    if free(right) & {field.id for field in left.fields}:
-        return subqueries.bind_lateral(binder, node, left, right, condition, mode)
-    if condition is None and mode in ("semi", "anti"):
-        condition = Literal(True, types.BOOLEAN)
-    joined: Plan = Join(mode, left, right, condition)
+        joined = temporal.bind_as_of(binder, node, left, right, condition, version, scope, mode)
+    elif lateral:
+        joined = subqueries.bind_lateral(binder, node, left, right, condition, mode)
+    else:
+        if condition is None and mode in ("semi", "anti"):
+            condition = Literal(True, types.BOOLEAN)
+        joined = Join(mode, left, right, condition)
     if waiting:
         joined = _with_subqueries(binder, joined, waiting, scope, common)
     if node.args.get("using") and mode not in ("semi", "anti"):
-        joined = _merge_using(binder, node, joined, scope, before, mode)
+        joined = _merge_using(binder, node, joined, scope, before, added, mode)
     if mode in ("semi", "anti"):
         scope.sources[:] = before
     return joined
 
 
-def _mode(binder: QueryBinder, node: exp.Join) -> str:
+def _mode(binder: QueryBinder, node: exp.Join, before: list[Source], added: list[Source]) -> str:
+    """The kind of a join. NATURAL is USING of the names that both sides have."""
     side, kind = (node.side or "").lower(), (node.kind or "").lower()
     if node.method and node.method.upper() == "NATURAL":
-        raise binder.context.not_incremental(
-            "NATURAL JOIN is not known here", node, "name the columns with USING"
-        )
+        ours, theirs = (_visible(entries) for entries in (before, added))
+        shared = [name for key, name in ours.items() if key in theirs]
+        node.set("using", [exp.to_identifier(name) for name in shared])
     binder.context.only(node, "this", "side", "kind", "on", "using", "method")
     if kind in ("semi", "anti"):
         return kind
@@ -199,23 +247,32 @@ def _mode(binder: QueryBinder, node: exp.Join) -> str:
     return "inner"
 
 
+def _visible(entries: list[Source]) -> dict[str, str]:
+    """The names of columns that need no table before them."""
+    return {
+        f.name.lower(): f.name
+        for entry in entries
+        for f in entry.fields
+        if f.id not in entry.hidden
+    }
+
+
 def _condition(
     binder: QueryBinder,
     node: exp.Join,
     scope: Scope,
     before: list[Source],
-    common: Common,
-    waiting: list[exp.Expr] | None,
+    added: list[Source],
+    waiting: list[exp.Expr],
 ) -> Expression | None:
-    """ON or USING. Conjuncts with a subquery go to `waiting`, where there is such a list."""
+    """ON or USING. Conjuncts with a subquery go to `waiting`."""
     expressions = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
     using = node.args.get("using")
     if using:
-        added = scope.sources[-1]
         parts: list[Expression] = []
         for name in using:
             sides = []
-            for group in (list(before), [added]):
+            for group in (list(before), added):
                 column = exp.column(name.name)
                 column.this.meta.update(name.meta)
                 from tailrace.pipelines.incremental.sql.scope import resolve
@@ -226,7 +283,7 @@ def _condition(
     on = node.args.get("on")
     if on is None:
         return None
-    if waiting is None or on.find(exp.Query) is None:
+    if on.find(exp.Query) is None:
         return expressions.condition(on)
     from tailrace.pipelines.incremental.sql.bind import flat_and
 
@@ -237,6 +294,34 @@ def _condition(
         else:
             parts.append(expressions.condition(part))
     return conjunction(parts)
+
+
+def _beside(
+    binder: QueryBinder,
+    left: Plan,
+    right: Plan,
+    waiting: list[exp.Expr],
+    scope: Scope,
+    common: Common,
+) -> tuple[Plan, Plan, list[Expression]]:
+    """Conditions with subqueries in the ON of an outer join: what the subquery says becomes a
+    column of the side it asks about."""
+    sides = [right, left]
+    found: list[Expression] = []
+    for part in waiting:
+        for at, side in enumerate(sides):
+            work = subqueries.Work(binder, common, side)
+            bound = ExpressionBinder(binder.context, scope, work.bind).condition(part)
+            if not free(work.plan) & {f.id for f in sides[1 - at].fields}:
+                sides[at] = work.plan
+                found.append(bound)
+                break
+        else:
+            raise binder.context.not_incremental(
+                "a subquery about both sides of an outer join", part,
+                "join first in WITH, then ask",
+            )  # fmt: skip
+    return sides[1], sides[0], found
 
 
 def _with_subqueries(
@@ -258,20 +343,23 @@ def _merge_using(
     joined: Plan,
     scope: Scope,
     before: list[Source],
+    added: list[Source],
     mode: str,
 ) -> Plan:
     """USING shows one column for the pair: hide the other, or merge them when outer."""
-    added = scope.sources[-1]
     names = [name.name.lower() for name in node.args["using"]]
     if mode in ("inner", "left"):
-        added.hidden |= {f.id for f in added.fields if f.name.lower() in names}
+        for entry in added:
+            entry.hidden |= {f.id for f in entry.fields if f.name.lower() in names}
         return joined
     merged: list[tuple[Field, Expression]] = []
     for name in names:
         left = next(
             f for s in before for f in s.fields if f.name.lower() == name and f.id not in s.hidden
         )
-        right = next(f for f in added.fields if f.name.lower() == name)
+        right = next(
+            f for s in added for f in s.fields if f.name.lower() == name and f.id not in s.hidden
+        )
         kind = types.common(left.type, right.type) or left.type
         made = Field(binder.context.fresh(name), left.name, kind)
         sides = tuple(
@@ -281,7 +369,9 @@ def _merge_using(
         for entry in before:
             if left in entry.fields:
                 entry.hidden.add(left.id)
-        added.hidden.add(right.id)
+        for entry in added:
+            if right in entry.fields:
+                entry.hidden.add(right.id)
     scope.sources.insert(0, Source("", tuple(field for field, _ in merged)))
     return Project(
         joined,

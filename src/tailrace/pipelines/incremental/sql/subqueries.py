@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import (
     Call,
@@ -27,6 +28,7 @@ from tailrace.pipelines.incremental.expression import (
     rewrite,
     substitute,
 )
+from tailrace.pipelines.incremental.sql.dependent import dependent, totals_of_nothing
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     Distinct,
@@ -37,6 +39,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Plan,
     Project,
     Top,
+    expressions_of,
     free,
     ids,
 )
@@ -55,7 +58,7 @@ class Work:
     """The plan of a SELECT while it is built, and the joins its subqueries ask for.
 
     While `deferred`, joins wait until the groups are known: a subquery in SELECT is joined
-    above the GROUP BY. (One inside an aggregate would have to stand below: it is refused.)"""
+    above the GROUP BY. One inside an aggregate is joined below it (`bind_below`)."""
 
     query: QueryBinder
     common: Common
@@ -75,6 +78,14 @@ class Work:
             case exp.Not():
                 return Call("not", (_in_value(self, node.this, binder),), types.BOOLEAN)
         raise self.query.context.not_incremental("this subquery is not known", node)
+
+    def bind_below(self, node: exp.Expr, binder: ExpressionBinder) -> Expression:
+        """A subquery about the rows of FROM, whatever is grouped above them."""
+        before, self.deferred = self.deferred, False
+        try:
+            return self.bind(node, binder)
+        finally:
+            self.deferred = before
 
     def join(self, mode: str, plan: Plan, condition: Expression | None) -> None:
         if self.deferred:
@@ -130,7 +141,25 @@ def _bind_correlated(
             raise work.query.context.type_error(
                 f"IN compares {wanted} and the subquery has {len(plan.fields)} columns", node
             )
-    return pull(work.query.context, plan, node, work.plan)
+    return decorrelate(work.query.context, plan, node, work.plan)
+
+
+def decorrelate(
+    context: Context, plan: Plan, node: exp.Expr, around: Plan
+) -> tuple[Plan, list[Expression]]:
+    """A plan that names nothing of `around` (further out it may), and the conditions that
+    join the two: taken out of the plan where they can be, else those of its domain."""
+    if not free(plan):
+        return plan, []
+    if not totals_of_nothing(plan):
+        try:
+            return pull(context, plan, node, around)
+        except NotIncrementalError:
+            made = dependent(context, plan, around)
+            if made is None:
+                raise
+            return made
+    return dependent(context, plan, around) or (plan, [])
 
 
 def _equalities(work: Work, node: exp.In, plan: Plan, binder: ExpressionBinder) -> list[Expression]:
@@ -178,6 +207,8 @@ def pull(
             return made, parts
         case Group():
             below, parts = pull(context, plan.input, node, around)
+            if not all(columns_of(bound) <= ids(below) for bound in expressions_of(plan)):
+                raise context.not_incremental("a column of the outer query in an aggregate", node)
             return _pull_group(context, plan, below, parts, node, around)
         case Distinct():
             below, parts = pull(context, plan.input, node, around)
@@ -306,7 +337,7 @@ def _scalar(work: Work, node: exp.Subquery, binder: ExpressionBinder) -> Express
     if len(original.fields) != 1:
         raise context.type_error("a scalar subquery has one column", node)
     default = _value_when_empty(original)
-    plan, parts = pull(context, original, node, work.plan)
+    plan, parts = _pull_total(context, original, node, work.plan)
     value = original.fields[0]
     if not _single_row(original, parts):
         plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
@@ -327,6 +358,33 @@ def _scalar(work: Work, node: exp.Subquery, binder: ExpressionBinder) -> Express
     return Call("case", (missing, default, value.column), value.type)
 
 
+def _pull_total(
+    context: Context, plan: Plan, node: exp.Expr, around: Plan
+) -> tuple[Plan, list[Expression]]:
+    """As `decorrelate`; a bare SELECT of aggregates needs no domain, for what it is over
+    nothing is known (`_value_when_empty`)."""
+    if free(plan) and _bare_total(plan):
+        try:
+            return pull(context, plan, node, around)
+        except NotIncrementalError:
+            pass
+    return decorrelate(context, plan, node, around)
+
+
+def _bare_total(plan: Plan) -> bool:
+    """Whether it is a SELECT of aggregates that are 0 or NULL over nothing, on rows that no
+    other such aggregate gives."""
+    if not isinstance(plan, Project) or not isinstance(plan.input, Group) or plan.input.keys:
+        return False
+    known = all(call.function in _KNOWN_OVER_NOTHING for call in plan.input.calls)
+    return known and not totals_of_nothing(plan.input.input)
+
+
+_ZERO_OVER_NOTHING = ("count", "count_if")
+_KNOWN_OVER_NOTHING = (*_ZERO_OVER_NOTHING, "sum", "avg", "min", "max", "any_value", "bool_and",
+                       "bool_or", "single_value", "stddev_samp", "var_samp")  # fmt: skip
+
+
 def _single_row(plan: Plan, parts: list[Expression]) -> bool:
     """Whether the subquery gives one row for each value of its correlation."""
     match plan:
@@ -343,7 +401,7 @@ def _value_when_empty(plan: Plan, number: int = 0) -> Expression | None:
         return None
     group = plan.input
     empty: dict[str, Expression] = {
-        made.id: Literal(0 if call.function in ("count", "count_if") else None, made.type)
+        made.id: Literal(0 if call.function in _ZERO_OVER_NOTHING else None, made.type)
         for made, call in zip(group.fields, group.calls, strict=True)
     }
     if all(value.value is None for value in empty.values()):  # type: ignore[union-attr]
@@ -363,10 +421,18 @@ def _mark(
     node: exp.Expr,
 ) -> Expression:
     """Whether a row of the subquery matches: a marker that is NULL when none does."""
-    context = work.query.context
     plan, parts = _bind_correlated(work, query, binder)
     if tested is not None:
         parts = [*_equalities(work, tested, plan, binder), *parts]
+    return _marked(work, plan, parts, node)
+
+
+def _marked(work: Work, plan: Plan, parts: list[Expression], node: exp.Expr) -> Expression:
+    """Whether `plan` has a row for which the conditions hold."""
+    context = work.query.context
+    own = [part for part in parts if columns_of(part) <= ids(plan)]
+    if own:  # a constant IN (SELECT …)
+        plan, parts = Filter(plan, conjunction(own) or TRUE), [p for p in parts if p not in own]
     if not parts:
         return _exists_at_all(work, plan)
     plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
@@ -391,9 +457,7 @@ def _in_value(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
     subquery has rows and x is NULL or one of its y is; else FALSE."""
     context = work.query.context
     if isinstance(node.this, exp.Tuple):
-        raise context.not_incremental(
-            "NOT IN of several columns is not known here", node, "use EXISTS"
-        )
+        return _tuple_in(work, node, binder)
     matched = _mark(work, node.args["query"], node, binder, node)
     plan, parts = _bind_correlated(work, node.args["query"], binder)
     value = plan.fields[0].column
@@ -425,6 +489,20 @@ def _in_value(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
     return Call("case", (matched, TRUE, empty, false, unknown, null, false), types.BOOLEAN)
 
 
+def _tuple_in(work: Work, node: exp.In, binder: ExpressionBinder) -> Expression:
+    """(a, b) IN (SELECT c, d …): TRUE when a row is equal in all columns; else NULL when one
+    is different in none; else FALSE."""
+    matched = _mark(work, node.args["query"], node, binder, node)
+    plan, parts = _bind_correlated(work, node.args["query"], binder)
+    perhaps: list[Expression] = []
+    for equal in _equalities(work, node, plan, binder):
+        unknown = Call("is null", (equal,), types.BOOLEAN)
+        perhaps.append(Call("or", (equal, unknown), types.BOOLEAN))
+    possible = _marked(work, plan, [*perhaps, *parts], node)
+    false, null = Literal(False, types.BOOLEAN), Literal(None, types.BOOLEAN)
+    return Call("case", (matched, TRUE, possible, null, false), types.BOOLEAN)
+
+
 def bind_lateral(
     query: QueryBinder,
     node: exp.Join,
@@ -436,17 +514,11 @@ def bind_lateral(
     """LATERAL (SELECT …): a join on what the subquery is correlated by."""
     if mode not in ("inner", "left"):
         raise query.context.not_incremental(f"LATERAL in a {mode} join", node)
-    alone = _has_keyless_group(right)
-    plan, parts = pull(query.context, right, node, left)
-    every = [*parts, *conjuncts(condition)]
-    if not alone:
-        return Join(mode, left, plan, conjunction(every) or TRUE)
+    if condition not in (None, TRUE) or not _bare_total(right):
+        plan, parts = decorrelate(query.context, right, node, left)
+        return Join(mode, left, plan, conjunction([*parts, *conjuncts(condition)]) or TRUE)
     # An aggregate without GROUP BY has a row for every row of the left side.
-    if condition is not None and condition != TRUE:
-        raise query.context.not_incremental(
-            "LATERAL with an aggregate that has no GROUP BY, joined ON a condition", node,
-            "put the condition into WHERE",
-        )  # fmt: skip
+    plan, parts = _pull_total(query.context, right, node, left)
     marker = Field(query.context.fresh("found"), "found", types.BOOLEAN)
     marked = Project(plan, (*plan.fields, marker), (*(f.column for f in plan.fields), TRUE))
     joined = Join("left", left, marked, conjunction(parts) or TRUE)
@@ -461,12 +533,3 @@ def bind_lateral(
     return Project(
         joined, (*left.fields, *right.fields), (*(f.column for f in left.fields), *values)
     )
-
-
-def _has_keyless_group(plan: Plan) -> bool:
-    match plan:
-        case Project() | Filter():
-            return _has_keyless_group(plan.input)
-        case Group():
-            return not plan.keys
-    return False

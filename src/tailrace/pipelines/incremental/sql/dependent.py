@@ -1,0 +1,241 @@
+"""Any correlated subquery as a join: the subquery for every value of what it is correlated by.
+
+`subqueries.pull` takes correlated conditions out of a subquery, which needs no more state than
+the join itself. Where they cannot be taken out (behind an aggregate without GROUP BY, in a
+UNION, an outer join, a window, a SELECT list), the subquery is joined with its *domain*: the
+distinct values that the query around has in the columns the subquery names. What it then gives
+carries those values, and is joined with the query around on them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    conjunction,
+    substitute,
+)
+from tailrace.pipelines.incremental.sql.plan import (
+    AggregateCall,
+    AsOf,
+    Constant,
+    Distinct,
+    Expand,
+    Field,
+    Filter,
+    Group,
+    Join,
+    Plan,
+    Project,
+    Scan,
+    SetOperation,
+    Temporal,
+    Top,
+    Window,
+    free,
+    inputs_of,
+)
+from tailrace.pipelines.incremental.sql.renumber import renumber
+from tailrace.pipelines.incremental.sql.scope import Context
+
+TRUE = Literal(True, types.BOOLEAN)
+Values = dict[str, Expression]  # columns of the query around → columns here
+
+
+def dependent(context: Context, plan: Plan, around: Plan) -> tuple[Plan, list[Expression]] | None:
+    """`plan` for every value of its domain in `around`, and the conditions that join the two.
+
+    None when it names nothing of `around`. What it names of queries further out stays free.
+    """
+    wanted = free(plan)
+    chosen = tuple(field for field in around.fields if field.id in wanted)
+    if not chosen:
+        return None
+    made, values = _Domain(context, around, chosen).push(plan)
+    return made, [Call("<=>", (values[field.id], field.column), types.BOOLEAN) for field in chosen]
+
+
+def totals_of_nothing(plan: Plan) -> bool:
+    """Whether an aggregate without GROUP BY stands on correlated rows: it has a row even for
+    the values without any."""
+    if isinstance(plan, Group) and not plan.keys and free(plan):
+        return True
+    return any(totals_of_nothing(child) for child in inputs_of(plan))
+
+
+@dataclass(frozen=True, slots=True)
+class _Domain:
+    context: Context
+    around: Plan
+    chosen: tuple[Field, ...]
+
+    def fresh(self) -> tuple[Plan, Values]:
+        """The domain as a relation of its own."""
+        prefix = self.context.fresh("domain")
+        twin = renumber(self.around, prefix, keep=free(self.around))
+        fields = tuple(Field(f"{prefix}.{f.id}", f.name, f.type) for f in self.chosen)
+        values: Values = {f.id: g.column for f, g in zip(self.chosen, fields, strict=True)}
+        return Distinct(Project(twin, fields, tuple(f.column for f in fields))), values
+
+    def named(self, values: Values) -> tuple[Field, ...]:
+        """The fields of the domain's columns where they are called `values`."""
+        return tuple(Field(_id(values[f.id]), f.name, f.type) for f in self.chosen)
+
+    def columns(self, values: Values) -> tuple[Expression, ...]:
+        return tuple(values[f.id] for f in self.chosen)
+
+    def alike(self, one: Values, other: Values) -> list[Expression]:
+        return [Call("<=>", (one[f.id], other[f.id]), types.BOOLEAN) for f in self.chosen]
+
+    def is_free(self, plan: Plan) -> bool:
+        return bool(free(plan) & {f.id for f in self.chosen})
+
+    def push(self, plan: Plan) -> tuple[Plan, Values]:
+        """The plan's rows for every value of the domain, and the columns that tell it."""
+        if not self.is_free(plan):
+            domain, values = self.fresh()
+            return Join("inner", domain, plan, None), values
+        match plan:
+            case Join():
+                return self._join(plan)
+            case SetOperation():
+                return self._set(plan)
+            case Scan() | Constant():
+                raise AssertionError("a relation names no columns of others")
+            case AsOf():
+                left, values = self.push(plan.left)
+                condition, time = substitute(plan.condition, values), substitute(plan.time, values)
+                return replace(plan, left=left, condition=condition, time=time), values
+            case Group():
+                return self._group(plan)
+        below, values = self.push(plan.input)
+
+        def here(expression: Expression) -> Expression:
+            return substitute(expression, values)
+
+        match plan:
+            case Filter():
+                return Filter(below, here(plan.predicate)), values
+            case Project():
+                fields = (*plan.fields, *self.named(values))
+                shown = (*map(here, plan.expressions), *self.columns(values))
+                return Project(below, fields, shown), values
+            case Distinct():
+                return Distinct(self._only(below, plan.fields, values)), values
+            case Window():
+                calls = tuple(
+                    replace(
+                        call,
+                        arguments=tuple(map(here, call.arguments)),
+                        condition=here(call.condition) if call.condition is not None else None,
+                    )
+                    for call in plan.calls
+                )
+                partition = (*map(here, plan.partition), *self.columns(values))
+                order = tuple((here(e), d, n) for e, d, n in plan.order)
+                return Window(below, partition, order, calls, plan.added), values
+            case Top():
+                partition = (*map(here, plan.partition), *self.columns(values))
+                order = tuple((here(e), d, n) for e, d, n in plan.order)
+                return replace(plan, input=below, order=order, partition=partition), values
+            case Expand():
+                return replace(plan, input=below, generator=here(plan.generator)), values
+            case Temporal():
+                low, high = (None if b is None else here(b) for b in (plan.low, plan.high))
+                return replace(plan, input=below, low=low, high=high), values
+
+    def _only(self, plan: Plan, fields: tuple[Field, ...], values: Values) -> Plan:
+        """Nothing but `fields` and the domain's columns."""
+        shown = (*fields, *self.named(values))
+        return Project(plan, shown, tuple(f.column for f in shown))
+
+    def _join(self, plan: Join) -> tuple[Plan, Values]:
+        condition = plan.condition
+        if plan.mode == "right":
+            return self._join(Join("left", plan.right, plan.left, condition))
+        both = plan.mode == "full" or (self.is_free(plan.left) and self.is_free(plan.right))
+        if plan.mode == "inner" and not both and self.is_free(plan.right):
+            right, values = self.push(plan.right)
+            left = plan.left
+        elif both or self.is_free(plan.right):
+            left, values = self.push(plan.left)
+            right, others = self.push(plan.right)
+            parts = self.alike(values, others)
+            if condition is not None:
+                parts.append(substitute(condition, values))
+            joined = Join(plan.mode, left, right, conjunction(parts))
+            return (joined, values) if plan.mode != "full" else self._either(joined, values, others)
+        else:
+            left, values = self.push(plan.left)
+            right = plan.right
+        if condition is not None:
+            condition = substitute(condition, values)
+        return Join(plan.mode, left, right, condition), values
+
+    def _either(self, joined: Join, one: Values, other: Values) -> tuple[Plan, Values]:
+        """The domain's columns of whichever side of a full join is there."""
+        made = {f.id: Field(self.context.fresh(f.name), f.name, f.type) for f in self.chosen}
+        shown = tuple(Call("coalesce", (one[f.id], other[f.id]), f.type) for f in self.chosen)
+        fields = (*joined.fields, *made.values())
+        expressions: tuple[Expression, ...] = (*(f.column for f in joined.fields), *shown)
+        return Project(joined, fields, expressions), {k: f.column for k, f in made.items()}
+
+    def _set(self, plan: SetOperation) -> tuple[Plan, Values]:
+        inputs = []
+        for child in plan.inputs:
+            below, values = self.push(child)
+            inputs.append(self._only(below, child.fields, values))
+        made = tuple(Field(self.context.fresh(f.name), f.name, f.type) for f in self.chosen)
+        union = replace(plan, inputs=tuple(inputs), fields=(*plan.fields, *made))
+        return union, {f.id: g.column for f, g in zip(self.chosen, made, strict=True)}
+
+    def _group(self, plan: Group) -> tuple[Plan, Values]:
+        below, values = self.push(plan.input)
+        keys = tuple(substitute(key, values) for key in plan.keys)
+        calls = tuple(_substituted(call, values) for call in plan.calls)
+        made = tuple(Field(self.context.fresh(f.name), f.name, f.type) for f in self.chosen)
+        told: Values = {f.id: g.column for f, g in zip(self.chosen, made, strict=True)}
+        shown, results = plan.fields[: len(keys)], plan.fields[len(keys) :]
+        if keys:
+            fields = (*shown, *made, *results)
+            return Group(below, (*keys, *self.columns(values)), calls, fields), told
+        # A row for every value: what the aggregates are over nothing, where nothing was found.
+        inner = tuple(Field(self.context.fresh(f.name), f.name, f.type) for f in results)
+        group = Group(below, self.columns(values), calls, (*made, *inner))
+        found = Field(self.context.fresh("found"), "found", types.BOOLEAN)
+        marked = Project(group, (*group.fields, found), (*(f.column for f in group.fields), TRUE))
+        domain, all_values = self.fresh()
+        joined: Plan = Join("left", domain, marked, conjunction(self.alike(all_values, told)))
+        empty = self._over_nothing(below, calls)
+        missing = Call("is null", (found.column,), types.BOOLEAN)
+        chosen = tuple(
+            Call("case", (missing, zero.column, one.column), one.type)
+            for zero, one in zip(empty.fields, inner, strict=True)
+        )
+        joined = Join("inner", joined, empty, None)
+        fields = (*results, *self.named(all_values))
+        return Project(joined, fields, (*chosen, *self.columns(all_values))), all_values
+
+    def _over_nothing(self, below: Plan, calls: tuple[AggregateCall, ...]) -> Group:
+        """The one row of the aggregates over no rows."""
+        fields = tuple(Field(self.context.fresh("empty"), "empty", call.type) for call in calls)
+        return Group(Constant(below.fields, ()), (), calls, fields)
+
+
+def _substituted(call: AggregateCall, values: Values) -> AggregateCall:
+    return replace(
+        call,
+        arguments=tuple(substitute(argument, values) for argument in call.arguments),
+        condition=substitute(call.condition, values) if call.condition is not None else None,
+        order=tuple((substitute(e, values), d, n) for e, d, n in call.order),
+    )
+
+
+def _id(column: Expression) -> str:
+    assert isinstance(column, Column)
+    return column.name
