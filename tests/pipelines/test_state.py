@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -74,12 +75,36 @@ class FailingFiles(LocalFiles):
         return super().put(shard, stem, suffix, until_full)
 
 
-class StateMachine(RuleBasedStateMachine):
-    """Random ticks, attempts thrown away or cut short, merges, caches lost, evicted or on other
-    hosts, old versions."""
+class Ended(BaseException):
+    """In place of the end of a process."""
 
-    @initialize()
-    def start(self) -> None:
+
+@contextlib.contextmanager
+def catching_up_ends_after(steps: int) -> Iterator[None]:
+    """The process ends when a cache has taken in so many pieces."""
+    put, left = cache._put, [None] * steps
+
+    def until_then(*given: Any) -> None:
+        if not left:
+            raise Ended
+        left.pop()
+        put(*given)
+
+    cache._put = until_then
+    try:
+        with contextlib.suppress(Ended):
+            yield
+    finally:
+        cache._put = put
+
+
+class StateMachine(RuleBasedStateMachine):
+    """Random ticks, attempts thrown away or cut short, merges, caches lost, evicted, half caught
+    up or on other hosts, old versions."""
+
+    @initialize(keys_at_once=st.sampled_from([1, 2, 5, cache.KEYS_AT_ONCE]))
+    def start(self, keys_at_once: int) -> None:
+        self.usual, cache.KEYS_AT_ONCE = cache.KEYS_AT_ONCE, keys_at_once
         self.root = Path(tempfile.mkdtemp(prefix="tailrace-state-"))
         self.files = LocalFiles(self.root / "state")
         self.host = 0
@@ -180,6 +205,16 @@ class StateMachine(RuleBasedStateMachine):
     def lose_the_cache(self) -> None:
         shutil.rmtree(self.root / f"host-{self.host}", ignore_errors=True)
 
+    @rule(data=st.data(), host=st.integers(0, 2), steps=st.integers(0, 6))
+    def end_while_catching_up(self, data: st.DataObject, host: int, steps: int) -> None:
+        versions, _ = data.draw(st.sampled_from(self.history[-4:]))
+        at = self.root / f"host-{host}"
+        with catching_up_ends_after(steps), Attempt.begin(self.files, at, versions) as attempt:
+            for shard in range(3):
+                attempt.shard(shard)
+        cache.close_opened()  # as the end of a process does
+        self.host = host
+
     @rule(host=st.integers(0, 2))
     def move_to_another_host(self, host: int) -> None:
         self.host = host
@@ -207,6 +242,7 @@ class StateMachine(RuleBasedStateMachine):
                     assert list(attempt.of(shard, operator).scan()) == expected
 
     def teardown(self) -> None:
+        cache.KEYS_AT_ONCE = self.usual
         for path in [path for path in cache._opened if path.is_relative_to(self.root)]:
             cache._opened.pop(path).environment.close()
         shutil.rmtree(self.root)
@@ -424,6 +460,92 @@ def test_kill_9_leaves_state_equal_to_the_last_committed_tick(tmp_path: Path, se
             LocalFiles(tmp_path / "state"), tmp_path / host, 0, tuple(names)
         ) as shard:
             assert dict(shard.of("count").scan()) == expected
+
+
+CATCHING_UP = """
+import os, signal, sys
+from pathlib import Path
+from tailrace.pipelines.state import cache
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import ShardAttempt
+root, steps, versions = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+files = LocalFiles(root / "state")
+with ShardAttempt(files, root / "cache", 0, tuple(versions[0].split())):
+    pass
+put, done = cache._put, []
+def killed_after_some(*given):
+    if len(done) == steps:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(put(*given))
+cache.KEYS_AT_ONCE, cache._put = 50, killed_after_some
+with ShardAttempt(files, root / "cache", 0, tuple(versions[1].split())):
+    pass
+"""
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 7, 11])
+def test_kill_9_in_the_middle_of_a_catch_up_leaves_a_cache_that_nobody_believes(
+    tmp_path: Path, steps: int
+) -> None:
+    files = LocalFiles(tmp_path / "state")
+    rows: list[dict[bytes, bytes]] = [{}]
+    versions: list[tuple[str, ...]] = [()]
+    for tick in range(1, 6):
+        changes = {b"%04d" % (i * 7 * tick % 1009): b"%d" % tick for i in range(200)}
+        versions.append(commit(files, tmp_path / "elsewhere", versions[-1], tick, changes))
+        rows.append({**rows[-1], **changes})
+    run = subprocess.run(
+        [sys.executable, "-c", CATCHING_UP, str(tmp_path), str(steps)]
+        + [" ".join(versions[tick]) for tick in (1, 4)]
+    )
+    assert run.returncode == -signal.SIGKILL
+    copies = {tick: tmp_path / f"copy-{tick}" for tick in (1, 2, 4, 5)}
+    for tick, copy in copies.items():
+        shutil.copytree(tmp_path / "cache", copy)
+        with ShardAttempt(files, copy, 0, versions[tick]) as shard:
+            assert dict(shard.of("count").scan()) == rows[tick]
+
+
+LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import ShardAttempt
+root = Path(sys.argv[1])
+files, version = LocalFiles(root / "state"), ()
+def commit(tick, items):
+    with ShardAttempt(files, root / "cache", 0, version) as shard:
+        shard.of("count").put_many(items)
+        return shard.finish(tick)
+for tick in range(1, 11):
+    version = commit(tick, [(b"%07d" % i, b"v" * 400) for i in range(tick, 100_000, 10)])
+with ShardAttempt(files, root / "cache", 0, version) as shard:
+    pages = shard.size("count")[1] // 4096
+version = commit(11, [(b"%07d" % i, b"w") for i in range(1, 100_000, 7)])
+used = int(next(l for l in open("/proc/self/status") if l.startswith("VmData")).split()[1]) << 10
+assert pages * 4096 > 40 << 20, pages  # each of them holds a key that changes
+resource.setrlimit(resource.RLIMIT_DATA, (used + (24 << 20),) * 2)
+with ShardAttempt(files, root / "cache", 0, version) as shard:
+    assert shard.of("count").get(b"0000001") == b"w"
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+def test_catching_up_needs_less_memory_than_the_pages_it_changes(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", LITTLE_MEMORY, str(tmp_path)], capture_output=True)
+    assert run.returncode == 0, run.stderr.decode()
+
+
+def test_a_cache_grows_with_what_it_holds_not_with_what_changes(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    version: tuple[str, ...] = ()
+    sizes: list[int] = []
+    for tick in range(1, 9):
+        items = {b"%07d" % i: b"%050d" % tick for i in range(0, 40_000)}
+        version = commit(files, tmp_path / "a", version, tick, items)
+        with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+            sizes.append(shard.figures.cache_bytes)
+    assert sizes[-1] < 1.5 * sizes[0], sizes
 
 
 def test_the_collector_rests_while_an_attempt_works(tmp_path: Path) -> None:

@@ -4,9 +4,16 @@
     <directory>/<boot id>/<shard>.lock          held while the cache is brought up to date
 
 The stamp names the version the cache holds. One rule leads to another version: if the
-cache lies on the way, the files in between are applied in one write transaction that
-reads the stamp again first; in every other case the cache is deleted and restored. There
-is no undo, so recovery and daily work are the same code.
+cache lies on the way, the files in between are applied; in every other case the cache is
+deleted and restored. There is no undo, so recovery and daily work are the same code.
+
+A write transaction of LMDB holds every page it changes in memory until it ends, and a key
+at random changes a page of its own. So files are applied a few thousand keys at a time, and
+all transactions but the last leave a stamp that says which files are being applied: nobody
+reads such a cache. Whoever finds it applies the same files again, which ends at the same
+rows since files hold values and not differences; if his way leads elsewhere he restores.
+Pages that one transaction left are taken by the next but one: the file grows with what it
+holds, not with what is changed.
 
 LMDB does not sync here. The pages survive a crash of the process, not of the kernel:
 hence the boot id in the path. Readers in other processes keep the file they opened, so
@@ -39,15 +46,21 @@ LONGEST_PLAIN_KEY = 478
 _DIGEST_BYTES = 32
 _STAMP_DATABASE = b"!stamp"
 _ATTEMPTS = 8
+KEYS_AT_ONCE = 2_048  # of one write transaction; at most a page of 4 KB each, and their branches
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What a cache holds."""
+    """What a cache holds.
 
-    version: Version
+    With `toward` it holds a mixture: `version` (None: nothing), and some of the changes of
+    those files, which lead on from there.
+    """
+
+    version: Version | None
     depth: int
     merges: tuple[delta.Merge, ...] = ()
+    toward: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -124,7 +137,7 @@ class ShardCache:
             environment = self._environment()
             with environment.begin() as transaction:
                 stamp = _read_stamp(environment, transaction)
-                if stamp is not None and stamp.version == version:
+                if stamp is not None and stamp.version == version and not stamp.toward:
                     self._used()
                     yield environment, transaction, stamp
                     return
@@ -144,14 +157,16 @@ class ShardCache:
             with environment.begin() as transaction:
                 stamp = _read_stamp(environment, transaction)
             known = None if stamp is None else stamp.version
-            if known == version:
+            if stamp is not None and known == version and not stamp.toward:
                 return
             way = route(self._files, self._shard, version, known)
             try:
-                if way.start is None and known is not None:
+                if stamp is not None and not _goes_on(stamp, way):
+                    if way.start is not None:
+                        way = route(self._files, self._shard, version, None)
                     self.delete()
-                    environment = self._environment()
-                self._apply(environment, way, version, known if way.start is not None else None)
+                    environment, stamp = self._environment(), None
+                self._apply(environment, way, version, stamp)
             except lmdb.Error as problem:
                 raise StateError(
                     f"the cache of shard {self._shard} cannot be written",
@@ -180,21 +195,19 @@ class ShardCache:
         return data.stat().st_blocks * 512 if data.exists() else 0
 
     def _apply(
-        self, environment: Any, way: Route, version: Version, expected: Version | None
+        self, environment: Any, way: Route, version: Version, expected: Stamp | None
     ) -> None:
-        with environment.begin(write=True) as transaction:
-            stamp = _read_stamp(environment, transaction)
-            if (None if stamp is None else stamp.version) != expected:
+        between = Stamp(way.start, 0, (), way.files)
+        with _Pieces(environment, between) as pieces:
+            if _read_stamp(environment, pieces.transaction) != expected:
                 return  # another process was faster; the caller looks again
             for name in way.files:
                 header, chunks = delta.read(self._files, self._shard, name)
                 for operator in header.dropped:
-                    database = environment.open_db(operator.encode(), txn=transaction)
-                    transaction.drop(database)
+                    pieces.drop(operator)
                 for operator, keys, values in chunks:
-                    database = environment.open_db(operator.encode(), txn=transaction)
-                    _put(transaction, database, keys, values)
-            _write_stamp(environment, transaction, Stamp(version, way.depth, way.merges))
+                    pieces.put(operator, keys, values)
+            pieces.finish(Stamp(version, way.depth, way.merges))
 
     def _environment(self) -> Any:
         data = self._path / "data.mdb"
@@ -222,6 +235,61 @@ class ShardCache:
         return environment
 
 
+def _goes_on(stamp: Stamp, way: Route) -> bool:
+    """Whether the files of `way` lead on from what a cache with `stamp` holds."""
+    if stamp.version != way.start:
+        return False
+    return way.files[: len(stamp.toward)] == stamp.toward
+
+
+class _Pieces:
+    """Changes to a cache, in write transactions of bounded size. A context manager; what is
+    not finished stays `between` versions, or as it was if the first transaction has not ended.
+    """
+
+    def __init__(self, environment: Any, between: Stamp) -> None:
+        self._environment = environment
+        self._between = between
+        self._room = KEYS_AT_ONCE
+        self.transaction = environment.begin(write=True)
+
+    def __enter__(self) -> _Pieces:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.transaction.abort()  # nothing happens to one that has ended
+
+    def drop(self, operator: str) -> None:
+        """Empty an operator's database."""
+        self.transaction.drop(self._database(operator))
+
+    def put(self, operator: str, keys: list[bytes], values: list[bytes | None]) -> None:
+        """Give keys their values; None removes one."""
+        first = 0
+        while first < len(keys):
+            if not self._room:
+                self._end_piece()
+            last = first + self._room
+            some = keys[first:last]
+            _put(self.transaction, self._database(operator), some, values[first:last])
+            self._room -= len(some)
+            first = last
+
+    def finish(self, stamp: Stamp) -> None:
+        """End the last transaction: the cache holds what `stamp` says."""
+        _write_stamp(self._environment, self.transaction, stamp)
+        self.transaction.commit()
+
+    def _end_piece(self) -> None:
+        _write_stamp(self._environment, self.transaction, self._between)
+        self.transaction.commit()
+        self.transaction = self._environment.begin(write=True)
+        self._room = KEYS_AT_ONCE
+
+    def _database(self, operator: str) -> Any:
+        return self._environment.open_db(operator.encode(), txn=self.transaction)
+
+
 def _put(transaction: Any, database: Any, keys: list[bytes], values: list[bytes | None]) -> None:
     pairs = [
         stored_pair(key, value)
@@ -247,12 +315,20 @@ def _read_stamp(environment: Any, transaction: Any) -> Stamp | None:
         return None
     fields = orjson.loads(text)
     merges = delta.read_merges(fields.get("merges"))
-    return Stamp(tuple(fields["version"]), fields["depth"], merges)
+    version = None if fields["version"] is None else tuple(fields["version"])
+    return Stamp(version, fields["depth"], merges, tuple(fields.get("toward", ())))
 
 
 def _write_stamp(environment: Any, transaction: Any, stamp: Stamp) -> None:
     database = environment.open_db(_STAMP_DATABASE, txn=transaction)
-    text = orjson.dumps({"version": stamp.version, "depth": stamp.depth, "merges": stamp.merges})
+    text = orjson.dumps(
+        {
+            "version": stamp.version,
+            "depth": stamp.depth,
+            "merges": stamp.merges,
+            "toward": stamp.toward,
+        }
+    )
     transaction.put(b"stamp", text, db=database)
 
 
