@@ -17,6 +17,7 @@ import orjson
 from tailrace.client.admin import Admin
 from tailrace.client.errors import OffsetOutOfRangeError, UnknownTopicError
 from tailrace.client.fetcher import Fetcher
+from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
 from tailrace.records.envelope import Change, read_change
 from tailrace.records.position import Position, parse_position
@@ -80,15 +81,25 @@ def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], int | Non
             f"{wanted.start} is no position of source {wanted.table.source}",
             hint='"now", "snapshot", or a position of that source',
         )
-    return _offsets_at(wanted, fetcher, position.number, first), position.number - 1
+    since = _complete_since(admin, wanted.topic)
+    return _offsets_at(wanted, fetcher, position.number, first, since), position.number - 1
+
+
+def _complete_since(admin: Admin, topic: str) -> int:
+    """The time (milliseconds) from which on a topic promises to hold every change."""
+    config = {name: entry.value for name, entry in admin.topic_config(topic).items()}
+    if "compact" not in (config.get("cleanup.policy") or ""):
+        return 0
+    return SYSTEM.wall_ms() - int(config.get("min.compaction.lag.ms") or 0)
 
 
 def _offsets_at(
-    wanted: Changes, fetcher: Fetcher, position: int, first: dict[int, int]
+    wanted: Changes, fetcher: Fetcher, position: int, first: dict[int, int], since: int
 ) -> dict[int, int]:
     """Where the cuts say a position stood in the topic's partitions."""
     offsets = dict.fromkeys(first, 0)
     oldest: int | None = None
+    forgotten = False
     try:
         for record in fetcher.read_all(f"{wanted.table.source}.transactions"):
             document = orjson.loads(record.value or b"{}")
@@ -96,6 +107,8 @@ def _offsets_at(
                 continue
             reached = int(document["position"].rpartition(":")[2], 16)
             oldest = reached if oldest is None else oldest
+            # The first change after the position may have been compacted away since.
+            forgotten |= reached > position and record.timestamp < since
             if document["status"] == "CUT" and reached > position:
                 break
             for partition, offset in document["offsets"].get(wanted.topic, {}).items():
@@ -103,10 +116,11 @@ def _offsets_at(
                     offsets[int(partition)] = offset
     except OffsetOutOfRangeError:
         oldest = None
-    if oldest is None or position < oldest or any(offsets[p] < first[p] for p in first):
+    behind = oldest is None or position < oldest or forgotten
+    if behind or any(offsets[p] < first[p] for p in first):
         raise PositionTooOldError(
             f"changes from {wanted.start} on are not all kept any more",
-            detail=f"{wanted.topic} begins later.",
+            detail=f"{wanted.topic} holds every change only from later on.",
             hint=f'declare history={{"{wanted.table.table}": "90 days"}}, or start with "snapshot"',
         )
     return offsets

@@ -40,7 +40,7 @@ from tailrace.sources.declare import Source, for_table
 from tailrace.sources.outbox import Routed
 from tailrace.sources.schema import TableSchema, read_record
 
-WEEK_MS = str(int(timedelta(days=7).total_seconds() * 1000))
+WEEK = timedelta(days=7)
 # The broker writes these topics through to disk at least this often, so that a position
 # can be confirmed to the database once a commit is older.
 FLUSH_MS = 500
@@ -136,16 +136,8 @@ class Journal:
         config = {
             "flush.ms": str(FLUSH_MS),
             "max.message.bytes": str(LARGEST_BYTES),
-            "delete.retention.ms": WEEK_MS,
+            **kept_config(None if history is None else str(history), keyed=bool(schema.key)),
         }
-        if history is not None:
-            forever = history == "forever"
-            kept_ms = -1 if forever else int(parse_duration(history).total_seconds() * 1000)
-            config |= {"cleanup.policy": "delete", "retention.ms": str(kept_ms)}
-        elif schema.key:
-            config |= {"cleanup.policy": "compact", "min.compaction.lag.ms": WEEK_MS}
-        else:
-            config |= {"cleanup.policy": "delete", "retention.ms": "-1"}
         self._open_topic(schema.topic, self._source.partitions, config)
 
     def ensure_plain_topic(self, name: str) -> None:
@@ -365,3 +357,28 @@ class Journal:
 
     def close(self) -> None:
         self._log.close()
+
+
+def kept_config(history: str | None, *, keyed: bool) -> dict[str, str]:
+    """The settings of a change topic by which it keeps what was promised.
+
+    Every change for as long as `history` says (a week without it), and the last row of every
+    key for ever: a view that begins later needs the rows that have not changed since. Rows
+    without a key cannot be told from each other, so their topic keeps all.
+    """
+    if not keyed or history == "forever":
+        return {
+            "cleanup.policy": "delete",
+            "retention.ms": "-1",
+            "delete.retention.ms": _milliseconds(WEEK),
+        }
+    kept = WEEK if history is None else parse_duration(history)
+    return {
+        "cleanup.policy": "compact",
+        "min.compaction.lag.ms": _milliseconds(kept),
+        "delete.retention.ms": _milliseconds(max(kept, WEEK)),
+    }
+
+
+def _milliseconds(duration: timedelta) -> str:
+    return str(int(duration.total_seconds() * 1000))
