@@ -177,6 +177,16 @@ def test_state_does_not_grow_with_time(name: str) -> None:
     assert max(held[20:]) <= max(held[:20]) < 15 * held[0], held
 
 
+def test_a_join_forgets_also_in_ticks_that_bring_rows_of_one_side() -> None:
+    kept = Kept(DECLARED["interval join, counted"], forgets=True)
+    held = []
+    for tick in range(40):
+        topic = "clicks" if tick % 2 else "searches"
+        kept.tick(tick, [(tick, (topic, f"kind {tick}", tick * 60, 1))], tick * 60 - KEEP)
+        held.append(kept.rows())
+    assert max(held[20:]) <= max(held[:20]), held
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from pipelines.incremental.harness import check_view
 from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.incremental.operators import bags, group
+from tailrace.pipelines.incremental.operators import arrivals, bags, group
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, fixed, to_float
 from tailrace.pipelines.incremental.operators.group import Group
+from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.rows import changes, to_rows, weights
 from tailrace.testing.state import MemoryState
 from tailrace.testing.ticks import MemoryTables, table
@@ -64,6 +65,52 @@ def test_sums_in_arrow_equal_sums_row_by_row(batches, keys) -> None:
                 patch.setattr(group, "SUM_ROWS", limit)
                 out = operator.apply(state, [given_rows], TickContext(number, 0))
                 results.append(sorted(map(repr, zip(to_rows(out), weights(out), strict=True))))
+        assert results[0] == results[1]
+        assert states[0].rows == states[1].rows
+
+
+SIDE = pa.schema(
+    [("k", pa.string()), ("j", pa.int32()), ("d", pa.decimal128(20, 2)), ("f", pa.float64())]
+)
+SIDE_ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["x", "x\0", "", "y", "z" * 500, "z" * 501, None]),
+        st.none() | st.integers(0, 1),
+        st.none() | st.integers(-(10**19), 10**19) | st.integers(0, 2),
+        st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan")]),
+        st.sampled_from([1, 1, 1, 2, -1]),
+    ),
+    max_size=8,
+)  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0, 0, 1, 2]), SIDE_ROWS), min_size=1, max_size=5),
+    st.sampled_from([(False, False), (True, False), (True, True)]),
+    st.sampled_from([2, 48]),
+)
+def test_joins_in_columns_equal_joins_row_by_row(batches, null_safe, spill) -> None:
+    """Also the bytes of their state, for any mixture of the two ways."""
+    names = tuple(SIDE.names)
+    right = tuple(f"r{name}" for name in names)
+    both = pa.schema([*SIDE, *(field.with_name(f"r{field.name}") for field in SIDE)])
+    operator = Join("inner", ("k", "j"), ("rk", "rj"), null_safe, names, right, both)
+    states = MemoryState(), MemoryState()
+    nothing = changes([], [], SIDE)
+    for number, (side, rows) in enumerate(batches):
+        came = changes([row[:4] for row in rows], [row[4] for row in rows], SIDE)
+        inputs = [came if side != 1 else nothing, came if side != 0 else nothing]
+        inputs[1] = inputs[1].rename_columns([*right, "__weight"])
+        results = []
+        for state, limit in zip(states, (1, 10**9), strict=True):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(arrivals, "ARRIVAL_ROWS", limit)
+                patch.setattr(bags, "SPILL_ROWS", spill)
+                out = operator.apply(state, inputs, TickContext(number, 0))
+            totals: dict[str, int] = {}
+            for row, weight in zip(to_rows(out), weights(out), strict=True):
+                totals[repr(row)] = totals.get(repr(row), 0) + weight
+            results.append({row: total for row, total in totals.items() if total})
         assert results[0] == results[1]
         assert states[0].rows == states[1].rows
 

@@ -253,6 +253,6 @@ def consolidate(table: pa.Table) -> pa.Table:
         left = [(decode_row(key), total) for key, total in totals.items() if total]
         schema = table.schema.remove(table.schema.get_field_index(WEIGHT))
         return changes([row for row, _ in left], [total for _, total in left], schema)
-    grouped = table.group_by(names).aggregate([(WEIGHT, "sum")])
+    grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
     grouped = grouped.rename_columns([*names, WEIGHT]).select(table.column_names)
     return grouped.filter(pc.not_equal(grouped.column(WEIGHT), 0)).cast(table.schema)

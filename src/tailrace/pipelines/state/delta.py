@@ -33,6 +33,10 @@ MAGIC = b"TRSTATE1"
 BATCH_ROWS = 50_000
 _HEAD_BYTES = 8_192
 _SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+# A delta has a small batch per operator: handing its two buffers to other threads for (un)packing
+# takes several times what it saves.
+_WRITE = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+_READ = pa.ipc.IpcReadOptions(use_threads=False)
 
 Merge: TypeAlias = "tuple[int, int, str]"  # the depth it leads to, the one it leads from, its name
 Chunk: TypeAlias = "tuple[str, list[bytes], list[bytes | None]]"
@@ -86,8 +90,7 @@ def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
         )
         sink.write(MAGIC + struct.pack(">I", len(text)) + text)
         buffer = pa.BufferOutputStream()
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
-        with pa.ipc.new_stream(buffer, _SCHEMA, options=options) as writer:
+        with pa.ipc.new_stream(buffer, _SCHEMA, options=_WRITE) as writer:
             for operator, keys, values in chunks:
                 batch = pa.record_batch(
                     [pa.array(keys, pa.binary()), pa.array(values, pa.binary())], schema=_SCHEMA
@@ -117,7 +120,7 @@ def read(files: StateFiles, shard: int, name: str) -> tuple[Header, Iterator[Chu
 
 
 def _chunks(body: memoryview) -> Iterator[Chunk]:
-    with pa.ipc.open_stream(body) as reader:
+    with pa.ipc.open_stream(body, options=_READ) as reader:
         while True:
             try:
                 batch, metadata = reader.read_next_batch_with_custom_metadata()

@@ -1,0 +1,173 @@
+"""Many rows that only come, on one side of an inner join: a whole tick in columns.
+
+The short way of a first fill. Rows are sorted by key and by their bytes, so the rows of a key
+lie side by side and the bytes of its new frame (see `bags`) are a stretch of one buffer: Python
+sees keys, not rows. What matches is put together by Arrow. State and output are those of the
+long way, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from marshal import loads
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.pipelines.incremental.graph import WEIGHT
+from tailrace.pipelines.incremental.keys import encode_keys
+from tailrace.pipelines.incremental.operators import bags
+from tailrace.pipelines.incremental.operators.bags import Bag, read_touched
+from tailrace.pipelines.incremental.rows import Row, encode_rows, to_array, to_rows, weighted
+from tailrace.pipelines.state.store import OperatorState
+
+ARRIVAL_ROWS = 1_000
+_MOST_WEIGHT = (1 << 31) - 1  # what `marshal` writes in four bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Rows of one side, sorted; those of key `n` are at `starts[n] : starts[n + 1]`."""
+
+    table: pa.Table
+    keys: list[bytes]
+    starts: np.ndarray
+    frames: list[bytes]  # by key: the entries of a marshalled dict of its rows
+
+    @classmethod
+    def of(cls, table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> Arrivals | None:
+        """The rows of a table whose keys are not NULL; None when the long way must be taken:
+        the rows are few, or some go."""
+        if table.num_rows < max(ARRIVAL_ROWS, 1):
+            return None
+        weights = table.column(WEIGHT).to_numpy()
+        if int(weights.min()) <= 0 or int(weights.max()) * len(weights) > _MOST_WEIGHT:
+            return None
+        rows = pa.array(encode_rows(to_rows(table, names)), pa.binary())
+        by = pa.array(encode_keys(table, keys), pa.binary())
+        both = pc.binary_join_element_wise(by, rows, b"")
+        order = pc.sort_indices(both)
+        places = _beginnings(both.take(order))
+        weights = np.add.reduceat(weights[order.to_numpy()], places)  # of equal rows
+        order = order.take(pa.array(places))
+        by, rows = by.take(order), rows.take(order)
+        starts = _beginnings(by)
+        found: list[bytes] = by.take(pa.array(starts)).to_pylist()
+        if len(set(found)) < len(found):
+            return None  # a cut key is the beginning of another: its rows need not be side by side
+        starts = np.append(starts, len(by))
+        columns = [table.column(name).take(order) for name in names]
+        taken = pa.Table.from_arrays([*columns, pa.array(weights)], names=[*names, WEIGHT])
+        return cls(taken, found, starts, _stretches(_entries(rows, weights), starts))
+
+    def store(self, state: OperatorState, side: bytes) -> list[tuple[bytes, bytes | None]]:
+        """What to write to put the rows into their bags."""
+        keys = [side + key for key in self.keys]
+        counts = np.diff(self.starts).tolist()
+        puts: list[tuple[bytes, bytes | None]] = []
+        long: list[tuple[Bag, dict[bytes, int]]] = []
+        most = bags.SPILL_ROWS
+        for key, header, frame, count in zip(
+            keys, state.get_many(keys), self.frames, counts, strict=True
+        ):
+            size = (len(frame) + 2).to_bytes(4, "big")
+            if header is None and count <= most:
+                puts.append((key, b"\x02%c%b{%b0" % (count, size, frame)))
+            elif header is not None and header[0] == 2 and header[1] + count <= most:
+                value = b"\x02%c%b%b{%b0" % (header[1] + count, header[2:], size, frame)
+                puts.append((key, value))
+            else:
+                long.append((Bag(state, key, header), loads(b"{%b0" % frame)))
+        read_touched(state, long)
+        for bag, delta in long:
+            bag.change(delta, puts)
+        if long:
+            puts.sort()
+        return puts
+
+    def joined(
+        self, state: OperatorState, side: bytes, names: Sequence[str], left: bool, schema: pa.Schema
+    ) -> pa.Table:
+        """The pairs with the rows of the other side, which is `side`."""
+        rows: list[Row] = []
+        factors: list[int] = []
+        counts: list[int] = []
+        keys = [side + key for key in self.keys]
+        for key, header in zip(keys, state.get_many(keys), strict=True):
+            if header is None:
+                counts.append(0)
+            elif header[0] == 2 and header[1] == 1:  # one row, as under a primary key
+                row, factor = loads(header[6:]).popitem()
+                rows.append(loads(row))
+                factors.append(factor)
+                counts.append(1)
+            else:
+                found = list(Bag(state, key, header).rows())
+                rows += [loads(row) for row, _ in found]
+                factors += [factor for _, factor in found]
+                counts.append(len(found))
+        ours, theirs = _pairs(self.starts, np.array(counts, "i8"))
+        mine = [self.table.column(name).take(pa.array(ours)) for name in names]
+        fields = list(schema)
+        others = fields[len(mine) :] if left else fields[: len(fields) - len(mine)]
+        weights = self.table.column(WEIGHT).to_numpy()[ours] * np.array(factors, "i8")[theirs]
+        other = [
+            to_array(values, field.type).take(pa.array(theirs))
+            for values, field in zip(_columns(rows, len(others)), others, strict=True)
+        ]
+        arrays = [*mine, *other] if left else [*other, *mine]
+        arrays = [
+            array.cast(field.type) if array.type != field.type else array
+            for array, field in zip(arrays, schema, strict=True)
+        ]
+        return pa.Table.from_arrays([*arrays, pa.array(weights)], schema=weighted(schema))
+
+
+def _beginnings(values: pa.BinaryArray) -> np.ndarray:
+    """Where a value differs from the one before it."""
+    differs = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
+    return np.append(0, np.flatnonzero(differs) + 1)
+
+
+def _columns(rows: Sequence[Row], width: int) -> Sequence[Sequence[object]]:
+    return list(zip(*rows, strict=True)) if rows else [()] * width
+
+
+def _pairs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The places of every pair: each row of a key with each of the key's others."""
+    sizes = np.diff(starts)
+    each = np.repeat(counts, sizes)  # by row of ours, how many it meets
+    firsts = np.repeat(np.cumsum(counts) - counts, sizes)
+    ours = np.repeat(np.arange(len(each)), each)
+    within = np.arange(len(ours)) - np.repeat(np.cumsum(each) - each, each)
+    return ours, np.repeat(firsts, each) + within
+
+
+def _entries(rows: pa.BinaryArray, weights: np.ndarray) -> pa.BinaryArray:
+    """Row and weight as `marshal` writes them inside a dict."""
+    count = len(rows)
+    heads = np.empty((count, 5), "u1")
+    heads[:, 0] = ord("s")
+    heads[:, 1:] = pc.binary_length(rows).to_numpy().astype("<u4").view("u1").reshape(count, 4)
+    tails = np.empty((count, 5), "u1")
+    tails[:, 0] = ord("i")
+    tails[:, 1:] = weights.astype("<i4").view("u1").reshape(count, 4)
+    return pc.binary_join_element_wise(_fixed(heads), rows, _fixed(tails), b"")
+
+
+def _fixed(octets: np.ndarray) -> pa.BinaryArray:
+    """One value per row of a matrix."""
+    count, width = octets.shape
+    offsets = pa.py_buffer(np.arange(0, width * (count + 1), width, dtype="i4"))
+    return pa.Array.from_buffers(pa.binary(), count, [None, offsets, pa.py_buffer(octets)])
+
+
+def _stretches(values: pa.BinaryArray, starts: np.ndarray) -> list[bytes]:
+    """The values from each start to the next, put together."""
+    offsets = np.frombuffer(values.buffers()[1], "i4")[values.offset :]
+    edges = pa.py_buffer(np.ascontiguousarray(offsets[starts]))
+    whole = pa.Array.from_buffers(pa.binary(), len(starts) - 1, [None, edges, values.buffers()[2]])
+    found: list[bytes] = whole.to_pylist()
+    return found
