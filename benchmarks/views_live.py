@@ -147,7 +147,7 @@ class Shop:
 def ticks(lines: Lines, options: argparse.Namespace) -> None:
     """A tick of `--changes` on Spark: one task, over levels, ten views."""
     with tempfile.TemporaryDirectory() as directory, BrokerProcess(Path(directory) / "log") as log:
-        spark = session.start("bench", Path(directory) / "spark", master="local[2]")
+        spark = session.start("bench", Path(directory) / "spark", master="local[2]", queries=False)
         try:
             _ticks(spark, log.address, Path(directory), lines, options)
         finally:
@@ -190,7 +190,7 @@ def _ticks(
 def fill(lines: Lines, options: argparse.Namespace) -> None:
     """First fill of a join with GROUP BY, from the log to the changelog."""
     with tempfile.TemporaryDirectory() as directory, BrokerProcess(Path(directory) / "log") as log:
-        spark = session.start("bench", Path(directory) / "spark", master="local[2]")
+        spark = session.start("bench", Path(directory) / "spark", master="local[2]", queries=False)
         try:
             with ChangeFeed(log.address, "shop", TABLES) as feed:
                 shop = Shop(feed, options.fill, random.Random(1))

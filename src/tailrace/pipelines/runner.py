@@ -68,7 +68,7 @@ def run(
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
     try:
-        with _spark(part, settings) as spark:
+        with _spark(part, settings, queries=bool(streams)) as spark:
             running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
             with contextlib.closing(running):
                 if views:
@@ -359,12 +359,13 @@ def wait_for_tables(
 
 
 @contextlib.contextmanager
-def _spark(part: Part, settings: config.Settings) -> Iterator[SparkSession]:
+def _spark(part: Part, settings: config.Settings, *, queries: bool) -> Iterator[SparkSession]:
     spark = session.start(
         f"tailrace {part.project}",
         Path(part.directory) / "spark",
         master=settings.spark.master,
         conf=settings.spark.conf,
+        queries=queries,
     )
 
     def lost(error: SparkLostError) -> None:

@@ -65,7 +65,7 @@ def shards_of(table: pa.Table, route: Sequence[str], shards: int) -> np.ndarray:
 def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
     kind = column.type
     if kind in (STRING, BINARY):
-        hashes = _hash_texts(physical(column), seeds)
+        hashes = _hash_texts(column, seeds)
     elif is_float(kind):
         doubles = _filled(column, 0.0, pa.float64()) + 0.0
         doubles[np.isnan(doubles)] = np.nan
@@ -103,17 +103,25 @@ def _filled(column: pa.ChunkedArray, value: float, kind: pa.DataType) -> np.ndar
     return found
 
 
-def _hash_texts(values: Sequence[object], seeds: np.ndarray) -> np.ndarray:
-    """The hash of every text or binary; 0 for None. Equal ones are hashed once."""
-    known: dict[tuple[object, int], int] = {}
+def _hash_texts(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
+    """The hash of every text or binary; anything for NULL. Equal ones are hashed once."""
+    if not len(column):
+        return seeds
+    encoded = column.combine_chunks().dictionary_encode()
+    codes = encoded.indices.fill_null(0).to_numpy()
+    data = [v.encode() if isinstance(v, str) else v for v in encoded.dictionary.to_pylist()]
+    if not data:
+        return seeds  # NULL alone
+    if (seeds == seeds[0]).all():
+        seed = int(seeds[0])
+        hashes: np.ndarray = np.array([hash_bytes(one, seed) for one in data], dtype="u8")[codes]
+        return hashes
+    known: dict[tuple[int, int], int] = {}
     found: list[int] = []
-    for pair in zip(values, seeds.tolist(), strict=True):
+    for pair in zip(codes.tolist(), seeds.tolist(), strict=True):
         hashed = known.get(pair)
         if hashed is None:
-            value, seed = pair
-            data = value.encode() if isinstance(value, str) else value
-            assert data is None or isinstance(data, bytes)
-            hashed = known[pair] = 0 if data is None else hash_bytes(data, seed)
+            hashed = known[pair] = hash_bytes(data[pair[0]], pair[1])
         found.append(hashed)
     return np.array(found, dtype="u8")
 

@@ -291,7 +291,7 @@ class _Pieces:
 
 
 def _put(transaction: Any, database: Any, keys: list[bytes], values: list[bytes | None]) -> None:
-    pairs = [pair for pair in zip(keys, values, strict=True) if pair[1] is not None]
+    pairs = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
     if len(max(keys, key=len, default=b"")) > LONGEST_PLAIN_KEY:
         pairs = [stored_pair(key, value) for key, value in pairs]
     if pairs:

@@ -278,10 +278,13 @@ class ShardAttempt:
                 before = LiveState(self._transaction, self._database(operator))
                 yield from _in_chunks(operator, _replacing(before.scan(), state.scan()))
                 continue
-            keys = sorted(state.changes)
+            keys, values = list(state.changes), list(state.changes.values())
+            order = sorted(keys)
+            if order != keys:  # most operators write in order
+                keys, values = order, list(map(state.changes.__getitem__, order))
             for first in range(0, len(keys), delta.BATCH_ROWS):
-                part = keys[first : first + delta.BATCH_ROWS]
-                yield operator, part, [state.changes[key] for key in part]
+                last = first + delta.BATCH_ROWS
+                yield operator, keys[first:last], values[first:last]
 
     def _everything(self) -> Iterator[delta.Chunk]:
         for operator in self.operators():

@@ -23,7 +23,7 @@ from tailrace.pipelines.incremental.operators.bags import Bag, read_touched
 from tailrace.pipelines.incremental.rows import Row, encode_rows, to_array, to_rows, weighted
 from tailrace.pipelines.state.store import OperatorState
 
-ARRIVAL_ROWS = 1_000
+ARRIVAL_ROWS = 1_000  # of one side at least; fewer are faster one by one
 _MOST_WEIGHT = (1 << 31) - 1  # what `marshal` writes in four bytes
 
 
@@ -39,8 +39,8 @@ class Arrivals:
     @classmethod
     def of(cls, table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> Arrivals | None:
         """The rows of a table whose keys are not NULL; None when the long way must be taken:
-        the rows are few, or some go."""
-        if table.num_rows < max(ARRIVAL_ROWS, 1):
+        there are none, or some go."""
+        if not table.num_rows:
             return None
         weights = table.column(WEIGHT).to_numpy()
         if int(weights.min()) <= 0 or int(weights.max()) * len(weights) > _MOST_WEIGHT:

@@ -93,26 +93,43 @@ class Join:
         return changes(out, counts, self.schema)
 
     def _arrived(self, state: OperatorState, inputs: list[pa.Table]) -> pa.Table | None:
-        """The short way for many rows that came on one side; None if it is not open."""
+        """The short way for many rows that came; None if it is not open.
+
+        One side after the other: the rows of the right side meet those of the left that are
+        in the state by then, as Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR has it.
+        """
         if self.mode != "inner" or self.expiry is not None or not self.left_keys:
             return None
-        left = not inputs[1].num_rows
-        table = inputs[0] if left else inputs[1]
-        if table.num_rows < arrivals.ARRIVAL_ROWS or (not left and inputs[0].num_rows):
+        if not any(table.num_rows >= arrivals.ARRIVAL_ROWS for table in inputs):
             return None
-        keys, names = (self.left_keys, self.left) if left else (self.right_keys, self.right)
-        table = table.combine_chunks()
-        for name, safe in zip(keys, self.null_safe, strict=True):
-            if not safe and table.column(name).null_count:
-                table = table.filter(pc.is_valid(table.column(name)))
-        came = arrivals.Arrivals.of(table, keys, names)
-        if came is None:
-            return None
-        own, other = (b"l", b"r") if left else (b"r", b"l")
-        puts = came.store(state, own)
-        out = came.joined(state, other, names, left, self.schema)
-        state.put_many(puts)
-        return out
+        came: list[arrivals.Arrivals | None] = []
+        for table, keys, names in zip(
+            inputs, (self.left_keys, self.right_keys), (self.left, self.right), strict=True
+        ):
+            if not table.num_rows:
+                came.append(None)
+                continue
+            table = table.combine_chunks()
+            for name, safe in zip(keys, self.null_safe, strict=True):
+                if not safe and table.column(name).null_count:
+                    table = table.filter(pc.is_valid(table.column(name)))
+            found = arrivals.Arrivals.of(table, keys, names)
+            if found is None:
+                return None
+            came.append(found)
+        sides = [
+            (one, own, other, names)
+            for one, own, other, names in zip(
+                came, (b"l", b"r"), (b"r", b"l"), (self.left, self.right), strict=True
+            )
+            if one is not None
+        ]
+        out: list[pa.Table] = []
+        for one, own, other, names in sides:
+            puts = one.store(state, own)
+            out.append(one.joined(state, other, names, own == b"l", self.schema))
+            state.put_many(puts)
+        return pa.concat_tables(out)
 
     def _one_side(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import marshal
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -48,9 +48,10 @@ class Keyed:
         upserts = inputs[0]
         encoded = encode_rows(to_rows(upserts, self.schema.names))
         deleted = physical(upserts.column(DELETED))
-        last: dict[bytes, int] = {}
-        for position, key in enumerate(physical(upserts.column(KEY))):
-            last[key if 0 < len(key) <= KEY_LIMIT else bounded(key)] = position  # type: ignore[arg-type,index]
+        given = cast("list[bytes]", physical(upserts.column(KEY)))
+        if given and not (min(map(len, given)) > 0 and max(map(len, given)) <= KEY_LIMIT):
+            given = [bounded(key) for key in given]
+        last = dict(zip(given, range(len(given)), strict=True))
         keys = sorted(last)
         gone: list[bytes] = []
         came: list[int] = []
