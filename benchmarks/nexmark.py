@@ -1,13 +1,19 @@
 """Nexmark's queries as views beside Flink SQL, in rows per CPU-second.
 
-    make bench-views        or: python -m benchmarks.nexmark [--events 200000] [--only q04,q05]
+    make bench-views        or: python -m benchmarks.nexmark [--events 1000000] [--only q04,q05]
 
-Both read the same events as JSON: views from topics of a log by ticks on Spark, into their
-changelogs (transactions, state flushed to disk); Flink from files, into a black hole, with its
-state on the heap and no checkpoints. CPU is that of all processes but the broker: ours is this
-process, Spark's Java and its Python workers, Flink's its Java process. Each side keeps one
-process for all queries and runs its first one twice, so that neither is cold. Our rows are
-counted and, where DuckDB knows the query, compared with its count; Flink's are not.
+Both read the same topics of JSON on the same broker to their ends, keep their state durably
+and write their results back into topics in transactions, exactly once. Views: ticks on Spark,
+every tick a commit with its state flushed to disk, the changelog of the view. Flink: Nexmark's
+own settings (RocksDB, incremental checkpoints, mini batches), a checkpoint every 10 s and at
+the end, JSON by the `kafka` connector, or `upsert-kafka` where rows change. With `--blackhole`
+Flink runs a second time and writes nothing, as Nexmark's published figures do; views always
+write.
+
+CPU is that of all processes: this one, Spark's Java and its Python workers; Flink's Java
+process; on both sides the broker. Each side keeps one process for all queries and runs its
+first one twice, so that neither is cold; planning a query counts. Rows of the results are
+counted on both sides, and those of the views compared with DuckDB's where it knows the query.
 """
 
 from __future__ import annotations
@@ -17,8 +23,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +35,7 @@ import orjson
 import sqlglot
 from benchmarks import pipelines_flink
 from benchmarks.measure import Took, measured
+from benchmarks.nexmark_flink import process_cpu
 
 import tailrace as tr
 from tailrace.broker.embedded import BrokerProcess
@@ -87,37 +96,46 @@ def streams_of(sql: str) -> list[str]:
 
 
 def ours(
-    spark: SparkSession, bootstrap: str, directory: Path, name: str, limit: int
+    spark: SparkSession, log: BrokerProcess, directory: Path, name: str, limit: int
 ) -> tuple[Took, int]:
-    """What a view takes from nothing to the end of its topics, and how many rows it then has."""
-    topics = [tr.topic(stream, schema=COLUMNS[stream]) for stream in streams_of(QUERIES[name])]
-    graph = compile_views([tr.view(f"v_{name}", QUERIES[name])], [topic_table(t) for t in topics])
-    project = f"bench_{directory.name}"
-    settings = TickSettings(
-        project, bootstrap, str(directory / "state"), str(directory / "cache"), limit=limit
-    )
-    ticks = ProjectTicks(
-        graph, settings, lambda work: run_tick_on_spark(spark, work),
-        plain=frozenset(topic.name for topic in topics),
-    )  # fmt: skip
-    ticks.start()
+    """What a view takes from its SQL to the end of its topics, and how many rows it then has."""
+    served, view = process_cpu(log.process.pid), f"v_{name}"
     with measured() as took:
+        topics = [tr.topic(stream, schema=COLUMNS[stream]) for stream in streams_of(QUERIES[name])]
+        graph = compile_views([tr.view(view, QUERIES[name])], [topic_table(t) for t in topics])
+        settings = TickSettings(
+            f"bench_{directory.name}", log.address, str(directory / "state"),
+            str(directory / "cache"), limit=limit,
+        )  # fmt: skip
+        ticks = ProjectTicks(
+            graph, settings, lambda work: run_tick_on_spark(spark, work),
+            plain=frozenset(topic.name for topic in topics),
+        )  # fmt: skip
+        ticks.start()
         while ticks.step(0.0) is not None:
             pass
-    topic = ticks.main.last.views[f"v_{name}"].topic
+    took.cpu += process_cpu(log.process.pid) - served
+    topic = ticks.main.last.views[view].topic
     ticks.close()
-    shown: dict[bytes, int] = {}
-    bag = graph.views[f"v_{name}"].bag
+    rows = sum(shown(log.address, topic, bag=graph.views[view].bag).values())
+    with Admin(log.address) as admin:
+        admin.delete_topic(topic)
+    return took, rows
+
+
+def shown(bootstrap: str, topic: str, *, bag: bool = False) -> dict[bytes, int]:
+    """How often each row of a changelog is there; a record without key is a row of its own."""
+    found: dict[bytes, int] = {}
     with LogReader(bootstrap) as reader:
         for records in read_all(reader, topic):
             for key, value in zip(records.keys, records.values, strict=True):
-                assert key is not None
-                shown.pop(key, None)
+                if key is None:
+                    found[b""] = found.get(b"", 0) + 1
+                    continue
+                found.pop(key, None)
                 if value is not None:
-                    shown[key] = orjson.loads(value)["row"]["count"] if bag else 1
-    with Admin(bootstrap) as admin:
-        admin.delete_topic(topic)
-    return took, sum(shown.values())
+                    found[key] = orjson.loads(value)["row"]["count"] if bag else 1
+    return found
 
 
 def expected(directory: Path, name: str) -> int | None:
@@ -141,56 +159,102 @@ def expected(directory: Path, name: str) -> int | None:
         return int(found[0])
 
 
-def flink(directory: Path, names: list[str]) -> Iterator[tuple[str, Took | str]]:
-    python = pipelines_flink.environment()
-    if python is None:
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """What Flink took for a query, how many rows it wrote; or why it did not run."""
+
+    took: Took
+    rows: int = 0
+    error: str = ""
+
+
+def flink(log: BrokerProcess, directory: Path, names: list[str]) -> Iterator[tuple[str, Theirs]]:
+    """Flink's answers by query; `QUERY/blackhole` writes nothing."""
+    python, jar = pipelines_flink.environment(), pipelines_flink.connector()
+    if python is None or jar is None:
         return
-    run = subprocess.run(
-        [str(python), str(Path(__file__).with_name("nexmark_flink.py")), str(directory), names[0],
-         *names],
-        capture_output=True, text=True, env={**os.environ, "JAVA_HOME": str(java.find().home)},
+    directory.mkdir()
+    (directory / jar.name).symlink_to(jar)
+    with Admin(log.address) as admin:
+        for number, name in enumerate([names[0], *names]):
+            if not name.endswith("/blackhole"):
+                admin.ensure_topic(f"flink_{name}_{number}", PARTITIONS, {})
+    run = subprocess.Popen(
+        [str(python), str(Path(__file__).with_name("nexmark_flink.py")), log.address,
+         str(log.process.pid), str(directory), names[0], *names],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "JAVA_HOME": str(java.find().home)},
     )  # fmt: skip
+    assert run.stdout is not None
+    first = True
+    for line in run.stdout:
+        if not line.startswith("{"):
+            continue
+        answer: dict[str, Any] = json.loads(line)
+        name, topic = answer["query"], answer["topic"]
+        written = not name.endswith("/blackhole")
+        if not first:
+            if "error" in answer:
+                yield name, Theirs(Took(), error=answer["error"])
+            else:
+                rows = sum(shown(log.address, topic).values()) if written else 0
+                took = Took(answer["seconds"], answer["cpu"] + answer["broker"])
+                yield name, Theirs(took, rows)
+        first = False
+    _, words = run.communicate()
     if run.returncode:
-        print(f"  Flink failed: {run.stderr.strip()[-500:]}")
-    answers: list[dict[str, Any]] = [
-        json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")
-    ]
-    for answer in answers[1:]:
-        error = answer.get("error")
-        yield answer["query"], error or Took(answer["seconds"], answer["cpu"])
+        print(f"  Flink failed: {words.strip()[-500:]}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--only", default=",".join(QUERIES))
     parser.add_argument("--limit", type=int, default=200_000, help="records a tick reads at most")
+    parser.add_argument("--blackhole", action="store_true", help="also Flink that writes nothing")
+    parser.add_argument("--alone", action="store_true", help="without Flink")
     options = parser.parse_args()
     names = options.only.split(",")
     better = compared = 0
     with tempfile.TemporaryDirectory() as directory, BrokerProcess(Path(directory) / "log") as log:
         root, streams = Path(directory), lines(options.events)
         write(log.address, root / "files", streams)
-        theirs = dict(flink(root / "files", names))
+        theirs: dict[str, Theirs] = {}
+        if not options.alone:
+            kinds = ("", "/blackhole") if options.blackhole else ("",)
+            wanted = [f"{name}{kind}" for name in names for kind in kinds]
+            for name, answer in flink(log, root / "flink", wanted):
+                theirs[name] = answer
+                text = answer.error or f"{answer.took.seconds:.1f} s, CPU {answer.took.cpu:.1f} s"
+                print(f"  Flink {name}: {text}", file=sys.stderr, flush=True)
         spark = session.start("bench", root / "spark", master="local[*]")
         try:
-            print(f"Nexmark, {options.events:,} events; rows per CPU-second")
-            print(f"  {'':<6}{'rows':>10}{'views':>12}{'Flink SQL':>12}{'ratio':>8}", flush=True)
-            ours(spark, log.address, root / "warm", names[0], options.limit)
+            print(f"Nexmark, {options.events:,} events, load {os.getloadavg()[0]:.0f};", end=" ")
+            print("rows read per CPU-second of everything, the broker included")
+            print(
+                f"  {'':<6}{'rows in':>10}{'rows out':>10}{'views':>10}{'Flink SQL':>11}"
+                f"{'ratio':>8}  Flink's rows, and the ratio if it writes nothing",
+                flush=True,
+            )
+            ours(spark, log, root / "warm", names[0], options.limit)
             for name in names:
                 rows = sum(len(streams[stream]) for stream in streams_of(QUERIES[name]))
-                took, shown = ours(spark, log.address, root / name, name, options.limit)
+                took, count = ours(spark, log, root / name, name, options.limit)
                 want = expected(root / "files", name)
-                if want is not None and want != shown:
-                    raise SystemExit(f"{name} has {shown} rows, DuckDB says {want}")
-                line = f"  {name:<6}{rows:>10,}{rows / took.cpu:>12,.0f}"
-                other = theirs.get(name, "not run")
-                if isinstance(other, Took):
-                    compared += 1
-                    better += took.cpu <= other.cpu
-                    line += f"{rows / other.cpu:>12,.0f}{other.cpu / took.cpu:>7.2f}x"
+                if want is not None and want != count:
+                    raise SystemExit(f"{name} has {count} rows, DuckDB says {want}")
+                line = f"  {name:<6}{rows:>10,}{count:>10,}{rows / took.cpu:>10,.0f}"
+                other = theirs.get(name, Theirs(Took(), error="not run"))
+                if other.error:
+                    line += f"  {other.error.strip().splitlines()[-1][:100]}"
                 else:
-                    line += f"  {other}"
+                    compared += 1
+                    better += took.cpu <= other.took.cpu
+                    line += f"{rows / other.took.cpu:>11,.0f}{other.took.cpu / took.cpu:>7.2f}x"
+                    line += "  " + ("as many" if other.rows == count else f"{other.rows:,}")
+                nothing = theirs.get(f"{name}/blackhole")
+                if nothing is not None and not nothing.error:
+                    line += f", {nothing.took.cpu / took.cpu:.2f}x"
                 print(line, flush=True)
         finally:
             spark.stop()

@@ -1,10 +1,13 @@
 """Nexmark's queries with Flink SQL, in a process and an environment of its own.
 
-    python -m benchmarks.nexmark_flink DIRECTORY QUERY …     (with the Python of Flink's environment)
+    python -m benchmarks.nexmark_flink BOOTSTRAP BROKER_PID DIRECTORY QUERY …
+                                                  (with the Python of Flink's environment)
 
-Reads JSON lines (one directory a stream), runs each query in streaming mode into a black hole
-and prints a line of JSON for each: query, seconds, CPU seconds of the Java process. The
-queries are Nexmark's own for Flink.
+Runs each query in streaming mode over topics of JSON up to their ends, and prints a line of
+JSON for each: query, sink, seconds, CPU seconds of the Java process and of the broker. The
+queries and the settings are Nexmark's own for Flink (RocksDB, incremental checkpoints, mini
+batches, split distinct aggregates) but for the interval of checkpoints, 10 s for 3 min. The
+sink is a topic written in transactions, by key where rows change; or `QUERY/blackhole` nothing.
 """
 
 from __future__ import annotations
@@ -13,15 +16,16 @@ import json
 import os
 import sys
 import time
-
-from pipelines_flink import cpu  # type: ignore[import-not-found]
+from pathlib import Path
 
 BETWEEN = "b.date_time BETWEEN a.date_time AND a.expires"
-RANKS = """count(*) FILTER (WHERE price < 10000), count(*) FILTER (WHERE price >= 10000 AND price < 1000000),
-    count(*) FILTER (WHERE price >= 1000000)"""
-DISTINCT = """count(DISTINCT {c}), count(DISTINCT {c}) FILTER (WHERE price < 10000),
-    count(DISTINCT {c}) FILTER (WHERE price >= 10000 AND price < 1000000),
-    count(DISTINCT {c}) FILTER (WHERE price >= 1000000)"""
+RANKS = """count(*) FILTER (WHERE price < 10000) AS rank1_bids,
+    count(*) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_bids,
+    count(*) FILTER (WHERE price >= 1000000) AS rank3_bids"""
+DISTINCT = """count(DISTINCT {c}) AS total_{c}s,
+    count(DISTINCT {c}) FILTER (WHERE price < 10000) AS rank1_{c}s,
+    count(DISTINCT {c}) FILTER (WHERE price >= 10000 AND price < 1000000) AS rank2_{c}s,
+    count(DISTINCT {c}) FILTER (WHERE price >= 1000000) AS rank3_{c}s"""
 STATISTICS = f"{RANKS}, {DISTINCT.format(c='bidder')}, {DISTINCT.format(c='auction')}"
 DAY = "DATE_FORMAT(date_time, 'yyyy-MM-dd')"
 QUERIES = {
@@ -30,7 +34,7 @@ QUERIES = {
     "q02": "SELECT auction, price FROM bid WHERE MOD(auction, 123) = 0",
     "q03": """SELECT p.name, p.city, p.state, a.id FROM auction a JOIN person p ON a.seller = p.id
         WHERE a.category = 10 AND p.state IN ('OR', 'ID', 'CA')""",
-    "q04": f"""SELECT category, avg(final) FROM (SELECT max(b.price) AS final, a.category
+    "q04": f"""SELECT category, avg(final) AS average FROM (SELECT max(b.price) AS final, a.category
         FROM auction a, bid b WHERE a.id = b.auction AND {BETWEEN} GROUP BY a.id, a.category) q
         GROUP BY category""",
     "q05": """SELECT c.auction, c.num FROM (
@@ -60,19 +64,20 @@ QUERIES = {
         b.date_time AS bid_time,
         ROW_NUMBER() OVER (PARTITION BY a.id ORDER BY b.price DESC, b.date_time ASC) AS place
         FROM auction a, bid b WHERE a.id = b.auction AND {BETWEEN}) WHERE place <= 1""",
-    "q11": """SELECT bidder, count(*), window_start, window_end
+    "q11": """SELECT bidder, count(*) AS bids, window_start, window_end
         FROM TABLE(SESSION(TABLE bid PARTITION BY bidder, DESCRIPTOR(date_time), INTERVAL '10' SECOND))
         GROUP BY bidder, window_start, window_end""",
     "q14": """SELECT auction, bidder, 0.908 * price AS price, CASE
         WHEN HOUR(date_time) >= 8 AND HOUR(date_time) <= 18 THEN 'dayTime'
-        WHEN HOUR(date_time) <= 6 OR HOUR(date_time) >= 20 THEN 'nightTime' ELSE 'otherTime' END,
-        date_time, extra, CHAR_LENGTH(extra) - CHAR_LENGTH(REPLACE(extra, 'c', ''))
+        WHEN HOUR(date_time) <= 6 OR HOUR(date_time) >= 20 THEN 'nightTime' ELSE 'otherTime' END AS bid_time_type,
+        date_time, extra, CHAR_LENGTH(extra) - CHAR_LENGTH(REPLACE(extra, 'c', '')) AS c_counts
         FROM bid WHERE 0.908 * price > 1000000 AND 0.908 * price < 50000000""",
-    "q15": f"SELECT {DAY}, count(*), {STATISTICS} FROM bid GROUP BY {DAY}",
-    "q16": f"""SELECT channel, {DAY}, max(DATE_FORMAT(date_time, 'HH:mm')), count(*), {STATISTICS}
+    "q15": f"SELECT {DAY} AS `day`, count(*) AS total_bids, {STATISTICS} FROM bid GROUP BY {DAY}",
+    "q16": f"""SELECT channel, {DAY} AS `day`, max(DATE_FORMAT(date_time, 'HH:mm')) AS `minute`,
+        count(*) AS total_bids, {STATISTICS}
         FROM bid GROUP BY channel, {DAY}""",
-    "q17": f"""SELECT auction, {DAY}, count(*), {RANKS}, min(price), max(price), avg(price),
-        sum(price) FROM bid GROUP BY auction, {DAY}""",
+    "q17": f"""SELECT auction, {DAY} AS `day`, count(*) AS total_bids, {RANKS}, min(price) AS min_price,
+        max(price) AS max_price, avg(price) AS avg_price, sum(price) AS sum_price FROM bid GROUP BY auction, {DAY}""",
     "q18": """SELECT auction, bidder, price, channel, url, date_time, extra FROM (SELECT *,
         ROW_NUMBER() OVER (PARTITION BY bidder, auction ORDER BY date_time DESC) AS place FROM bid)
         WHERE place <= 1""",
@@ -85,11 +90,11 @@ QUERIES = {
     "q21": """SELECT auction, bidder, price, channel, CASE WHEN LOWER(channel) = 'apple' THEN '0'
         WHEN LOWER(channel) = 'google' THEN '1' WHEN LOWER(channel) = 'facebook' THEN '2'
         WHEN LOWER(channel) = 'baidu' THEN '3'
-        ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) END
+        ELSE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) END AS channel_id
         FROM bid WHERE REGEXP_EXTRACT(url, '(&|^)channel_id=([^&]*)', 2) IS NOT NULL
         OR LOWER(channel) IN ('apple', 'google', 'facebook', 'baidu')""",
-    "q22": """SELECT auction, bidder, price, channel, SPLIT_INDEX(url, '/', 3),
-        SPLIT_INDEX(url, '/', 4), SPLIT_INDEX(url, '/', 5) FROM bid""",
+    "q22": """SELECT auction, bidder, price, channel, SPLIT_INDEX(url, '/', 3) AS dir1,
+        SPLIT_INDEX(url, '/', 4) AS dir2, SPLIT_INDEX(url, '/', 5) AS dir3 FROM bid""",
 }
 COLUMNS = {
     "person": "id BIGINT, name STRING, email_address STRING, credit_card STRING, city STRING,"
@@ -100,29 +105,99 @@ COLUMNS = {
 }
 
 
-def main(directory: str, wanted: list[str]) -> None:
+# The keys of results whose rows change; the others only grow.
+KEYS = {
+    "q04": {"category": "BIGINT"},
+    "q09": {"id": "BIGINT"},
+    "q15": {"day": "STRING"},
+    "q16": {"channel": "STRING", "day": "STRING"},
+    "q17": {"auction": "BIGINT", "day": "STRING"},
+    "q18": {"bidder": "BIGINT", "auction": "BIGINT"},
+    "q19": {"auction": "BIGINT", "place": "BIGINT"},
+}
+SETTINGS = {
+    "state.backend.type": "rocksdb",
+    "execution.checkpointing.incremental": "true",
+    "execution.checkpointing.interval": "10 s",
+    "execution.checkpointing.mode": "EXACTLY_ONCE",
+    "table.exec.mini-batch.enabled": "true",
+    "table.exec.mini-batch.allow-latency": "2 s",
+    "table.exec.mini-batch.size": "50000",
+    "table.optimizer.distinct-agg.split.enabled": "true",
+    "taskmanager.memory.managed.size": "1 gb",
+}
+
+
+def process_cpu(pid: int) -> float:
+    """CPU seconds of one process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def sink(bootstrap: str, name: str, number: int) -> str:
+    """Where a query's rows go, with their key if they have one."""
+    query, _, kind = name.partition("/")
+    if kind == "blackhole":
+        return "WITH ('connector' = 'blackhole')"
+    options = {
+        "topic": f"flink_{query}_{number}",
+        "properties.bootstrap.servers": bootstrap,
+        "properties.transaction.timeout.ms": "600000",
+        "sink.delivery-guarantee": "exactly-once",
+        "sink.transactional-id-prefix": f"flink_{query}_{number}",
+    }
+    if query in KEYS:
+        options |= {"connector": "upsert-kafka", "key.format": "json", "value.format": "json"}
+        columns = ", ".join(f"`{name}` {kind} NOT NULL" for name, kind in KEYS[query].items())
+        key = ", ".join(f"`{name}`" for name in KEYS[query])
+        head = f"({columns}, PRIMARY KEY ({key}) NOT ENFORCED) "
+    else:
+        options |= {"connector": "kafka", "format": "json"}
+        head = ""
+    return head + "WITH (" + ", ".join(f"'{k}' = '{v}'" for k, v in options.items()) + ")"
+
+
+def main(bootstrap: str, broker: int, directory: str, wanted: list[str]) -> None:
     from pyflink.table import EnvironmentSettings, TableEnvironment  # type: ignore[import-not-found]
 
+    from pipelines_flink import cpu  # type: ignore[import-not-found]
+
     tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
-    tables.get_config().set("parallelism.default", str(os.cpu_count() or 2))
+    settings = {
+        **SETTINGS,
+        "parallelism.default": str(os.cpu_count() or 2),
+        "execution.checkpointing.dir": f"file://{directory}/checkpoints",
+        "pipeline.jars": ";".join(
+            f"file://{path}" for path in sorted(Path(directory).glob("*.jar"))
+        ),
+    }
+    for setting, value in settings.items():
+        tables.get_config().set(setting, value)
     for name, columns in COLUMNS.items():
         tables.execute_sql(
             f"""CREATE TABLE {name} ({columns}, date_time TIMESTAMP(3),
                 WATERMARK FOR date_time AS date_time - INTERVAL '4' SECOND)
-                WITH ('connector' = 'filesystem', 'path' = '{directory}/{name}', 'format' = 'json',
+                WITH ('connector' = 'kafka', 'topic' = '{name}',
+                      'properties.bootstrap.servers' = '{bootstrap}',
+                      'properties.isolation.level' = 'read_committed',
+                      'scan.startup.mode' = 'earliest-offset',
+                      'scan.bounded.mode' = 'latest-offset', 'format' = 'json',
                       'json.timestamp-format.standard' = 'ISO-8601')"""
         )
     for number, name in enumerate(wanted):
-        before, began = cpu(), time.perf_counter()
+        before, served, began = cpu(), process_cpu(broker), time.perf_counter()
+        query = QUERIES[name.partition("/")[0]]
+        told: dict[str, object] = {"query": name, "topic": f"flink_{name}_{number}"}
         try:
-            made = f"CREATE TABLE out_{number} WITH ('connector' = 'blackhole') AS {QUERIES[name]}"
+            made = f"CREATE TABLE out_{number} {sink(bootstrap, name, number)} AS {query}"
             tables.execute_sql(made).wait()
         except Exception as error:
-            print(json.dumps({"query": name, "error": str(error)[:300]}), flush=True)
+            print(json.dumps({**told, "error": str(error)[-2000:]}), flush=True)
             continue
-        spent = {"query": name, "seconds": time.perf_counter() - began, "cpu": cpu() - before}
-        print(json.dumps(spent), flush=True)
+        told |= {"seconds": time.perf_counter() - began, "cpu": cpu() - before}
+        told["broker"] = process_cpu(broker) - served
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:])

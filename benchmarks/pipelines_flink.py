@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 VERSION = "2.3.0"
+CONNECTOR = "org.apache.flink:flink-sql-connector-kafka:5.0.0-2.2"
 
 
 def environment() -> Path | None:
@@ -37,6 +38,25 @@ def environment() -> Path | None:
             return None
     done.touch()
     return python
+
+
+def connector() -> Path | None:
+    """Flink's connector for Kafka, fetched with Maven on first use; None if it cannot be had."""
+    python = environment()
+    if python is None:
+        return None
+    target = python.parent.parent / "connector"
+    if not list(target.glob("*.jar")):
+        target.mkdir(exist_ok=True)
+        run = subprocess.run(
+            ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={CONNECTOR}",
+             f"-DoutputDirectory={target}", "-Dtransitive=false"],
+            capture_output=True, text=True, cwd=target,
+        )  # fmt: skip
+        if run.returncode:
+            print(f"  Flink's connector is not there: {run.stdout.strip()[-300:]}")
+            return None
+    return next(target.glob("*.jar"))
 
 
 def cpu() -> float:

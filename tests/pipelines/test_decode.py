@@ -160,3 +160,23 @@ def test_objects_across_records_are_nobodys_rows() -> None:
     decoded = decode(table, records(*((None, piece) for piece in pieces)), 1, envelope=False)
     assert decoded.rows["id"].to_pylist() == [4]
     assert len(decoded.dead) == 3
+
+
+def columns_of(values: list[bytes]) -> RecordColumns:
+    count = len(values)
+    keys = pa.nulls(count, pa.binary())
+    return RecordColumns(np.arange(count), np.arange(count), keys, pa.array(values, pa.binary()))
+
+
+def test_times_without_a_zone_are_utc_and_read_all_at_once() -> None:
+    table = TableInput("t", "orders", SCHEMA, kind="stream")
+    times = ["2026-01-02T03:04:05.5", "2026-01-02T03:04:05", "2026-01-02"]
+    plain = [orjson.dumps({**ROW, "at": time}) for time in times]
+    whole = decode_whole(table, columns_of(plain), 2, envelope=False)
+    singly = decode(table, records(*((None, value) for value in plain)), 3, envelope=False)
+    assert whole is not None
+    assert whole.rows == singly.rows
+    assert whole.rows["at"].to_pylist()[0].isoformat() == "2026-01-02T03:04:05.500000+00:00"
+    mixed = [*plain, orjson.dumps(ROW)]
+    assert decode_whole(table, columns_of(mixed), 2, envelope=False) is None
+    assert not decode(table, records(*((None, v) for v in mixed)), 3, envelope=False).dead

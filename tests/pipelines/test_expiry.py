@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import tailrace as tr
 from tailrace.pipelines import windows
 from tailrace.pipelines.declare import View
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import record_pairs
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TableInput, TickContext
@@ -130,7 +130,7 @@ class Kept:
         known = dict.fromkeys(inputs, ("at", at)) if self.forgets else {}
         context = TickContext(number, 0, horizons=known)
         for name, changes in run_tick(self.graph, inputs, self.states, context).items():
-            for key, value in zip(*to_records(self.graph.views[name], changes), strict=True):
+            for key, value in record_pairs(self.graph.views[name], changes):
                 if value is None:
                     del self.shown[key]
                 else:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tailrace.pipelines import windows
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import record_pairs
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import TableInput, TickContext
@@ -59,7 +59,7 @@ def keep(view: Any, ticks: list[dict[int, Row | None]]) -> list[dict[str, Any]]:
         )  # fmt: skip
         out = run_tick(graph, {EVENTS.topic: table}, states, TickContext(number, 0))
         for name, changes in out.items():
-            for key, value in zip(*to_records(graph.views[name], changes), strict=True):
+            for key, value in record_pairs(graph.views[name], changes):
                 if value is None:
                     del shown[key]
                 else:

@@ -74,7 +74,7 @@ def test_batches_stay_within_their_limits(
     assert first == len(pairs)
 
 
-@given(st.lists(st.binary(max_size=20), min_size=1, max_size=50), st.integers(0, 49))
+@given(st.lists(st.binary(max_size=70), min_size=1, max_size=50), st.integers(0, 49))
 def test_many_keys_are_hashed_as_single_ones(keys: list[bytes], first: int) -> None:
     first %= len(keys)
     column = pa.array(keys, pa.binary()).slice(first)

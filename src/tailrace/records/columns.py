@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from typing import Any
 
 import numpy
 import numpy.typing
@@ -23,10 +24,9 @@ from tailrace.records.header import TRANSACTIONAL
 Numbers = numpy.typing.NDArray[numpy.int64]
 
 RECORD_OVERHEAD_BYTES = 20
-_M = numpy.uint64(0x5BD1E995)
-_MASK = numpy.uint64(0xFFFFFFFF)
+_M = numpy.uint32(0x5BD1E995)
 _SEED = 0x9747B28C
-_BITS = {bits: numpy.uint64(bits) for bits in (0, 8, 13, 15, 16, 24)}
+_BITS = {bits: numpy.uint32(bits) for bits in (0, 8, 13, 15, 16, 24)}
 _TABLE = 16_384
 
 
@@ -167,27 +167,33 @@ def murmur2_of(keys: pyarrow.Array) -> Numbers:
         if length < 0:
             continue
         places = numpy.flatnonzero(lengths == length)
-        table = raw[begins[places][:, None] + numpy.arange(length)]
-        out[places] = _murmur2(table, length)
+        out[places] = _murmur2(raw, begins[places], length)
     return out
 
 
-def _murmur2(table: numpy.typing.NDArray[numpy.uint8], length: int) -> Numbers:
-    """Of keys of one length, one a row."""
-    state = numpy.full(len(table), (_SEED ^ length) & 0xFFFFFFFF, numpy.uint64)
-    wide = table.astype(numpy.uint64)
+def words_of(raw: numpy.typing.NDArray[numpy.uint8], kind: str) -> numpy.typing.NDArray[Any]:
+    """The little-endian number of type `kind` that begins at every byte."""
+    count = max(len(raw) - numpy.dtype(kind).itemsize + 1, 0)
+    return numpy.ndarray(count, kind, raw, strides=(1,))
+
+
+def _murmur2(raw: numpy.typing.NDArray[numpy.uint8], begins: Numbers, length: int) -> Numbers:
+    """Of keys of one length that begin there; arithmetic is modulo 2³²."""
+    state = numpy.full(len(begins), (_SEED ^ length) & 0xFFFFFFFF, numpy.uint32)
+    words = words_of(raw, "<u4")
     for place in range(0, length & ~3, 4):
-        word = wide[:, place] | wide[:, place + 1] << _BITS[8]
-        word |= wide[:, place + 2] << _BITS[16] | wide[:, place + 3] << _BITS[24]
-        word = (word * _M) & _MASK
+        word = words[begins + place]
+        word *= _M
         word ^= word >> _BITS[24]
-        state = ((state * _M) & _MASK) ^ ((word * _M) & _MASK)
+        word *= _M
+        state *= _M
+        state ^= word
     for place in range(length & ~3, length):
-        state ^= wide[:, place] << _BITS[8 * (place & 3)]
+        state ^= raw[begins + place].astype(numpy.uint32) << _BITS[8 * (place & 3)]
     if length & 3:
-        state = (state * _M) & _MASK
+        state *= _M
     state ^= state >> _BITS[13]
-    state = (state * _M) & _MASK
+    state *= _M
     hashed: Numbers = (state ^ (state >> _BITS[15])).astype(numpy.int64)
     return hashed
 

@@ -178,7 +178,18 @@ def _read_lines(text: pa.Buffer, count: int, schema: pa.Schema) -> pa.Table:
     )
     if table.num_rows != count:
         raise pa.ArrowInvalid("a row spans lines")
-    return table.select(schema.names).cast(schema)
+    columns = [_cast(table.column(field.name), field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """A column as its type; times without a zone are UTC, if none of them has one."""
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        try:
+            return column.cast(kind)
+        except pa.ArrowInvalid:
+            return column.cast(pa.timestamp(kind.unit)).cast(kind)
+    return column.cast(kind)
 
 
 def _read_slow(rows: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, list[Refused]]:

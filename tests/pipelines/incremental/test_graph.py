@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from pipelines.incremental import harness
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import record_pairs
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.explain import Size, explain
 from tailrace.pipelines.incremental.graph import Graph
@@ -112,10 +112,10 @@ def test_records_have_the_form_of_the_log() -> None:
     graph = graph_of(v="SELECT id, amount FROM shop.orders")
     memory = MemoryTables(graph)
     memory.upsert("shop.public.orders", {"id": 1, "amount": Decimal("9.90")})
-    keys, values = to_records(graph.views["v"], memory.tick()["v"])
-    assert (keys, values) == ([b'{"id":1}'], [b'{"row":{"id":1,"amount":"9.90"}}'])
+    pairs = record_pairs(graph.views["v"], memory.tick()["v"])
+    assert pairs == [(b'{"id":1}', b'{"row":{"id":1,"amount":"9.90"}}')]
     memory.delete("shop.public.orders", {"id": 1})
-    assert to_records(graph.views["v"], memory.tick()["v"]) == ([b'{"id":1}'], [None])
+    assert record_pairs(graph.views["v"], memory.tick()["v"]) == [(b'{"id":1}', None)]
 
 
 def test_unchanged_rows_emit_nothing() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.incremental.harness import TABLES
 from tailrace.pipelines.errors import SqlTypeError
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import record_pairs
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.graph import DELETED
 from tailrace.pipelines.incremental.keys import encode_part
@@ -39,7 +39,7 @@ def test_a_list_of_structs_comes_back_from_the_changelog_as_it_went_in() -> None
         {"id": [1, 2], "l": pa.array([VALUES, []], kind), DELETED: pa.array([False, False])}
     )
     plan = dataclasses.replace(graph.views["v"], columns=(("id", "BIGINT"), ("l", ddl(kind))))
-    _, values = to_records(plan, table)
+    values = [value for _, value in record_pairs(plan, table)]
     assert orjson.loads(values[0] or b"")["row"]["l"][1]["a"] == "9.50"
     read, refused = read_rows([row_of(value) for value in values if value], plan.columns)
     assert not refused

@@ -9,31 +9,70 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeAlias, cast
 
+import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.casts import format_decimal, format_timestamp
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
+from tailrace.pipelines.incremental.json_text import joined, json_texts
 from tailrace.pipelines.incremental.rows import physical
 from tailrace.pipelines.incremental.types import DATE, TIMESTAMP, is_decimal, is_float
-from tailrace.records.rows import json_bytes
+from tailrace.records.columns import bytes_array, constant
+
+_PIECE_ROWS = 100_000
+_PIECE_BYTES = 64 << 20  # of the columns, before they become text
 
 
-def to_records(plan: ViewPlan, upserts: pa.Table) -> tuple[list[bytes], list[bytes | None]]:
-    """Keys and values of the records, in the table's order."""
-    columns = [json_values(upserts.column(name)) for name, _ in plan.columns]
+Piece: TypeAlias = "tuple[pa.BinaryArray, pa.BinaryArray]"  # keys; values, NULL where gone
+
+
+def to_records(plan: ViewPlan, upserts: pa.Table) -> Iterator[Piece]:
+    """Keys and values of the records, in the table's order, in pieces of bounded size."""
+    count = upserts.num_rows
+    most = max(1, min(_PIECE_ROWS, _PIECE_BYTES * count // max(upserts.nbytes, 1)))
+    for first in range(0, count, most):
+        yield _piece(plan, upserts.slice(first, most))
+
+
+def record_pairs(plan: ViewPlan, upserts: pa.Table) -> list[tuple[bytes, bytes | None]]:
+    """`to_records` as Python's bytes, one pair a record."""
+    return [
+        pair
+        for keys, values in to_records(plan, upserts)
+        for pair in zip(keys.to_pylist(), values.to_pylist(), strict=True)
+    ]
+
+
+def _piece(plan: ViewPlan, upserts: pa.Table) -> Piece:
+    texts = {name: _texts(upserts.column(name)) for name, _ in plan.columns}
+    keys = _objects(plan.key, texts, upserts.num_rows, b"{", b"}")
     names = [name for name, _ in plan.columns]
-    places = [names.index(name) for name in plan.key]
-    keys: list[bytes] = []
-    values: list[bytes | None] = []
-    deleted = upserts.column(DELETED).to_pylist()
-    rows = zip(*columns, strict=True) if columns else iter([()] * len(deleted))
-    for row, gone in zip(rows, deleted, strict=True):
-        keys.append(json_bytes({names[i]: row[i] for i in places}))
-        values.append(None if gone else json_bytes({"row": dict(zip(names, row, strict=True))}))
+    values = _objects(names, texts, upserts.num_rows, b'{"row":{', b"}}")
+    deleted = upserts.column(DELETED)
+    if pc.any(deleted).as_py():
+        values = pc.if_else(deleted.combine_chunks(), pa.scalar(None, pa.binary()), values)
     return keys, values
+
+
+def _texts(column: pa.ChunkedArray) -> pa.Array:
+    return json_texts(column.combine_chunks(), lambda part: json_values(pa.chunked_array([part])))
+
+
+def _objects(
+    names: Sequence[str], texts: Mapping[str, pa.Array], count: int, begin: bytes, end: bytes
+) -> pa.Array:
+    """An object of those columns for every row."""
+    parts: list[pa.Array | pa.Scalar] = []
+    for name in names:
+        parts += [constant(begin + orjson.dumps(name) + b":"), texts[name]]
+        begin = b","
+    if not parts:
+        return bytes_array([begin + end] * count)
+    return joined(*parts, constant(end))
 
 
 def json_values(column: pa.ChunkedArray) -> list[object]:

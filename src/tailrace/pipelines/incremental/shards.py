@@ -23,11 +23,13 @@ from tailrace.pipelines.incremental.types import (
     is_float,
     is_integer,
 )
+from tailrace.records.columns import lengths_of, words_of
 
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
 _MASK = (1 << 64) - 1
 _SEED = 42
+_FEW_TEXTS = 8  # of one length: fewer are hashed one by one
 
 
 def shard_sql(columns: Sequence[tuple[str, pa.DataType]], shards: int) -> str:
@@ -104,26 +106,63 @@ def _filled(column: pa.ChunkedArray, value: float, kind: pa.DataType) -> np.ndar
 
 
 def _hash_texts(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
-    """The hash of every text or binary; anything for NULL. Equal ones are hashed once."""
-    if not len(column):
-        return seeds
-    encoded = column.combine_chunks().dictionary_encode()
-    codes = encoded.indices.fill_null(0).to_numpy()
-    data = [v.encode() if isinstance(v, str) else v for v in encoded.dictionary.to_pylist()]
-    if not data:
-        return seeds  # NULL alone
-    if (seeds == seeds[0]).all():
-        seed = int(seeds[0])
-        hashes: np.ndarray = np.array([hash_bytes(one, seed) for one in data], dtype="u8")[codes]
-        return hashes
-    known: dict[tuple[int, int], int] = {}
-    found: list[int] = []
-    for pair in zip(codes.tolist(), seeds.tolist(), strict=True):
-        hashed = known.get(pair)
-        if hashed is None:
-            hashed = known[pair] = hash_bytes(data[pair[0]], pair[1])
-        found.append(hashed)
-    return np.array(found, dtype="u8")
+    """The hash of every text or binary; anything for NULL."""
+    found = np.empty(len(column), dtype="u8")
+    first = 0
+    for chunk in column.chunks:
+        if not len(chunk):
+            continue
+        lengths = np.maximum(lengths_of(chunk), 0)
+        begins = np.frombuffer(chunk.buffers()[1], "<i4")[chunk.offset :][: len(chunk)]
+        content = chunk.buffers()[2]
+        raw = np.frombuffer(b"" if content is None else content, "u1")
+        for length in np.unique(lengths).tolist():
+            places = np.flatnonzero(lengths == length)
+            at, own = begins[places].astype("i8"), seeds[first + places]
+            if len(places) < _FEW_TEXTS:
+                pairs = zip(at.tolist(), own.tolist(), strict=True)
+                hashed = [hash_bytes(raw[b : b + length].tobytes(), seed) for b, seed in pairs]
+                found[first + places] = np.array(hashed, dtype="u8")
+            else:
+                found[first + places] = _hash_equally_long(raw, at, length, own)
+        first += len(chunk)
+    return found
+
+
+def _hash_equally_long(
+    raw: np.ndarray, begins: np.ndarray, length: int, seeds: np.ndarray
+) -> np.ndarray:
+    """`hash_bytes` of all values of one length, which begin there."""
+    words = words_of(raw, "<u8")
+    at = 0
+    if length >= 32:
+        p1, p2 = np.uint64(_P1), np.uint64(_P2)
+        lanes = [seeds + p1 + p2, seeds + p2, seeds, seeds - p1]
+        while at <= length - 32:
+            for lane in range(4):
+                word = words[begins + (at + 8 * lane)]
+                lanes[lane] = _rotate(lanes[lane] + word * p2, 31) * p1
+            at += 32
+        hashes = _rotate(lanes[0], 1) + _rotate(lanes[1], 7)
+        hashes += _rotate(lanes[2], 12) + _rotate(lanes[3], 18)
+        for values in lanes:
+            hashes = (hashes ^ (_rotate(values * p2, 31) * p1)) * p1 + np.uint64(_P4)
+    else:
+        hashes = seeds + np.uint64(_P5)
+    hashes = hashes + np.uint64(length)
+    while at <= length - 8:
+        mixed = _rotate(words[begins + at] * np.uint64(_P2), 31) * np.uint64(_P1)
+        hashes = _rotate(hashes ^ mixed, 27) * np.uint64(_P1) + np.uint64(_P4)
+        at += 8
+    if at <= length - 4:
+        word = words_of(raw, "<u4")[begins + at].astype("u8")
+        hashes = _rotate(hashes ^ (word * np.uint64(_P1)), 23) * np.uint64(_P2) + np.uint64(_P3)
+        at += 4
+    while at < length:
+        hashes = hashes ^ (raw[begins + at].astype("u8") * np.uint64(_P5))
+        hashes = _rotate(hashes, 11) * np.uint64(_P1)
+        at += 1
+    return _mixed(hashes)
 
 
 def _big_integer(value: int) -> bytes:
@@ -138,10 +177,14 @@ def _rotate(values: np.ndarray, bits: int) -> np.ndarray:
 def _hash_longs(values: np.ndarray, seeds: np.ndarray) -> np.ndarray:
     hashes = seeds + np.uint64((_P5 + 8) & _MASK)
     hashes = hashes ^ (_rotate(values * np.uint64(_P2), 31) * np.uint64(_P1))
-    hashes = _rotate(hashes, 27) * np.uint64(_P1) + np.uint64(_P4)
+    return _mixed(_rotate(hashes, 27) * np.uint64(_P1) + np.uint64(_P4))
+
+
+def _mixed(hashes: np.ndarray) -> np.ndarray:
     hashes = (hashes ^ (hashes >> np.uint64(33))) * np.uint64(_P2)
     hashes = (hashes ^ (hashes >> np.uint64(29))) * np.uint64(_P3)
-    return hashes ^ (hashes >> np.uint64(32))
+    mixed: np.ndarray = hashes ^ (hashes >> np.uint64(32))
+    return mixed
 
 
 def _rotl(value: int, bits: int) -> int:

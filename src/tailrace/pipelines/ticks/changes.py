@@ -11,23 +11,32 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines.incremental.changelog import Piece
 from tailrace.records.columns import by_partition
 from tailrace.records.decode import Headers
 
 _FEW_CHANGES = 100  # fewer are sent one by one
+_MOST_BYTES = 256 << 20
 
 
 def send_changes(
-    writer: TransactionalWriter,
-    topic: str,
-    keys: Sequence[bytes],
-    values: Sequence[bytes | None],
-    headers: Headers,
-) -> None:
-    """Keep changelog records for the log, by the partition of their keys."""
-    if len(keys) < _FEW_CHANGES:
-        writer.send_columns(topic, None, keys, values, same_headers=headers)
-        return
-    columns = pa.array(keys, pa.binary()), pa.array(values, pa.binary())
-    for partition, own, theirs in by_partition(*columns, writer.partitions_of(topic)):
-        writer.send_columns(topic, partition, own, theirs, same_headers=headers)
+    writer: TransactionalWriter, topic: str, pieces: Sequence[Piece], headers: Headers
+) -> int:
+    """Keep changelog records for the log, by the partition of their keys; how many."""
+    count = sum(len(keys) for keys, _ in pieces)
+    if count < _FEW_CHANGES:
+        for keys, values in pieces:
+            writer.send_columns(topic, None, keys, values, same_headers=headers)
+        return count
+    for keys, values in _together(pieces):
+        for partition, own, theirs in by_partition(keys, values, writer.partitions_of(topic)):
+            writer.send_columns(topic, partition, own, theirs, same_headers=headers)
+    return count
+
+
+def _together(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    """Few large pieces, for every one is a batch a partition."""
+    if len(pieces) == 1 or sum(v.nbytes + k.nbytes for k, v in pieces) > _MOST_BYTES:
+        return pieces
+    keys, values = zip(*pieces, strict=True)
+    return [(pa.concat_arrays(keys), pa.concat_arrays(values))]

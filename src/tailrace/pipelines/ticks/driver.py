@@ -464,10 +464,9 @@ class TickDriver:
                 **{generation.info.topic: dict(generation.ends) for generation in kept},
                 **{topic: dict(by) for topic, by in self.last.ends.items()},
             }
-            for view, (keys, values) in outcome.changes.items():
-                topic = self._infos[view].topic
-                send_changes(writer, topic, keys, values, headers)
-                self._changes.labels(project).inc(len(keys))
+            for view, pieces in outcome.changes.items():
+                count = send_changes(writer, self._infos[view].topic, pieces, headers)
+                self._changes.labels(project).inc(count)
             for record in outcome.dead:
                 name = f"{project.partition('/')[0]}.dead"  # a fill's are the project's own
                 writer.send(name, None, dead_key(record), dead_letter(record), headers)

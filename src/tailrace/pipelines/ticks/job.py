@@ -26,7 +26,7 @@ from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.decode import DeadRecord, decode, decode_whole
 from tailrace.pipelines.errors import TickError
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import Piece, to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.ranges import kept_ranges
@@ -38,17 +38,17 @@ from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.event_time import Timing, on_time
 from tailrace.pipelines.ticks.row import Seeding
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.records.columns import lengths_of
 from tailrace.records.decode_columns import RecordColumns
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
-_ROWS_A_PIECE = 20_000
 _reading = threading.Lock()  # a process has one connection to the log
 
-# A view's name with keys and values of its changelog; or what a task did; or why it failed.
-Answer: TypeAlias = "tuple[str, list[bytes], list[bytes | None]] | TaskOutcome | TailraceError"
+# A view's name with records of its changelog; or what a task did; or why it failed.
+Answer: TypeAlias = "tuple[str, Piece] | TaskOutcome | TailraceError"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class TaskOutcome:
 class Outcome:
     """What a tick's job has done: changelog records by view, and the new state files."""
 
-    changes: dict[str, tuple[list[bytes], list[bytes | None]]] = field(default_factory=dict)
+    changes: dict[str, list[Piece]] = field(default_factory=dict)
     files: dict[int, Version] = field(default_factory=dict)
     records: int = 0
     dead: list[DeadRecord] = field(default_factory=list)
@@ -131,11 +131,9 @@ class Outcome:
     tasks: int = 0
     left: tuple[Left, ...] = ()  # of the rows of shared operators
 
-    def change(self, view: str, keys: list[bytes], values: list[bytes | None]) -> None:
+    def change(self, view: str, piece: Piece) -> None:
         """Take in changelog records of a view."""
-        known_keys, known_values = self.changes.setdefault(view, ([], []))
-        known_keys += keys
-        known_values += values
+        self.changes.setdefault(view, []).append(piece)
 
     def add(self, task: TaskOutcome) -> None:
         """Take in what one task has done."""
@@ -224,11 +222,13 @@ def run_whole(work: Work) -> Iterator[Answer]:
         digest = hashlib.blake2b(digest_size=10)
         answers: list[Answer] = []
         for name in sorted(results):
-            keys, values = to_records(work.graph.views[name], results[name])
-            for key, value in zip(keys, values, strict=True):
-                digest.update(key)
-                digest.update(value or b"\0")
-            answers += _pieces(name, keys, values)
+            for piece in to_records(work.graph.views[name], results[name]):
+                for column in piece:
+                    lengths = lengths_of(column)
+                    digest.update(lengths.tobytes())
+                    content = memoryview(column.buffers()[2] or b"")
+                    digest.update(content[: int(lengths.clip(0).sum())])
+                answers.append((name, piece))
         files = attempt.finish(
             work.context.number,
             output=digest.hexdigest(),
@@ -301,9 +301,3 @@ def complete(outcome: Outcome, tasks: int) -> Outcome:
             hint="the tick is tried again; look into spark.log if it stays so",
         )
     return outcome
-
-
-def _pieces(view: str, keys: list[bytes], values: list[bytes | None]) -> Iterator[Answer]:
-    for first in range(0, len(keys), _ROWS_A_PIECE):
-        last = first + _ROWS_A_PIECE
-        yield view, keys[first:last], values[first:last]

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 END = 1 << 20
 ONE_TASK_RECORDS = 20_000
 _ROWS_A_VALUE = 100_000
+_RECORDS = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 
 
 class Value(NamedTuple):
@@ -166,8 +167,9 @@ class LevelTask:
                     self._send(node, results[node.id], running)
             for view in work.graph.views.values():
                 if view.node in results:
-                    keys, values = to_records(view, results[view.node])
-                    self._answer(view.name, keys, values)
+                    for piece in to_records(view, results[view.node]):
+                        packed = pack(pa.table(piece, schema=_RECORDS))
+                        self.out.append(Value(END, self.shard, "answer", view.name, 0, packed))
             for value in self.out:
                 digest.update(value.value)
             names = attempt.shard(self.shard).finish(
@@ -249,12 +251,6 @@ class LevelTask:
                         packed = pack(part.slice(first, _ROWS_A_VALUE))
                         value = Value(node.level, int(shard), "edge", node.id, number, packed)
                         self.out.append(value)
-
-    def _answer(self, view: str, keys: list[bytes], values: list[bytes | None]) -> None:
-        for first in range(0, len(keys), _ROWS_A_VALUE):
-            last = first + _ROWS_A_VALUE
-            packed = pickle.dumps((keys[first:last], values[first:last]))
-            self.out.append(Value(END, self.shard, "answer", view, 0, packed))
 
 
 def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
@@ -339,7 +335,8 @@ def conclude(values: Iterable[Value], shards: int, depth: int, tasks: int) -> Ou
             case "done":
                 stories.setdefault((value.name, value.number), []).append(value.value)
             case _:
-                outcome.change(value.name, *pickle.loads(value.value))
+                keys, values = (c.combine_chunks() for c in unpack(value.value).columns)
+                outcome.change(value.name, (keys, values))
     for (level, shard), told in sorted(stories.items()):
         outcomes = [pickle.loads(story) for story in told]
         answers = {pickle.dumps(replace(one, figures={}, opened_ms=0)) for one in outcomes}

@@ -11,7 +11,7 @@ record per key and tick is emitted, and none when the row is the one already sho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.errors import KeyNotUniqueError
 from tailrace.pipelines.incremental.graph import DELETED, WEIGHT, TickContext
-from tailrace.pipelines.incremental.keys import bounded, encode_keys
+from tailrace.pipelines.incremental.keys import KEY_LIMIT, bounded, encode_keys
 from tailrace.pipelines.incremental.operators.bags import by_key
 from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.rows import (
@@ -126,28 +126,45 @@ class BagResult:
         return f"result {self.view} as a bag"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
-        table = inputs[0]
-        rows = to_rows(table, self.schema.names[:-1])
-        delta: dict[bytes, int] = {}
-        for row, weight in zip(rows, weights(table), strict=True):
-            data = encode_row(row)
-            delta[data] = delta.get(data, 0) + weight
-        touched = sorted((bounded(data), data, weight) for data, weight in delta.items() if weight)
-        out: list[Row] = []
-        deleted: list[bool] = []
-        puts: list[tuple[bytes, bytes | None]] = []
-        for (key, data, weight), value in zip(
-            touched, state.get_many([key for key, _, _ in touched]), strict=True
-        ):
-            count: int = (decode_row(value)[0] if value is not None else 0) + weight  # type: ignore[operator]
-            out.append((*decode_row(data), count))
-            deleted.append(count == 0)
-            puts.append((key, encode_row((count, data)) if count else None))
-        state.put_many(puts)
+        table = inputs[0].select(self.schema.names[:-1])
+        encoded = encode_rows(to_rows(table))
+        places, totals = _added_up(encoded, inputs[0].column(WEIGHT).to_numpy())
+        datas = [encoded[place] for place in places]
+        keys = [d if 0 < len(d) <= KEY_LIMIT else bounded(d) for d in datas]
+        order = sorted(range(len(keys)), key=keys.__getitem__)
+        keys, datas = [keys[i] for i in order], [datas[i] for i in order]
+        counts = [totals[i] for i in order]
+        found = state.get_many(keys)
+        if any(found):
+            known = (0 if value is None else cast(int, decode_row(value)[0]) for value in found)
+            counts = [before + more for before, more in zip(known, counts, strict=True)]
+        state.put_many(
+            (key, encode_row((count, data)) if count else None)
+            for key, count, data in zip(keys, counts, datas, strict=True)
+        )
+        # The rows are taken from the input as they stand.
+        shown = table.take(pa.array([places[i] for i in order], pa.int64()))
+        after = np.array(counts, dtype="i8")
         if self.expiry is not None:
-            shown = zip(out, [key for key, _ in puts], deleted, strict=True)
-            _forget(state, self.expiry, self.schema, tick, shown, _in_bag)
-        return _upserts(out, deleted, self.schema)
+            gone = (after == 0).tolist()
+            seen = zip(to_rows(shown), keys, gone, strict=True)
+            _forget(state, self.expiry, self.schema, tick, seen, _in_bag)
+        columns = [*shown.columns, pa.array(after), pa.array(after == 0)]
+        names = [*self.schema.names, DELETED]
+        return pa.table(columns, names).cast(self.schema.append(pa.field(DELETED, pa.bool_())))
+
+
+def _added_up(rows: Sequence[bytes], weights: np.ndarray) -> tuple[Sequence[int], Sequence[int]]:
+    """Where each row that changes stands, and by how much it does."""
+    if (weights == 1).all() and len(set(rows)) == len(rows):
+        return range(len(rows)), [1] * len(rows)
+    totals: dict[bytes, int] = {}
+    places: dict[bytes, int] = {}
+    for place, (row, weight) in enumerate(zip(rows, weights.tolist(), strict=True)):
+        totals[row] = totals.get(row, 0) + weight
+        places[row] = place
+    changed = [row for row, total in totals.items() if total]
+    return [places[row] for row in changed], [totals[row] for row in changed]
 
 
 def _in_bag(value: bytes) -> Row:
