@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 BETWEEN = "b.date_time BETWEEN a.date_time AND a.expires"
 RANKS = """count(*) FILTER (WHERE price < 10000) AS rank1_bids,
@@ -107,14 +108,9 @@ COLUMNS = {
 
 # The keys of results whose rows change; the others only grow.
 KEYS = {
-    "q04": {"category": "BIGINT"},
-    "q09": {"id": "BIGINT"},
-    "q15": {"day": "STRING"},
-    "q16": {"channel": "STRING", "day": "STRING"},
-    "q17": {"auction": "BIGINT", "day": "STRING"},
-    "q18": {"bidder": "BIGINT", "auction": "BIGINT"},
-    "q19": {"auction": "BIGINT", "place": "BIGINT"},
-}
+    "q04": ("category",), "q09": ("id",), "q15": ("day",), "q16": ("channel", "day"),
+    "q17": ("auction", "day"), "q18": ("bidder", "auction"), "q19": ("auction", "place"),
+}  # fmt: skip
 SETTINGS = {
     "state.backend.type": "rocksdb",
     "execution.checkpointing.incremental": "true",
@@ -134,11 +130,16 @@ def process_cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def sink(bootstrap: str, name: str, number: int) -> str:
-    """Where a query's rows go, with their key if they have one."""
+def sink(tables: Any, bootstrap: str, name: str, number: int) -> str:
+    """The statement that makes the table a query's rows go into."""
     query, _, kind = name.partition("/")
-    if kind == "blackhole":
-        return "WITH ('connector' = 'blackhole')"
+    key = KEYS.get(query, ())
+    columns = []
+    for column in tables.sql_query(QUERIES[query])._j_table.getResolvedSchema().getColumns():
+        type_ = column.getDataType().getLogicalType().copy(column.getName() not in key)
+        columns.append(f"`{column.getName()}` {type_.asSerializableString()}")
+    if key:
+        columns.append(f"PRIMARY KEY ({', '.join(f'`{part}`' for part in key)}) NOT ENFORCED")
     options = {
         "topic": f"flink_{query}_{number}",
         "properties.bootstrap.servers": bootstrap,
@@ -146,15 +147,14 @@ def sink(bootstrap: str, name: str, number: int) -> str:
         "sink.delivery-guarantee": "exactly-once",
         "sink.transactional-id-prefix": f"flink_{query}_{number}",
     }
-    if query in KEYS:
+    if kind == "blackhole":
+        options = {"connector": "blackhole"}
+    elif key:
         options |= {"connector": "upsert-kafka", "key.format": "json", "value.format": "json"}
-        columns = ", ".join(f"`{name}` {kind} NOT NULL" for name, kind in KEYS[query].items())
-        key = ", ".join(f"`{name}`" for name in KEYS[query])
-        head = f"({columns}, PRIMARY KEY ({key}) NOT ENFORCED) "
     else:
         options |= {"connector": "kafka", "format": "json"}
-        head = ""
-    return head + "WITH (" + ", ".join(f"'{k}' = '{v}'" for k, v in options.items()) + ")"
+    listed = ", ".join(f"'{option}' = '{value}'" for option, value in options.items())
+    return f"CREATE TABLE out_{number} ({', '.join(columns)}) WITH ({listed})"
 
 
 def main(bootstrap: str, broker: int, directory: str, wanted: list[str]) -> None:
@@ -189,10 +189,10 @@ def main(bootstrap: str, broker: int, directory: str, wanted: list[str]) -> None
         query = QUERIES[name.partition("/")[0]]
         told: dict[str, object] = {"query": name, "topic": f"flink_{name}_{number}"}
         try:
-            made = f"CREATE TABLE out_{number} {sink(bootstrap, name, number)} AS {query}"
-            tables.execute_sql(made).wait()
+            tables.execute_sql(sink(tables, bootstrap, name, number))
+            tables.execute_sql(f"INSERT INTO out_{number} {query}").wait()
         except Exception as error:
-            print(json.dumps({**told, "error": str(error)[-2000:]}), flush=True)
+            print(json.dumps({**told, "error": str(error)[:1500]}), flush=True)
             continue
         told |= {"seconds": time.perf_counter() - began, "cpu": cpu() - before}
         told["broker"] = process_cpu(broker) - served
