@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import datetime
 import re
+import zoneinfo
 from collections.abc import Callable
+from functools import lru_cache
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +18,7 @@ from tailrace.pipelines.incremental.rows import physical, to_array
 from tailrace.pipelines.incremental.types import (
     BOOLEAN,
     DATE,
+    FLOAT,
     NULL,
     STRING,
     TIMESTAMP,
@@ -23,10 +27,16 @@ from tailrace.pipelines.incremental.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_numeric,
+    is_temporal,
 )
 
 _TRUE = {"t", "true", "y", "yes", "1"}
 _FALSE = {"f", "false", "n", "no", "0"}
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_DECIMAL = re.compile(_NUMBER.pattern.replace("[0-9]", r"\d"))  # Java's takes all digits
+_NO_NUMBERS = ("nan", "inf", "infinity")
+_REAL = re.compile(_NUMBER.pattern + r"[df]?|nan|[+-]?inf(inity)?")
 _BITS = {pa.int8(): 7, pa.int16(): 15, pa.int32(): 31, pa.int64(): 63}
 
 
@@ -128,23 +138,43 @@ def _lossless(source: pa.DataType, kind: pa.DataType) -> bool:
 
 
 def _converter(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    if is_numeric(kind) and source in (DATE, TIMESTAMP_NTZ):
+        raise EvaluationError(f"cannot cast {ddl(source)} to {ddl(kind)}")
     if is_integer(kind):
         return _to_integer(source, kind)
     if is_decimal(kind):
         return _to_decimal(source, kind)
     if is_float(kind):
         return _to_float(source, kind)
-    if kind == BOOLEAN:
+    if kind == BOOLEAN and not is_temporal(source):
         return _to_boolean if source == STRING else bool
     if kind == STRING:
         return _to_string(source)
     if kind == DATE:
         return _to_date(source)
     if kind in (TIMESTAMP, TIMESTAMP_NTZ) and source == STRING:
-        return lambda value: parse_timestamp(str(value))
-    if kind == TIMESTAMP and is_integer(source):
-        return lambda value: value * 1_000_000  # type: ignore[operator]
+        local = kind == TIMESTAMP_NTZ
+        return lambda value: parse_timestamp(str(value), local=local)
+    if kind == TIMESTAMP and is_numeric(source):
+        return _to_moment(source)
     raise EvaluationError(f"cannot cast {ddl(source)} to {ddl(kind)}")
+
+
+def _to_moment(source: pa.DataType) -> Callable[[object], object]:
+    """Seconds since 1970 as microseconds, cut off towards zero."""
+    unit = 10**source.scale if is_decimal(source) else 1
+
+    def convert(value: object) -> int:
+        if isinstance(value, float):
+            micros = int(value * 1_000_000)
+        else:
+            whole = abs(cast(int, value)) * 1_000_000 // unit
+            micros = whole if cast(int, value) >= 0 else -whole
+        if not -(1 << 63) <= micros < 1 << 63:
+            raise OverflowError(value)
+        return micros
+
+    return convert
 
 
 def _to_integer(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
@@ -154,7 +184,7 @@ def _to_integer(source: pa.DataType, kind: pa.DataType) -> Callable[[object], ob
     def convert(value: object) -> int:
         if isinstance(value, str):
             text = value.strip()
-            if not re.fullmatch(r"[+-]?\d+", text):
+            if not re.fullmatch(r"[+-]?[0-9]+", text):
                 raise ValueError(text)
             number = int(text)
         elif isinstance(value, float):
@@ -176,21 +206,22 @@ def _to_decimal(source: pa.DataType, kind: pa.DataType) -> Callable[[object], ob
     context = Context(prec=80, rounding=ROUND_HALF_UP)
     limit = 10**kind.precision
     step = Decimal(1).scaleb(-kind.scale)
+    places = source.scale if is_decimal(source) else 6 if source == TIMESTAMP else 0
 
     def convert(value: object) -> int:
         if isinstance(value, float):
             number = Decimal(repr(value))
         elif isinstance(value, str):
             text = value.strip()
-            if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text):
+            if not _DECIMAL.fullmatch(text):
                 raise ValueError(text)
             number = Decimal(text)
         else:
-            number = Decimal(value).scaleb(  # type: ignore[arg-type]
-                -source.scale if is_decimal(source) else 0, context
-            )
+            number = Decimal(value).scaleb(-places, context)  # type: ignore[arg-type]
         if not number.is_finite():
             raise ValueError(value)
+        if number and number.adjusted() > 40:
+            raise OverflowError(value)
         unscaled = int(number.quantize(step, context=context).scaleb(kind.scale, context))
         if not -limit < unscaled < limit:
             raise OverflowError(value)
@@ -203,12 +234,14 @@ def _to_float(source: pa.DataType, kind: pa.DataType) -> Callable[[object], obje
     import struct
     from fractions import Fraction
 
-    unit = 10**source.scale if is_decimal(source) else 1
+    unit = 10**source.scale if is_decimal(source) else 1_000_000 if source == TIMESTAMP else 1
 
     def convert(value: object) -> float:
         if isinstance(value, str):
             text = value.strip().lower()
-            number = float(text.removesuffix("d").removesuffix("f") if text[:1].isdigit() else text)
+            if not _REAL.fullmatch(text):
+                raise ValueError(text)
+            number = float(text if text.lstrip("+-") in _NO_NUMBERS else text.rstrip("df"))
         elif isinstance(value, bool | float):
             number = float(value)
         else:
@@ -241,6 +274,8 @@ def _to_string(source: pa.DataType) -> Callable[[object], object]:
         return lambda value: (_EPOCH_DAY + datetime.timedelta(days=value)).isoformat()  # type: ignore[arg-type]
     if source in (TIMESTAMP, TIMESTAMP_NTZ):
         return lambda value: format_timestamp(value)  # type: ignore[arg-type]
+    if source == FLOAT:
+        return lambda value: format_single(value)  # type: ignore[arg-type]
     if is_float(source):
         return lambda value: format_float(value)  # type: ignore[arg-type]
     if source == pa.binary():
@@ -285,25 +320,78 @@ def format_float(value: float) -> str:
     return f"{mantissa}E{int(exponent)}"
 
 
+def format_single(value: float) -> str:
+    """A float of 32 bits as Java prints it: with the digits that tell it from the next."""
+    return format_float(float(str(np.float32(value))))
+
+
 def format_timestamp(micros: int) -> str:
     moment = _EPOCH + datetime.timedelta(microseconds=micros)
     text = moment.strftime("%Y-%m-%d %H:%M:%S").rjust(19, "0")
     return text + (f".{micros % 1_000_000:06d}".rstrip("0") if micros % 1_000_000 else "")
 
 
-def parse_timestamp(text: str) -> int:
-    """Microseconds since 1970 of an ISO 8601 or Spark timestamp; UTC unless it says."""
-    moment = datetime.datetime.fromisoformat(text.strip().replace(" ", "T", 1))
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+_DAY = r"([+-]?[0-9]{4,6})(?:-([0-9]{1,2})(?:-([0-9]{1,2})"
+_DATE_TEXT = re.compile(_DAY + r"(?:[ T].*)?)?)?", re.DOTALL)
+_TIMESTAMP_TEXT = re.compile(
+    _DAY + r"(?:[ T]([0-9]{1,2})(?::([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?(.*))?)?)?)?)?",
+    re.DOTALL,
+)
+
+
+def parse_date(text: str) -> int:
+    """Days since 1970 of `yyyy[-[m]m[-[d]d]]`, what follows a space or T left out, as Spark
+    reads it; ValueError when it is none."""
+    found = _DATE_TEXT.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    year, month, day = (int(part or 1) for part in found.groups())
+    return (datetime.date(year, month, day) - _EPOCH_DAY).days
+
+
+def parse_timestamp(text: str, *, local: bool = False) -> int:
+    """Microseconds since 1970 of a date with or without a time, as Spark reads it; UTC unless
+    it says. `local`: the zone it says is left out. A time without a date would be of today,
+    another one each time: it is none here."""
+    found = _TIMESTAMP_TEXT.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    *numbers, fraction, zone = found.groups()
+    year, month, day = (int(part or 1) for part in numbers[:3])
+    hour, minute, second = (int(part or 0) for part in numbers[3:])
+    moment = datetime.datetime(year, month, day, hour, minute, second)
+    micros = (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+    micros += int((fraction or "").ljust(6, "0")[:6])
+    if zone and zone.strip():
+        shifted = moment.replace(tzinfo=time_zone(zone.strip()))
+        micros -= 0 if local else (shifted.utcoffset() or _NO_TIME) // _MICROSECOND
+    return micros
+
+
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])([0-9]{1,2})(?::?([0-9]{2})(?::?([0-9]{2}))?)?")
+_NO_TIME, _MICROSECOND = datetime.timedelta(0), datetime.timedelta(microseconds=1)
+
+
+@lru_cache(1024)
+def time_zone(name: str) -> datetime.tzinfo:
+    """A zone by its name or offset; ValueError when there is none."""
+    if name in ("Z", "UTC", "GMT", "UT"):
+        return datetime.UTC
+    if found := _OFFSET.fullmatch(name):
+        hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:])
+        if hours > 18 or minutes > 59 or seconds > 59:
+            raise ValueError(name)
+        delta = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+        return datetime.timezone(-delta if found[1] == "-" else delta)
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, OSError) as error:
+        raise ValueError(name) from error
 
 
 def _to_date(source: pa.DataType) -> Callable[[object], object]:
     if source == STRING:
-        return lambda value: (
-            (datetime.date.fromisoformat(str(value).strip()[:10]) - _EPOCH_DAY).days
-        )
+        return lambda value: parse_date(str(value))
     if source in (TIMESTAMP, TIMESTAMP_NTZ):
         return lambda value: value // 86_400_000_000  # type: ignore[operator]
     raise EvaluationError(f"cannot cast {ddl(source)} to DATE")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tailrace.pipelines.incremental.library import (
     bitmaps,
+    csv,
     encodings,
     hashes,
     json,
@@ -21,6 +22,7 @@ from tailrace.pipelines.incremental.library import (
 
 __all__ = [
     "bitmaps",
+    "csv",
     "encodings",
     "hashes",
     "json",

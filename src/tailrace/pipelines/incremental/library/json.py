@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
-from tailrace.pipelines.incremental.casts import format_float, parse_timestamp
+from tailrace.pipelines.incremental.casts import format_float, parse_date, parse_timestamp
 from tailrace.pipelines.incremental.functions import Scalar
 from tailrace.pipelines.incremental.library.signatures import declare, plain, plain_typed
 from tailrace.pipelines.incremental.types import (
@@ -28,7 +28,9 @@ from tailrace.pipelines.incremental.types import (
 )
 
 _EPOCH = datetime.datetime(1970, 1, 1)
-_PATH = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]")
+_PATH = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]|\[\*\]")
+EVERY = None  # the step [*]
+Steps = list[str | int | None]
 
 
 class _Number(float):
@@ -70,17 +72,20 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def path_steps(path: str) -> list[str | int] | None:
-    """The steps of `$.a['b'][0]`; None for a path of another form."""
+def path_steps(path: str) -> Steps | None:
+    """The steps of `$.a['b'][0][*]`; None for a path of another form."""
     if not path.startswith("$"):
         return None
-    steps: list[str | int] = []
+    steps: Steps = []
     at = 1
     while at < len(path):
         found = _PATH.match(path, at)
         if found is None:
             return None
-        steps.append(int(found[2]) if found[2] else found[1] or found[3])
+        if found[0] == "[*]":
+            steps.append(EVERY)
+        else:
+            steps.append(int(found[2]) if found[2] else found[1] or found[3])
         at = found.end()
     return steps
 
@@ -90,20 +95,54 @@ def _get_json_object(text: str, path: str) -> str | None:
     steps = path_steps(path)
     if steps is None:
         if "*" in path:
-            raise EvaluationError(f"the JSON path {path!r} has a *", hint="use from_json")
+            raise EvaluationError(f"the JSON path {path!r} is not known", hint="use from_json")
         return None
     try:
         value = parsed(text)
     except ValueError:
         return None
+    if EVERY in steps:
+        found = _found(value, steps, "raw")
+        return found[0] if found else None
     for step in steps:
         if isinstance(step, str):
             value = value.get(step) if isinstance(value, dict) else None
         else:
-            value = value[step] if isinstance(value, list) and step < len(value) else None
+            at = step or 0
+            value = value[at] if isinstance(value, list) and at < len(value) else None
         if value is None:
             return None
     return value if value is None or isinstance(value, str) else written(value)
+
+
+def _found(value: Any, steps: Steps, style: str) -> list[str]:
+    """What a path with [*] finds, written. One find stands for itself, several are an array;
+    inside another array (`quoted`) they always are, and behind [*][*] (`flat`) arrays open up."""
+    if not steps:
+        if isinstance(value, str) and style == "raw":
+            return [value]
+        if isinstance(value, list) and style == "flat":
+            return [text for part in value for text in _found(part, [], "flat")]
+        return [written(value)]
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, str):
+        inner = value.get(step) if isinstance(value, dict) else None
+        return [] if inner is None else _found(inner, rest, style)
+    if not isinstance(value, list):
+        return []
+    if step is not EVERY:
+        assert isinstance(step, int)
+        if step >= len(value):
+            return []
+        return _found(value[step], rest, "quoted" if rest[:1] == [EVERY] else style)
+    if rest[:1] == [EVERY]:
+        texts = [text for part in value for text in _found(part, rest[1:], "flat")]
+        return [f"[{','.join(texts)}]"] if texts else []
+    within = {"raw": "quoted"}.get(style, style)
+    texts = [text for part in value for text in _found(part, rest, within)]
+    if style != "quoted" and len(texts) == 1:
+        return texts
+    return [f"[{','.join(texts)}]"] if texts else []
 
 
 @declare("json_array_length", INT, STRING)
@@ -198,7 +237,11 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
         number = Decimal(text).quantize(Decimal(1).scaleb(-kind.scale), "ROUND_HALF_UP")
         return number if abs(number) < 10 ** (kind.precision - kind.scale) else None
     if kind == DATE:
-        return datetime.date.fromisoformat(value[:10]) if isinstance(value, str) else None
+        return (
+            _EPOCH.date() + datetime.timedelta(parse_date(value))
+            if isinstance(value, str)
+            else None
+        )
     if pa.types.is_timestamp(kind):
         if not isinstance(value, str):
             return None
@@ -273,3 +316,73 @@ def _name(key: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
     return format_float(key) if isinstance(key, float) else str(key)
+
+
+# schema_of_json -----------------------------------------------------------------------------------
+
+
+def schema_of(document: Any) -> str:
+    """The type that Spark infers for a document, in its words."""
+    return _ddl(_inferred(document))
+
+
+_Type = str | int | tuple[str, Any] | None  # a name, the digits of a decimal, nested, unknown
+
+
+def _inferred(value: Any) -> _Type:
+    match value:
+        case None:
+            return None
+        case bool():
+            return "BOOLEAN"
+        case int():
+            digits = len(str(abs(value)))
+            if -(1 << 63) <= value < 1 << 63:
+                return "BIGINT"
+            return digits if digits <= 38 else "DOUBLE"
+        case float():
+            return "DOUBLE"
+        case str():
+            return "STRING"
+        case list():
+            whole: _Type = None
+            for part in value:
+                whole = _both(whole, _inferred(part))
+            return ("array", whole)
+    return ("struct", {name: _inferred(part) for name, part in value.items()})
+
+
+def _both(one: _Type, other: _Type) -> _Type:
+    """The type that holds values of both."""
+    if one is None or one == other:
+        return other
+    if other is None:
+        return one
+    if isinstance(one, tuple) and isinstance(other, tuple) and one[0] == other[0]:
+        if one[0] == "array":
+            return ("array", _both(one[1], other[1]))
+        names = {**one[1], **other[1]}
+        return ("struct", {n: _both(one[1].get(n), other[1].get(n)) for n in names})
+    numbers = {"BIGINT": 20, "DOUBLE": 99}
+    sizes = [numbers.get(k, 0) if isinstance(k, str) else k for k in (one, other)]
+    if all(isinstance(size, int) and size for size in sizes):
+        most = max(sizes)
+        return "DOUBLE" if most == 99 else most
+    return "STRING"
+
+
+def _ddl(kind: _Type) -> str:
+    if isinstance(kind, int):
+        return f"DECIMAL({kind},0)"
+    if kind is None or isinstance(kind, str):
+        return kind or "STRING"
+    if kind[0] == "array":
+        return f"ARRAY<{_ddl(kind[1])}>"
+    parts = [f"{_quoted(name)}: {_ddl(part)}" for name, part in sorted(kind[1].items())]
+    return f"STRUCT<{', '.join(parts)}>"
+
+
+def _quoted(name: str) -> str:
+    if re.fullmatch(r"[A-Za-z0-9_]+", name):
+        return name
+    return "`" + name.replace("`", "``") + "`"

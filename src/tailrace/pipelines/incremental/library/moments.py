@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import zoneinfo
-from functools import lru_cache
 
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.casts import time_zone
 from tailrace.pipelines.incremental.functions import Scalar, made, simple
 from tailrace.pipelines.incremental.library.patterns import read_time, write_time
 from tailrace.pipelines.incremental.library.signatures import declare
@@ -106,20 +105,10 @@ simple("make_timestamp", _moment(False))
 simple("try_make_timestamp", _moment(True))
 
 
-@lru_cache(256)
 def _zone(name: str) -> datetime.tzinfo:
-    import re
-
-    if name.upper() in ("Z", "UTC", "GMT"):
-        return datetime.UTC
-    found = re.fullmatch(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?", name)
-    if found:
-        minutes = int(found[2]) * 60 + int(found[3] or 0)
-        delta = datetime.timedelta(minutes=minutes if found[1] == "+" else -minutes)
-        return datetime.timezone(delta)
     try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+        return time_zone(name)
+    except ValueError as error:
         raise EvaluationError(f"unknown time zone {name!r}") from error
 
 
@@ -177,3 +166,20 @@ def _starts(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         ]
 
     return compute
+
+
+def _time_bucket(micros: int, origin: int, months: int, size: int) -> int:
+    """The start of the bucket of `months` or `size` microseconds, counted from an origin."""
+    if not months:
+        return origin + (micros - origin) // size * size
+    first, now = (_EPOCH + datetime.timedelta(microseconds=m) for m in (origin, micros))
+    between = (now.year - first.year) * 12 + now.month - first.month
+    count = between // months * months
+
+    def start(count: int) -> int:
+        return add_months(origin // DAY, count) * DAY + origin % DAY
+
+    return start(count) if start(count) <= micros else start(count - months)
+
+
+simple("time_bucket", _time_bucket)

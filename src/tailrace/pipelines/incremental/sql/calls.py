@@ -19,6 +19,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
+from tailrace.pipelines.incremental.sql.format_calls import FORMATS
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
@@ -516,6 +517,7 @@ RULES: dict[str, Rule] = {
     "e": lambda binder, given, node: Literal(math.e, types.DOUBLE),
     **NESTED,
     **TYPED,
+    **FORMATS,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     "kll_sketch_get_quantile_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),

@@ -116,6 +116,9 @@ class ExpressionBinder:
                 return resolve(self.context, self.scope, node).column
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
+            case exp.HexString():
+                digits = str(node.this)
+                return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
             case exp.Neg():
                 inner = self.bind(node.this)
                 if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):

@@ -32,7 +32,7 @@ _GROUPS = {
     "parsers of Spark's own: decode in a stream before the view": """
         from_avro to_avro schema_of_avro from_protobuf to_protobuf from_xml to_xml schema_of_xml
         xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number
-        xpath_short xpath_string from_csv to_csv schema_of_csv schema_of_json sentences
+        xpath_short xpath_string sentences
         aes_decrypt try_aes_decrypt
     """,
     "sketches of other kinds: use approx_count_distinct, kll_sketch_agg_double, approx_top_k, or the exact aggregates": """
@@ -54,7 +54,7 @@ _GROUPS = {
         approx_top_k_estimate count_min_sketch histogram_numeric
     """,
     "Spark rounds them after every row, in any order": "vector_sum vector_avg",
-    "use lag, window or date_trunc, make_interval, sequence with explode": "counter_diff time_bucket try_make_interval range",
+    "use lag, make_interval, sequence with explode": "counter_diff try_make_interval range",
 }  # fmt: skip
 REFUSED: dict[str, str] = {
     name: reason for reason, names in _GROUPS.items() for name in names.split()

@@ -296,14 +296,14 @@ def _unix_timestamp(
 
 def _make_timestamp(kind: pa.DataType, name: str) -> Rule:
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-        if len(given) == 7:
-            raise binder.context.not_incremental(
-                f"{name} in a time zone", node, "use to_utc_timestamp"
-            )
-        wants(binder, given, node, 6, 6)
+        wants(binder, given, node, 6, 6 if kind == types.TIMESTAMP_NTZ else 7)
         parts = [binder.coerce(part, types.INT, node) for part in given[:5]]
         seconds = binder.coerce(given[5], pa.decimal128(16, 6), node)
-        return Call(name, (*parts, seconds), kind)
+        made = Call(name, (*parts, seconds), kind)
+        if len(given) == 6:
+            return made
+        zone = binder.coerce(given[6], types.STRING, node)
+        return Call("to_utc_timestamp", (made, zone), kind)
 
     return rule
 
@@ -341,18 +341,23 @@ def _window_time(binder: ExpressionBinder, given: list[Expression], node: exp.Ex
 # JSON ---------------------------------------------------------------------------------------------
 
 
+def written_type(binder: ExpressionBinder, given: Expression, node: exp.Expr) -> pa.DataType:
+    """The type that a constant text names: a DDL type, or the fields of a struct."""
+    text = str(constant(binder, given, node, "the schema"))
+    try:
+        return types.parse_type(text)
+    except ValueError:
+        try:
+            return types.parse_type(f"STRUCT<{text}>")
+        except ValueError as error:
+            raise binder.context.type_error(str(error), node) from error
+
+
 def _from_json(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     if len(given) == 3:
         raise binder.context.not_incremental("from_json with options", node)
     wants(binder, given, node, 2, 2)
-    text = str(constant(binder, given[1], node, "the schema"))
-    try:
-        kind = types.parse_type(text)
-    except ValueError:
-        try:
-            kind = types.parse_type(f"STRUCT<{text}>")
-        except ValueError as error:
-            raise binder.context.type_error(str(error), node) from error
+    kind = written_type(binder, given[1], node)
     if not pa.types.is_nested(kind):
         raise binder.context.type_error("from_json gives a struct, an array or a map", node)
     return Call("from_json", (binder.coerce(given[0], types.STRING, node),), kind)
@@ -373,7 +378,7 @@ def _get_json_object(
     wants(binder, given, node, 2, 2)
     path = binder.coerce(given[1], types.STRING, node)
     if isinstance(path, Literal) and "*" in str(path.value) and path_steps(str(path.value)) is None:
-        raise binder.context.not_incremental("a JSON path with *", node, "use from_json")
+        raise binder.context.not_incremental("a JSON path with .*", node, "use [*] or from_json")
     return Call(
         "get_json_object", (binder.coerce(given[0], types.STRING, node), path), types.STRING
     )
