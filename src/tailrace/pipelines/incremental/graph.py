@@ -59,6 +59,7 @@ class TableInput:
     A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
     partition modulo the number of shards, so that it needs no exchange.
     `computed` are columns that Spark adds (SQL over the others) before the first operator.
+    `kept_ms`: how long the versions of a `history` are kept; None: for ever.
     """
 
     name: str
@@ -67,6 +68,7 @@ class TableInput:
     key: tuple[str, ...] = ()
     kind: str = "table"
     computed: tuple[tuple[str, str], ...] = ()
+    kept_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

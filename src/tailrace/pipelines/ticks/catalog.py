@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 import pyarrow as pa
 
+from tailrace.config import parse_duration
 from tailrace.pipelines.declare import Topic
 from tailrace.pipelines.errors import UnknownTableError
 from tailrace.pipelines.incremental.graph import TableInput
@@ -74,7 +75,15 @@ def described_table(document: dict[str, object]) -> TableInput:
         schema=schema,
         key=tuple(str(name) for name in key),
         kind="bag" if not key else "history" if document.get("history") else "table",
+        kept_ms=_kept_ms(document.get("history")),
     )
+
+
+def _kept_ms(history: object) -> int | None:
+    """How long every version of a table is kept, from the words of its source."""
+    if not history or history == "forever":
+        return None
+    return int(parse_duration(str(history)).total_seconds() * 1000)
 
 
 def column_type(words: str | None) -> pa.DataType:

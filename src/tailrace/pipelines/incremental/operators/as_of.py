@@ -1,11 +1,19 @@
 """The version that was valid at a row's time: JOIN … FOR SYSTEM_TIME AS OF.
 
-    "l" + key + hash(row)       -> marshal (time, row, weight)    the rows of the left side
-    "r" + key + time + ordinal  -> marshal (row, or None: gone)   every version of the right
+    "l" + key + time + hash(row) -> marshal (time, row, weight)   the rows of the left side
+    "u" + key + hash(row)        -> the same                      those without a time
+    "r" + key + time + ordinal   -> marshal (row, or None: gone; status)     every version
+    "x" + when + key of an entry -> nothing                       what may be forgotten then
 
-A version is valid from its own time until that of the next one. A key whose versions changed
-is computed again for all its rows, so a late version corrects what was joined before; a late
-row simply finds its version.
+A version is valid from its own time until that of the next one. The rows behind a version
+that comes late are computed again, so it corrects what was joined before; a late row simply
+finds its version.
+
+Where the table's history is kept for a time only (`kept_ms`), a version leaves that long after
+a tick saw it replaced, unless a row still stands on it: a row that is there can always be
+changed and taken back exactly. A time whose version has left is *forgotten*: a row that comes
+for it finds no version, and a version that begins in it is not taken. Rows of a stream (`facts`)
+are never taken back; they leave as long after they came, and what was shown for them stays.
 """
 
 from __future__ import annotations
@@ -13,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import marshal
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
@@ -34,7 +42,7 @@ from tailrace.pipelines.state.store import OperatorState
 
 ORDINAL = "__ordinal"
 _OFFSET = 1 << 63
-Versions = list[tuple[int, Row | None]]
+_LAST, _REPLACED, _HELD, _FORGOTTEN = range(4)  # the status of a version
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +77,14 @@ def history_schema(schema: pa.Schema) -> pa.Schema:
 
 
 @dataclass(frozen=True, slots=True)
+class _Version:
+    entry: bytes
+    since: int
+    row: Row | None
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
 class AsOf:
     """The left columns, then those of the version at `time` (`outer`: NULL without one)."""
 
@@ -79,6 +95,8 @@ class AsOf:
     right: tuple[str, ...]
     outer: bool
     schema: pa.Schema
+    kept_ms: int | None = None
+    facts: bool = False
     kind: ClassVar[str] = "as-of"
     wakes: ClassVar[bool] = False
 
@@ -86,10 +104,14 @@ class AsOf:
         pairs = zip(self.left_keys, self.right_keys, strict=True)
         on = " and ".join(f"{a} = {b}" for a, b in pairs)
         kind = "left as-of join" if self.outer else "as-of join"
-        return f"{kind} on {on} at {self.time} → {', '.join(self.schema.names)}"
+        kept = "for ever" if self.kept_ms is None else f"for {self.kept_ms} ms"
+        what = "rows and replaced versions" if self.facts else "replaced versions"
+        shown = ", ".join(self.schema.names)
+        return f"{kind} on {on} at {self.time} → {shown}; keeps {what} {kept}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         left, right = inputs
+        self._forget_due(state, tick)
         rows: dict[bytes, dict[bytes, list[Any]]] = {}
         times = physical(left.column(self.time))
         for at, (key, row, weight) in enumerate(
@@ -100,24 +122,25 @@ class AsOf:
                 strict=True,
             )
         ):
-            data = encode_row((times[at], row))
-            entry = b"l" + key + hashlib.blake2b(data, digest_size=16).digest()
-            found = rows.setdefault(key, {}).setdefault(entry, [times[at], row, 0])
+            time = cast("int | None", times[at])
+            digest = hashlib.blake2b(encode_row((time, row)), digest_size=16).digest()
+            entry = b"u" + key + digest if time is None else b"l" + key + _bytes(time) + digest
+            found = rows.setdefault(key, {}).setdefault(entry, [time, row, 0])
             found[2] += weight
-        versions: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        versions: dict[bytes, list[tuple[bytes, Row | None]]] = {}
         payload = to_rows(right, self.right)
         gone = physical(right.column(DELETED))
         since = physical(right.column(VERSIONED_AT))
         ordinals = physical(right.column(ORDINAL))
         for at, key in enumerate(encode_keys(right, self.right_keys)):
-            moment = (cast(int, since[at]) + _OFFSET).to_bytes(8, "big")
-            entry = b"r" + key + moment + ordinals[at].to_bytes(8, "big")  # type: ignore[attr-defined]
-            value = dumps(None if gone[at] else payload[at])
-            versions.setdefault(key, []).append((entry, value))
+            ordinal = cast(int, ordinals[at]).to_bytes(8, "big")
+            entry = b"r" + key + _bytes(cast(int, since[at])) + ordinal
+            versions.setdefault(key, []).append((entry, None if gone[at] else payload[at]))
         out: list[Row] = []
         counts: list[int] = []
         for key in sorted(rows.keys() | versions.keys()):
-            self._apply_key(state, key, rows.get(key, {}), versions.get(key, []), out, counts)
+            added = sorted(versions.get(key, []), key=lambda pair: pair[0])
+            self._apply_key(state, key, rows.get(key, {}), added, tick, out, counts)
         return changes(out, counts, self.schema)
 
     def _apply_key(
@@ -125,49 +148,142 @@ class AsOf:
         state: OperatorState,
         key: bytes,
         delta: dict[bytes, list[Any]],
-        added: list[tuple[bytes, bytes]],
+        added: list[tuple[bytes, Row | None]],
+        tick: TickContext,
         out: list[Row],
         counts: list[int],
     ) -> None:
-        before = self._versions(state, key)
+        before = _versions(state, key)
         after = before
         if added:
-            stored = [marshal.loads(v) for _, v in state.scan(b"l" + key)]
-            state.put_many(sorted(added))
-            after = self._versions(state, key)
+            after = self._take_in(state, before, added, tick)
+            earliest = added[0][0][1:-8]  # the key and the time of the first
+            stored = [marshal.loads(v) for _, v in state.scan(b"l" + key, b"l" + earliest)]
             for time, row, weight in stored:
-                self._emit(time, row, -weight, before, out, counts)
-                self._emit(time, row, weight, after, out, counts)
+                was, now = _at(before, time), _at(after, time)
+                if was != now:
+                    self._emit(row, -weight, was, out, counts)
+                    self._emit(row, weight, now, out, counts)
         entries = sorted(entry for entry, change in delta.items() if change[2])
         puts: list[tuple[bytes, bytes | None]] = []
+        left: list[int] = []
         for entry, value in zip(entries, state.get_many(entries), strict=True):
             time, row, weight = delta[entry]
-            self._emit(time, row, weight, after, out, counts)
+            self._emit(row, weight, _at(after, time), out, counts)
             total = (marshal.loads(value)[2] if value is not None else 0) + weight
             puts.append((entry, dumps((time, row, total)) if total else None))
-        state.put_many(puts)
+            if time is not None and not total:
+                left.append(time)
+            elif self.facts and self.kept_ms is not None and time is not None:
+                puts.append((self._note(entry, tick), b"\x01"))
+        state.put_many(sorted(puts, key=lambda pair: pair[0]))
+        if self.kept_ms is not None:
+            # A row that left, or a version in front of it, may have been all that held another.
+            left += [_moment(entry[-16:-8]) - 1 for entry, _ in added]
+            for time in left:
+                self._release(state, key, time)
 
-    def _versions(self, state: OperatorState, key: bytes) -> Versions:
-        start = 1 + len(key)
-        return [
-            (int.from_bytes(entry[start : start + 8], "big") - _OFFSET, marshal.loads(value))
-            for entry, value in state.scan(b"r" + key)
-        ]
+    def _take_in(
+        self,
+        state: OperatorState,
+        before: list[_Version],
+        added: list[tuple[bytes, Row | None]],
+        tick: TickContext,
+    ) -> list[_Version]:
+        """The versions with those that came; the ones that are replaced now are noted."""
+        known = list(before)
+        for entry, row in added:
+            at = bisect_right(known, entry, key=lambda version: version.entry)
+            if at and known[at - 1].status == _FORGOTTEN:
+                continue
+            known.insert(at, _Version(entry, _moment(entry[-16:-8]), row, _LAST))
+        puts: list[tuple[bytes, bytes | None]] = []
+        came = {entry for entry, _ in added}
+        for at, version in enumerate(known):
+            replaced = at + 1 < len(known) and version.status == _LAST
+            if replaced and self.kept_ms is not None:
+                known[at] = version = replace(version, status=_REPLACED)
+                puts.append((self._note(version.entry, tick), b"\x01"))
+            if replaced or version.entry in came:
+                puts.append((version.entry, dumps((version.row, version.status))))
+        state.put_many(sorted(puts, key=lambda pair: pair[0]))
+        return known
 
     def _emit(
-        self,
-        time: int | None,
-        row: Row,
-        weight: int,
-        versions: Versions,
-        out: list[Row],
-        counts: list[int],
+        self, row: Row, weight: int, version: Row | None, out: list[Row], counts: list[int]
     ) -> None:
-        version: Row | None = None
-        if time is not None:
-            at = bisect_right(versions, time, key=lambda pair: pair[0])
-            version = versions[at - 1][1] if at else None
         if version is None and not self.outer:
             return
         out.append(row + (version if version is not None else (None,) * len(self.right)))
         counts.append(weight)
+
+    # Forgetting -------------------------------------------------------------------------------
+
+    def _note(self, entry: bytes, tick: TickContext) -> bytes:
+        assert self.kept_ms is not None
+        return b"x" + _bytes(tick.now_ms + self.kept_ms) + entry
+
+    def _forget_due(self, state: OperatorState, tick: TickContext) -> None:
+        """Let go what was to be kept until now: rows of a stream, then versions."""
+        if self.kept_ms is None:
+            return
+        last = _bytes(tick.now_ms)
+        due: list[bytes] = []
+        for note, _ in state.scan(b"x"):
+            if note[1:9] > last:
+                break
+            due.append(note)
+        rows = [note[9:] for note in due if note[9:10] == b"l"]
+        state.put_many(sorted((entry, None) for entry in (*due, *rows)))
+        for entry in rows:
+            self._release(state, entry[1:-24], _moment(entry[-24:-16]))
+        for note in due:
+            if note[9:10] == b"r":
+                self._forget(state, note[10:-16], note[9:])
+
+    def _release(self, state: OperatorState, key: bytes, time: int) -> None:
+        """The version at `time` may have waited for the last row that stands on it."""
+        versions = _versions(state, key)
+        at = bisect_right(versions, time, key=lambda version: version.since)
+        if at and versions[at - 1].status == _HELD:
+            self._forget(state, key, versions[at - 1].entry)
+
+    def _forget(self, state: OperatorState, key: bytes, entry: bytes) -> None:
+        versions = _versions(state, key)
+        at = next((i for i, version in enumerate(versions) if version.entry == entry), None)
+        if at is None or at + 1 >= len(versions):
+            return
+        version, following = versions[at], versions[at + 1]
+        first = next(iter(state.scan(b"l" + key, b"l" + key + _bytes(version.since))), None)
+        if first is not None and _moment(first[0][-24:-16]) < following.since:
+            state.put_many([(entry, dumps((version.row, _HELD)))])
+            return
+        # One mark stands for all the forgotten time up to the next version.
+        marked = at > 0 and versions[at - 1].status == _FORGOTTEN
+        puts = [(entry, None if marked else dumps((None, _FORGOTTEN)))]
+        if following.status == _FORGOTTEN:
+            puts.append((following.entry, None))
+        state.put_many(puts)
+
+
+def _versions(state: OperatorState, key: bytes) -> list[_Version]:
+    return [
+        _Version(entry, _moment(entry[-16:-8]), *marshal.loads(value))
+        for entry, value in state.scan(b"r" + key)
+    ]
+
+
+def _at(versions: list[_Version], time: int | None) -> Row | None:
+    """The version that is valid at a time; None: there is none, or it is forgotten."""
+    if time is None:
+        return None
+    at = bisect_right(versions, time, key=lambda version: version.since)
+    return versions[at - 1].row if at else None
+
+
+def _bytes(moment: int) -> bytes:
+    return (moment + _OFFSET).to_bytes(8, "big")
+
+
+def _moment(data: bytes) -> int:
+    return int.from_bytes(data, "big") - _OFFSET

@@ -29,6 +29,7 @@ from tailrace.pipelines.incremental.graph import Edge
 from tailrace.pipelines.incremental.operators.as_of import AsOf as AsOfOperator
 from tailrace.pipelines.incremental.operators.as_of import History, history_schema
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
+from tailrace.pipelines.incremental.operators.keyed import Facts
 from tailrace.pipelines.incremental.sql import lasting
 from tailrace.pipelines.incremental.sql.infer import at_most_one
 from tailrace.pipelines.incremental.sql.plan import (
@@ -260,6 +261,15 @@ def _shown_as(plan: Plan, left: Plan, right: Plan, has_left: bool, has_right: bo
     return Project(plan, tuple(fields), tuple(bounds))
 
 
+def _are_facts(lowering: Lowering, source: str) -> bool:
+    """Whether a node gives the rows of a stream, which are never taken back."""
+    node = lowering.nodes.get(source)
+    if node is None or not isinstance(node.operator, Facts):
+        return False
+    table = lowering.tables.get(node.operator.table)
+    return table is not None and table.kind == "stream" and table.topic not in lowering.made
+
+
 def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
     """The join with the version valid at a time: equalities on the table's key."""
     from tailrace.pipelines.incremental.sql.lower import Flow
@@ -300,8 +310,9 @@ def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
     )
     left_keys = tuple(port.name(key) for key in parts.left_keys)
     operator = AsOfOperator(
-        left_keys, tuple(keys), port.name(plan.time), left_names, right_names, plan.outer, schema
-    )
+        left_keys, tuple(keys), port.name(plan.time), left_names, right_names, plan.outer, schema,
+        table.kept_ms, _are_facts(lowering, port.flow.source),
+    )  # fmt: skip
     edges = [lowering.edge(port, left_keys), Edge(history, None, tuple(keys))]
     identity = lowering.add(operator, edges, schema, None)
     columns: dict[str, Expression] = {
