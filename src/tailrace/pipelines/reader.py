@@ -118,6 +118,8 @@ class LogReader:
             KafkaError.NOT_LEADER_FOR_PARTITION,
             KafkaError.LEADER_NOT_AVAILABLE,
             KafkaError.UNKNOWN_TOPIC_OR_PART,
+            KafkaError._UNKNOWN_TOPIC,  # metadata of a broker that has just started
+            KafkaError._UNKNOWN_PARTITION,
             KafkaError._TRANSPORT,
             KafkaError._TIMED_OUT,
             KafkaError._ALL_BROKERS_DOWN,
