@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal, walk
-from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN, map_values
+from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
 from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
+from tailrace.pipelines.incremental.repeated import computed, window_start, window_starts
 from tailrace.pipelines.incremental.rows import consolidate, physical, to_array
 from tailrace.pipelines.incremental.types import is_float, is_integer
 
@@ -80,7 +81,7 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
             if native is not None:
                 return native(values, kind)
             if function in FUNCTIONS or function in PLAIN:
-                return map_values(function, values, kind)
+                return computed(function, arguments, values, kind)
     raise EvaluationError(f"{expression.sql} cannot be evaluated here", hint="this is a defect")
 
 
@@ -306,7 +307,7 @@ def _make_window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
 
 
 def _window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
-    start = map_values("window_start", values, values[0].type)
+    start = window_start(values, values[0].type)
     return _make_window([start, values[1]], kind)
 
 
@@ -328,6 +329,8 @@ def _named_struct(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
 NATIVE: dict[str, Native] = {
     "named_struct": _named_struct,
     "window": _window,
+    "window_start": window_start,
+    "window_starts": window_starts,
     "make_window": _make_window,
     "make_session": _make_session,
     "get_field": _get_field,

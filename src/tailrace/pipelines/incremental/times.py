@@ -129,7 +129,6 @@ def _months_between(end: int, start: int, *, exact: bool = False) -> float:
     return difference if exact else round(difference, 8)
 
 
-simple("window_start", lambda moment, size: moment - moment % size)
 simple("timestamp_seconds", lambda seconds: seconds * 1_000_000)
 simple("timestampdiff", _difference)
 simple("months_between", _months_between)

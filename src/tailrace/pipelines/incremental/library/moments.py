@@ -149,25 +149,6 @@ def _timestampadd(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     return add
 
 
-def _window_starts(micros: int, size: int, slide: int, offset: int) -> tuple[int, ...]:
-    """The starts of all windows that hold a time, latest first."""
-    last = micros - (micros - offset) % slide
-    return tuple(range(last, micros - size, -slide))
-
-
-@made("window_starts")
-def _starts(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
-    zone = datetime.UTC if kind.value_type.tz else None
-
-    def compute(micros: int, size: int, slide: int, offset: int) -> list[object]:
-        return [
-            ("o", "datetime", (_EPOCH + start * _MICRO).replace(tzinfo=zone).isoformat())
-            for start in _window_starts(micros, size, slide, offset)
-        ]
-
-    return compute
-
-
 def _time_bucket(micros: int, origin: int, months: int, size: int) -> int:
     """The start of the bucket of `months` or `size` microseconds, counted from an origin."""
     if not months:
