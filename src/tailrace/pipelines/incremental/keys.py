@@ -111,9 +111,16 @@ def encode_keys(table: pa.Table, names: Sequence[str]) -> list[bytes]:
 
 
 def _encode_table_column(column: pa.ChunkedArray) -> list[bytes]:
-    """Key bytes of a column; numbers without NULL all at once."""
+    """Key bytes of a column; numbers and times without NULL all at once, texts that repeat
+    once each."""
+    kind = column.type
+    if pa.types.is_string(kind) and len(column) > 16:
+        encoded = column.combine_chunks().dictionary_encode()
+        if not column.null_count and 2 * len(encoded.dictionary) <= len(column):
+            texts = encode_column(encoded.dictionary.to_pylist(), kind)
+            return [texts[index] for index in encoded.indices.to_numpy().tolist()]
     if not column.null_count and len(column) > 16:
-        numbers = whole_numbers(column)
+        numbers = whole_numbers(column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column)
         if numbers is not None:
             data = np.empty((len(numbers), 9), dtype="u1")
             data[:, 0] = 1

@@ -12,6 +12,7 @@ leaves the state.
 from __future__ import annotations
 
 import marshal
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -294,19 +295,12 @@ def _add_distinct(
     encoded = encode_keys(table, aggregate.arguments)
     changed: dict[bytes, list[Any]] = {}
     prefix = b"d%c" % number
-    for position, values in enumerate(_arguments(aggregate, table)):
-        if None in values or (used is not None and used[position] is not True):
-            continue
-        entry = (
-            prefix
-            + bounded(keys[position], _ORDER_LIMIT)
-            + bounded(encoded[position], _ORDER_LIMIT)
-        )
-        found = changed.get(entry)
-        if found is None:
-            changed[entry] = [keys[position], values, counts[position]]
-        else:
-            found[2] += counts[position]
+    rows = _arguments(aggregate, table)
+    for (key, argument), (weight, position) in _pairs(keys, encoded, counts, used).items():
+        values = rows[position]
+        if None not in values:
+            entry = prefix + bounded(key, _ORDER_LIMIT) + bounded(argument, _ORDER_LIMIT)
+            changed[entry] = [key, values, weight]
     entries = sorted(changed)
     for entry, value in zip(entries, state.get_many(entries), strict=True):
         key, values, weight = cast("tuple[bytes, Row, int]", changed[entry])
@@ -320,6 +314,26 @@ def _add_distinct(
             slots = deltas[key]
             for index, part in enumerate(parts):
                 slots[at + index] += sign * part
+
+
+def _pairs(
+    keys: list[bytes], arguments: list[bytes], counts: list[int], used: list[object] | None
+) -> dict[tuple[bytes, bytes], tuple[int, int]]:
+    """The weight of every pair of group and arguments, and a row that has it."""
+    if used is not None:
+        places = [place for place, one in enumerate(used) if one is True]
+        keys, arguments = [keys[p] for p in places], [arguments[p] for p in places]
+        counts = [counts[p] for p in places]
+    else:
+        places = list(range(len(keys)))
+    pairs = list(zip(keys, arguments, strict=True))
+    last = dict(zip(pairs, places, strict=True))
+    if all(count == 1 for count in counts):
+        return {pair: (weight, last[pair]) for pair, weight in Counter(pairs).items()}
+    totals: dict[tuple[bytes, bytes], int] = dict.fromkeys(last, 0)
+    for pair, count in zip(pairs, counts, strict=True):
+        totals[pair] += count
+    return {pair: (weight, last[pair]) for pair, weight in totals.items()}
 
 
 class _Ordered:

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import hashlib
 import marshal
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 
@@ -32,6 +33,7 @@ from tailrace.pipelines.state.store import OperatorState
 
 _PARTITION_LIMIT = 180
 _ORDER_LIMIT = 200
+Found: TypeAlias = "tuple[bytes, bytes, bytes, int]"  # order, entry, row, weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +86,31 @@ class Top:
                 found[1] += weight
         out: list[Row] = []
         counts: list[int] = []
+        later: dict[bytes, list[Any]] = {}  # rows that came, to be written all at once
         for key in sorted(deltas):
-            self._apply_partition(state, key, deltas[key], out, counts)
+            delta = deltas[key]
+            found = self._found(state, key)
+            if _only_came(delta) and not _long(found):
+                later.update(delta)
+                before, after = self._window(found), self._window(_merged(found, delta))
+            else:
+                before = self._window(found)
+                _write(state, delta)
+                after = self._window(self._found(state, key))
+            if before == after:
+                continue
+            for data in sorted(before.keys() | after.keys()):
+                change = after.get(data, 0) - before.get(data, 0)
+                if change:
+                    out.append(decode_row(data))
+                    counts.append(change)
+        _write(state, later)
         return changes(out, counts, self.schema)
 
-    def _apply_partition(
-        self,
-        state: OperatorState,
-        key: bytes,
-        delta: dict[bytes, list[Any]],
-        out: list[Row],
-        counts: list[int],
-    ) -> None:
-        before = self._first(state, key)
-        entries = sorted(entry for entry, change in delta.items() if change[1])
-        puts: list[tuple[bytes, bytes | None]] = []
-        for entry, value in zip(entries, state.get_many(entries), strict=True):
-            data, weight, order = delta[entry]
-            total = (marshal.loads(value)[1] if value is not None else 0) + weight
-            puts.append((entry, dumps((data, total, order)) if total else None))
-        state.put_many(puts)
-        after = self._first(state, key)
-        for data in sorted(before.keys() | after.keys()):
-            change = after.get(data, 0) - before.get(data, 0)
-            if change:
-                out.append(decode_row(data))
-                counts.append(change)
-
-    def _first(self, state: OperatorState, key: bytes) -> dict[bytes, int]:
-        """The rows between offset and offset + limit, with how often each is there."""
+    def _found(self, state: OperatorState, key: bytes) -> list[Found]:
+        """The first rows of a partition, as many as it takes to know the wanted ones."""
         wanted = self.offset + self.limit
-        found: list[tuple[bytes, bytes, bytes, int]] = []
+        found: list[Found] = []
         seen, cut = 0, len(key) + _ORDER_LIMIT - 16
         for entry, value in state.scan(key):
             if seen >= wanted and not (
@@ -124,8 +120,13 @@ class Top:
             data, weight, order = marshal.loads(value)
             found.append((order, entry, data, weight))
             seen += weight
-        if any(len(order) > _ORDER_LIMIT for order, _, _, _ in found):
+        if _long(found):
             found.sort()
+        return found
+
+    def _window(self, found: Iterable[Found]) -> dict[bytes, int]:
+        """The rows between offset and offset + limit, with how often each is there."""
+        wanted = self.offset + self.limit
         rows: dict[bytes, int] = {}
         position = 0
         for _, _, data, weight in found:
@@ -133,4 +134,36 @@ class Top:
             if inside > 0:
                 rows[data] = rows.get(data, 0) + inside
             position += weight
+            if position >= wanted:
+                break
         return rows
+
+
+def _only_came(delta: Mapping[bytes, list[Any]]) -> bool:
+    """Whether rows only came, and the order of each is whole in its entry."""
+    return all(weight > 0 and len(order) <= _ORDER_LIMIT for _, weight, order in delta.values())
+
+
+def _long(found: Iterable[Found]) -> bool:
+    """Whether any order is longer than what entries hold of it."""
+    return any(len(order) > _ORDER_LIMIT for order, _, _, _ in found)
+
+
+def _merged(found: Sequence[Found], delta: Mapping[bytes, list[Any]]) -> list[Found]:
+    """The first rows of a partition after some came: no other can be among them."""
+    rows = {entry: (order, entry, data, weight) for order, entry, data, weight in found}
+    for entry, (data, weight, order) in delta.items():
+        known = rows.get(entry)
+        rows[entry] = (order, entry, data, weight + (known[3] if known else 0))
+    return [rows[entry] for entry in sorted(rows)]
+
+
+def _write(state: OperatorState, delta: Mapping[bytes, list[Any]]) -> None:
+    """Add these changes to the state."""
+    entries = sorted(entry for entry, change in delta.items() if change[1])
+    puts: list[tuple[bytes, bytes | None]] = []
+    for entry, value in zip(entries, state.get_many(entries), strict=True):
+        data, weight, order = delta[entry]
+        total = (marshal.loads(value)[1] if value is not None else 0) + weight
+        puts.append((entry, dumps((data, total, order)) if total else None))
+    state.put_many(puts)
