@@ -73,14 +73,35 @@ def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
         doubles[np.isnan(doubles)] = np.nan
         hashes = _hash_longs(doubles.view("u8"), seeds)
     elif is_decimal(kind) and kind.precision > 18:
-        pairs = zip(physical(column), seeds.tolist(), strict=True)
-        hashed = (0 if v is None else hash_bytes(_big_integer(v), seed) for v, seed in pairs)  # type: ignore[arg-type]
-        hashes = np.fromiter(hashed, dtype="u8", count=len(column))
+        hashes = _hash_wide(column, seeds)
     else:
         hashes = _hash_longs(_longs(column).view("u8"), seeds)
     if not column.null_count:
         return hashes
     return np.where(column.is_valid().to_numpy(zero_copy_only=False), hashes, seeds)
+
+
+def _hash_wide(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
+    """The hash of decimals that need not fit a BIGINT, by their bytes; anything for NULL."""
+    array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    words = np.frombuffer(array.buffers()[1], "<i8")[2 * array.offset :][: 2 * len(array)]
+    low, high = words[0::2], words[1::2]
+    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    if ((high != low >> 63) & valid).any():
+        pairs = zip(physical(column), seeds.tolist(), strict=True)
+        hashed = (0 if v is None else hash_bytes(_big_integer(v), seed) for v, seed in pairs)  # type: ignore[arg-type]
+        return np.fromiter(hashed, dtype="u8", count=len(array))
+    lengths = np.ones(len(low), dtype="i8")
+    for bits in range(7, 63, 8):
+        lengths += (low >= 1 << bits) | (low < -(1 << bits))
+    found = np.zeros(len(low), dtype="u8")
+    for length in np.unique(lengths).tolist():
+        places = np.flatnonzero(lengths == length)
+        numbers = low[places].astype(">i8").view("u1").reshape(-1, 8)
+        raw = np.ascontiguousarray(numbers[:, 8 - length :]).reshape(-1)
+        begins = np.arange(len(places)) * length
+        found[places] = _hash_equally_long(raw, begins, length, seeds[places])
+    return found
 
 
 def _longs(column: pa.ChunkedArray) -> np.ndarray:
