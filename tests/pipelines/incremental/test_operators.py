@@ -35,7 +35,8 @@ ROWS = st.lists(
 )  # fmt: skip
 
 
-def grouping(keys: tuple[str, ...]) -> Group:
+def grouping(keys: tuple[str, ...], mixed: bool = False) -> Group:
+    """Aggregates that Arrow can add up; `mixed`: beside some that it cannot."""
     kinds = {field.name: field.type for field in SCHEMA}
 
     def aggregate(name: str, function: str, of: str, kind: pa.DataType) -> Aggregate:
@@ -49,13 +50,22 @@ def grouping(keys: tuple[str, ...]) -> Group:
         aggregate("m", "avg", "n", pa.float64()),
         Aggregate("f", "sum", ("d",), (kinds["d"],), pa.decimal128(20, 2), condition="b"),
     )
+    if mixed:
+        first, *rest = aggregates
+        aggregates = (
+            Aggregate("x", "max", ("n",), (kinds["n"],), pa.int64(), order=(("n", True, False),)),
+            first,
+            Aggregate("e", "count", ("n",), (kinds["n"],), pa.int64(), distinct=True),
+            *rest,
+            Aggregate("g", "count", ("d",), (kinds["d"],), pa.int64(), True, condition="b"),
+        )
     fields = [SCHEMA.field(name) for name in keys] + [pa.field(a.name, a.type) for a in aggregates]
     return Group(keys, aggregates, pa.schema(fields))
 
 
-@given(st.lists(ROWS, min_size=1, max_size=3), st.sampled_from([("k",), ()]))
-def test_sums_in_arrow_equal_sums_row_by_row(batches, keys) -> None:
-    operator = grouping(keys)
+@given(st.lists(ROWS, min_size=1, max_size=3), st.sampled_from([("k",), ()]), st.booleans())
+def test_sums_in_arrow_equal_sums_row_by_row(batches, keys, mixed) -> None:
+    operator = grouping(keys, mixed)
     states = MemoryState(), MemoryState()
     for number, rows in enumerate(batches):
         given_rows = changes([row[:4] for row in rows], [row[4] for row in rows], SCHEMA)

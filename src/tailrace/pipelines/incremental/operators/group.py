@@ -88,6 +88,7 @@ class Group:
         if summed is not None:
             for key, row in zip(keys, sums, strict=True):
                 deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
+        added = summed is None and self._add_sums(table, kept, deltas)
         for number, (aggregate, rule) in enumerate(kept if summed is None else ()):
             used = self._used(aggregate, table)
             if rule is None:
@@ -98,7 +99,7 @@ class Group:
                 _add_distinct(
                     state, number, aggregate, rule, table, keys, counts, used, deltas, at, puts
                 )
-            else:
+            elif not added:
                 _add_linear(aggregate, rule, table, keys, counts, used, deltas, at)
             at += rule.width
         for ordered in front:
@@ -223,6 +224,33 @@ class Group:
                 values = [cast(float, v) + 0.0 if v is not None else None for v in values]
             columns.append(values)
         return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+    def _add_sums(
+        self,
+        table: pa.Table,
+        kept: Sequence[tuple[Aggregate, Linear | None]],
+        deltas: dict[bytes, list[int]],
+    ) -> bool:
+        """Add those aggregates that Arrow can add up, if it can for all but the distinct and
+        the ordered ones; whether it could."""
+        if table.num_rows < SUM_ROWS:
+            return False
+        simple = [one for one in kept if one[1] is not None and not one[0].distinct]
+        summed = sum_columns(table, self.keys, simple) if simple else None
+        if summed is None:
+            return False
+        places: list[int] = []
+        at = 0
+        for aggregate, rule in kept:
+            if rule is not None:
+                if not aggregate.distinct:
+                    places += range(at, at + rule.width)
+                at += rule.width
+        for key, row in zip(encode_keys(summed[0], self.keys), summed[1], strict=True):
+            slots = deltas[key]
+            for place, part in zip(places, row, strict=True):
+                slots[place] += part
+        return True
 
     def _used(self, aggregate: Aggregate, table: pa.Table) -> list[object] | None:
         return physical(table.column(aggregate.condition)) if aggregate.condition else None
