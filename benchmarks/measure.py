@@ -43,6 +43,14 @@ def measured() -> Iterator[Took]:
     took.seconds, took.cpu = time.perf_counter() - began, cpu_seconds() - before
 
 
+def written_by(pid: int) -> int:
+    """Bytes that a process has handed to the disk since it began; 0 if it is gone."""
+    try:
+        return int(psutil.Process(pid).io_counters().write_bytes)
+    except psutil.Error:
+        return 0
+
+
 def touch_pages(directory: Path, size: int) -> None:
     """Have the kernel hold `size` bytes of free memory that have been written before.
 
@@ -128,6 +136,10 @@ class MemoryLimit:
         """Put a process into the group; those it forks later are in it too."""
         (self.path / "cgroup.procs").write_text(str(pid))
 
+    def pids(self) -> list[int]:
+        """The processes in the group."""
+        return [int(pid) for pid in (self.path / "cgroup.procs").read_text().split()]
+
     @property
     def most_bytes(self) -> int:
         """The most that was in use at once."""
@@ -139,8 +151,8 @@ class MemoryLimit:
 
     def remove(self) -> None:
         parent = self.path.parent
-        for pid in (self.path / "cgroup.procs").read_text().split():
+        for pid in self.pids():
             with contextlib.suppress(OSError):
-                (parent / "cgroup.procs").write_text(pid)
+                (parent / "cgroup.procs").write_text(str(pid))
         with contextlib.suppress(OSError):
             self.path.rmdir()

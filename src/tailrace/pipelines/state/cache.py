@@ -8,7 +8,7 @@ cache lies on the way, the files in between are applied; in every other case the
 deleted and restored. There is no undo, so recovery and daily work are the same code.
 
 A write transaction of LMDB holds every page it changes in memory until it ends, and a key
-at random changes a page of its own. So files are applied a few thousand keys at a time, and
+at random changes a page of its own. So files are applied a few hundred keys at a time, and
 all transactions but the last leave a stamp that says which files are being applied: nobody
 reads such a cache. Whoever finds it applies the same files again, which ends at the same
 rows since files hold values and not differences; if his way leads elsewhere he restores.
@@ -46,7 +46,7 @@ LONGEST_PLAIN_KEY = 478
 _DIGEST_BYTES = 32
 _STAMP_DATABASE = b"!stamp"
 _ATTEMPTS = 8
-KEYS_AT_ONCE = 2_048  # of one write transaction; at most a page of 4 KB each, and their branches
+KEYS_AT_ONCE = 512  # of one write transaction; at most a page of 4 KB each, and their branches
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +228,7 @@ class ShardCache:
             sync=False,
             metasync=False,
             writemap=False,  # a full disk under writemap is SIGBUS
-            readahead=False,
+            readahead=False,  # where memory is short it drives out what is needed next
         )
         environment.reader_check()
         _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid())

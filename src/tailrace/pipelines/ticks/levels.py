@@ -37,6 +37,7 @@ from tailrace.pipelines.incremental.graph import SHARD, Node
 from tailrace.pipelines.incremental.rows import combined
 from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.collector import settle
+from tailrace.pipelines.state.memory import give_back
 from tailrace.pipelines.state.route import TIERS
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt
 from tailrace.pipelines.ticks.job import (
@@ -59,6 +60,8 @@ END = 1 << 20
 ONE_TASK_RECORDS = 20_000
 _ROWS_A_VALUE = 100_000
 _RECORDS = pa.schema([("key", pa.binary()), ("value", pa.binary())])
+_MUCH_BYTES = 1 << 20  # of packed rows, or
+_MUCH_RECORDS = 20_000  # of topics: a task's shards take turns
 
 
 class Value(NamedTuple):
@@ -100,10 +103,24 @@ class Group:
         def one(shard: int) -> list[Value]:
             return list(self._shard(shard, inputs.get(shard, [])))
 
+        if self._is_much(inputs):
+            # One after another: a row takes about a kilobyte while operators work on it.
+            for shard in shards:
+                yield from self._shard(shard, inputs.pop(shard, []))
+                give_back()
+            return
         # Side by side, for the sake of the disk: a shard's delta is flushed before it is told.
         with ThreadPoolExecutor(len(shards)) as pool:
             for values in pool.map(one, shards):
                 yield from values
+
+    def _is_much(self, inputs: Mapping[int, Sequence[Value]]) -> bool:
+        """Whether the work of this level is so much that its shards should share memory."""
+        arrived = sum(len(value.value) for values in inputs.values() for value in values)
+        records = sum(r.end - r.start for r in self.work.ranges) if self.level == 0 else 0
+        if self.work.seeding is not None:  # rows of shared operators, at any level
+            records += self.work.limit
+        return arrived > _MUCH_BYTES or records > _MUCH_RECORDS * self.tasks
 
     def _shard(self, shard: int, arrived: Sequence[Value]) -> Iterator[Value]:
         task = LevelTask(self.work, self.level, shard)
