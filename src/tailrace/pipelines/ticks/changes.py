@@ -16,6 +16,7 @@ from tailrace.records.columns import by_partition
 from tailrace.records.decode import Headers
 
 _FEW_CHANGES = 100  # fewer are sent one by one
+_FEW_IN_A_PIECE = 5_000
 _MOST_BYTES = 256 << 20
 
 
@@ -35,8 +36,11 @@ def send_changes(
 
 
 def _together(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Few large pieces, for every one is a batch a partition."""
-    if len(pieces) == 1 or sum(v.nbytes + k.nbytes for k, v in pieces) > _MOST_BYTES:
+    """Pieces that are worth a batch a partition; many small ones become one."""
+    count = sum(len(keys) for keys, _ in pieces)
+    if len(pieces) == 1 or count > _FEW_IN_A_PIECE * len(pieces):
+        return pieces
+    if sum(keys.nbytes + values.nbytes for keys, values in pieces) > _MOST_BYTES:
         return pieces
     keys, values = zip(*pieces, strict=True)
     return [(pa.concat_arrays(keys), pa.concat_arrays(values))]

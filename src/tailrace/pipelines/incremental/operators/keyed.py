@@ -148,5 +148,5 @@ class Facts:
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0].select(self.schema.names)
         return table.append_column(
-            pa.field(WEIGHT, pa.int64(), nullable=False), pa.array([1] * table.num_rows, pa.int64())
+            pa.field(WEIGHT, pa.int64(), nullable=False), pa.array(np.ones(table.num_rows, "i8"))
         ).cast(weighted(self.schema))
