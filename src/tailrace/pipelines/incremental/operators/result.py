@@ -11,6 +11,7 @@ record per key and tick is emitted, and none when the row is the one already sho
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
@@ -156,13 +157,14 @@ class BagResult:
 
 def _added_up(rows: Sequence[bytes], weights: np.ndarray) -> tuple[Sequence[int], Sequence[int]]:
     """Where each row that changes stands, and by how much it does."""
-    if (weights == 1).all() and len(set(rows)) == len(rows):
-        return range(len(rows)), [1] * len(rows)
-    totals: dict[bytes, int] = {}
-    places: dict[bytes, int] = {}
-    for place, (row, weight) in enumerate(zip(rows, weights.tolist(), strict=True)):
-        totals[row] = totals.get(row, 0) + weight
-        places[row] = place
+    places = dict(zip(rows, range(len(rows)), strict=True))
+    if (weights == 1).all():
+        if len(places) == len(rows):
+            return range(len(rows)), [1] * len(rows)
+        return list(places.values()), list(map(Counter(rows).__getitem__, places))
+    totals: dict[bytes, int] = dict.fromkeys(places, 0)
+    for row, weight in zip(rows, weights.tolist(), strict=True):
+        totals[row] += weight
     changed = [row for row, total in totals.items() if total]
     return [places[row] for row in changed], [totals[row] for row in changed]
 
