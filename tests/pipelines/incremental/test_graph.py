@@ -201,3 +201,15 @@ def test_a_key_that_the_query_does_not_make_unique_is_told(
     graph = compile_views([ViewDefinition("v", sql, (key,))], harness.TABLES)
     assert graph.views["v"].proven == proven
     assert ("looked at in every tick" in explain(graph, "v")) == (not proven)
+
+
+def test_a_view_of_sixty_joins_and_subqueries_is_compiled_at_once() -> None:
+    """Every join doubled the keys that were known of its rows."""
+    facts = table("facts", "id BIGINT, k INT", ["id"])
+    names = table("names", "k INT, name STRING", ["k"])
+    joins = " ".join(f"LEFT JOIN names n{i} ON n{i}.k = f.k + {i}" for i in range(30))
+    shown = ", ".join(f"n{i}.name AS x{i}" for i in range(30))
+    counted = ", ".join(f"(SELECT max(k) + {i} FROM names) AS y{i}" for i in range(30))
+    sql = f"SELECT f.id, {shown}, {counted} FROM facts f {joins}"
+    graph = compile_views([ViewDefinition("v", sql)], [facts, names])
+    assert graph.views["v"].key == ("id",)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from decimal import Context
 from functools import lru_cache
-from typing import Any
+from typing import Any, AnyStr
 
 import numpy as np
 import pyarrow as pa
@@ -70,7 +70,7 @@ def _whole_remainders(
         return None
     found = np.fmod(dividends, divisors)  # the sign of the dividend, as in Java
     if name == "pmod":
-        found = np.where(found < 0, found + divisors, found)
+        found = np.where(found < 0, np.fmod(found + divisors, divisors), found)
     return pa.array(found, mask=null).cast(kind)
 
 
@@ -104,14 +104,14 @@ def simple(name: str, function: Scalar) -> None:
 # Text ---------------------------------------------------------------------------------------
 
 
-def _substring(text: str, start: int, length: int = 1 << 31) -> str:
+def _substring(text: AnyStr, start: int, length: int = 1 << 31) -> AnyStr:
     """Positions count from 1, from the end when negative; 0 means 1."""
     begin = start - 1 if start > 0 else start + len(text) if start < 0 else 0
     end = begin + length
-    return text[max(begin, 0) : max(end, 0)] if length > 0 else ""
+    return text[max(begin, 0) : max(end, 0)] if length > 0 else text[:0]
 
 
-def _pad(text: str, length: int, filler: str, left: bool) -> str:
+def _pad(text: AnyStr, length: int, filler: AnyStr, left: bool) -> AnyStr:
     if length <= len(text):
         return text[: max(length, 0)]
     if not filler:
@@ -155,7 +155,7 @@ def _translate(text: str, old: str, new: str) -> str:
 
 
 def _initcap(text: str) -> str:
-    return " ".join(word[:1].upper() + word[1:].lower() for word in text.split(" "))
+    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
 
 
 simple("upper", str.upper)
@@ -169,7 +169,7 @@ simple("length", len)
 simple("concat", lambda *parts: "".join(parts))
 simple("substring", _substring)
 simple("left", lambda text, count: text[: max(count, 0)])
-simple("right", lambda text, count: text[-count:] if count > 0 else "")
+simple("right", lambda text, count: text[-count:] if count > 0 else text[:0])
 simple("repeat", lambda text, count: text * max(count, 0))
 simple("lpad", lambda text, length, filler=" ": _pad(text, length, filler, True))
 simple("rpad", lambda text, length, filler=" ": _pad(text, length, filler, False))
@@ -305,8 +305,12 @@ def _remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
 def _positive_remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     def remainder(a: float, b: float) -> float:
         _no_zero(b)
-        result = math.fmod(a, b) if is_float(kind) else abs(a) % abs(b) * (1 if a >= 0 else -1)
-        return result + b if result < 0 else result
+        result = rest(a, b)
+        return rest(result + b, b) if result < 0 else result
+
+    def rest(a: float, b: float) -> float:
+        """The remainder with the sign of `a`, as in Java."""
+        return math.fmod(a, b) if is_float(kind) else abs(a) % abs(b) * (1 if a >= 0 else -1)
 
     return remainder
 

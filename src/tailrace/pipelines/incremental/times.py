@@ -72,6 +72,8 @@ def _part(name: str) -> None:
         "quarter": lambda date: (date.month + 2) // 3,
         "weekday": lambda date: date.weekday(),
         "weekofyear": lambda date: date.isocalendar()[1],
+        "yearofweek": lambda date: date.isocalendar()[0],
+        "dayofweek_iso": lambda date: date.isoweekday(),
     }
 
     @made(name)
@@ -82,7 +84,8 @@ def _part(name: str) -> None:
         return lambda micros: take(_date(micros // DAY))
 
 
-for _name in ("year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "weekday"):
+for _name in ("year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "weekday",
+              "yearofweek", "dayofweek_iso"):  # fmt: skip
     _part(_name)
 
 
@@ -97,6 +100,7 @@ def _time_part(name: str, unit: int, modulus: int) -> None:
 _time_part("hour", 3_600_000_000, 24)
 _time_part("minute", 60_000_000, 60)
 _time_part("second", 1_000_000, 60)
+_time_part("second_and_parts", 1, 60_000_000)
 
 
 def _difference(unit: str, start: int, end: int) -> int:

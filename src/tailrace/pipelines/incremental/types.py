@@ -174,7 +174,10 @@ def arithmetic(operation: str, left: pa.DataType, right: pa.DataType) -> pa.Data
             else (arithmetic(operation, left, left) if left != NULL else DOUBLE)
         )
     if STRING in (left, right):
-        left, right = (DOUBLE if kind == STRING else kind for kind in (left, right))
+        # ANSI: beside a whole number a text is one too.
+        whole = is_integer(left) or is_integer(right)
+        text = BIGINT if whole and operation != "/" else DOUBLE
+        left, right = (text if kind == STRING else kind for kind in (left, right))
     if not (is_numeric(left) and is_numeric(right)):
         return None
     if is_float(left) or is_float(right):

@@ -12,13 +12,19 @@ from typing import Any
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
-from tailrace.pipelines.incremental.casts import format_float, parse_date, parse_timestamp
+from tailrace.pipelines.incremental.casts import (
+    format_float,
+    format_single,
+    parse_date,
+    parse_timestamp,
+)
 from tailrace.pipelines.incremental.functions import Scalar
 from tailrace.pipelines.incremental.library.signatures import declare, plain, plain_typed
 from tailrace.pipelines.incremental.types import (
     BINARY,
     BOOLEAN,
     DATE,
+    FLOAT,
     INT,
     STRING,
     TIMESTAMP,
@@ -243,6 +249,8 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
             else None
         )
     if pa.types.is_timestamp(kind):
+        if type(value) is int and kind == TIMESTAMP:  # seconds since 1970
+            return (_EPOCH + datetime.timedelta(seconds=value)).replace(tzinfo=datetime.UTC)
         if not isinstance(value, str):
             return None
         moment = _EPOCH + datetime.timedelta(microseconds=parse_timestamp(value))
@@ -292,7 +300,7 @@ def shown(value: Any, kind: pa.DataType) -> str:
         case bool():
             return "true" if value else "false"
         case float():
-            text = format_float(value)
+            text = format_single(value) if kind == FLOAT else format_float(value)
             return text if value == value and abs(value) != float("inf") else f'"{text}"'
         case Decimal():
             return f"{value:f}"

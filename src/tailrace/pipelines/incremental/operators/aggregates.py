@@ -299,8 +299,9 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
             return lambda values: tuple(v for v, _ in values)
         case "listagg" | "string_agg":
             separator = str(aggregate.parameters[0]) if aggregate.parameters else ""
+            once = aggregate.distinct
             return lambda values: (
-                separator.join(str(v) for v, count in values for _ in range(count))
+                separator.join(str(v) for v, n in values for _ in range(1 if once else n))
                 if values
                 else None
             )
@@ -330,7 +331,11 @@ def _percentile(
     position = share * (total - 1)
     below = int(position)
     low = _at(values, below)
-    high = _at(values, min(below + 1, total - 1))
+    high = _at(values, min(below + 1, total - 1)) if position != below else low
+    ends = [end for end in (low, high) if isinstance(end, float) and not math.isfinite(end)]
+    if ends:
+        part = float(position - below)
+        return low if not part else (1 - part) * cast(float, low) + part * cast(float, high)  # type: ignore[return-value]
     return to_float(number(low) + (number(high) - number(low)) * (position - below))
 
 

@@ -56,6 +56,8 @@ def is_aggregate(node: exp.Expr) -> bool:
         inner = inner.this
     if isinstance(inner, exp.AggFunc):
         return True
+    if isinstance(inner, exp.Any):
+        return inner.this is not None and not isinstance(inner.this.unnest(), exp.Query)
     return isinstance(inner, exp.Anonymous) and function_name(inner) in KNOWN
 
 
@@ -68,6 +70,9 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """An aggregate becomes a column of the GROUP BY around it."""
     if binder.collected is None:
         raise binder.context.type_error("an aggregate is not allowed here", node)
+    several = _several_shares(node)
+    if several:
+        return _percentiles(binder, several)
     call = aggregate_call(binder, node)
     union = call.function == "collect_union"
     if union:
@@ -78,6 +83,31 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     elements = call.type.value_type  # the sets of all rows, made one
     flat = Call("flatten", (column,), elements)
     return Call("array_sort", (Call("array_distinct", (flat,), elements),), elements)
+
+
+def _several_shares(node: exp.Expr) -> list[exp.Expr]:
+    """percentile(x, array(0.1, 0.9)) as one call for each share; [] for anything else."""
+    inner = node.this if isinstance(node, exp.Filter) else node
+    if not isinstance(inner, exp.Func) or function_name(inner) != "percentile":
+        return []
+    shares = next((v for v in inner.args.values() if isinstance(v, exp.Array)), None)
+    if shares is None:
+        return []
+    made = []
+    for share in shares.expressions:
+        copy = node.copy()
+        target = copy.this if isinstance(copy, exp.Filter) else copy
+        name = next(k for k, v in target.args.items() if isinstance(v, exp.Array))
+        target.set(name, share.copy())
+        made.append(copy)
+    return made
+
+
+def _percentiles(binder: ExpressionBinder, nodes: list[exp.Expr]) -> Expression:
+    columns = [bind_aggregate(binder, node) for node in nodes]
+    whole = Call("array", tuple(columns), pa.list_(types.DOUBLE))
+    missing = Call("is null", (columns[0],), types.BOOLEAN)
+    return Call("case", (missing, Literal(None, whole.type), whole), whole.type)
 
 
 def _collected(binder: ExpressionBinder, call: AggregateCall) -> Expression:
@@ -119,7 +149,9 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
                 arguments.extend(argument.expressions)
             elif isinstance(argument, exp.Order):
                 order = bind_order(binder, argument.expressions)
-                arguments.append(argument.this)
+                whole = argument.this
+                distinct |= isinstance(whole, exp.Distinct)
+                arguments.extend(whole.expressions if isinstance(whole, exp.Distinct) else [whole])
             elif not isinstance(argument, exp.Star):
                 arguments.append(argument)
         if arguments and isinstance(arguments[0], exp.Distinct):
@@ -199,6 +231,7 @@ def _typed(
             | "try_sum"
             | "avg"
             | "percentile"
+            | "percentile_disc"
             | "median"
             | "stddev_samp"
             | "stddev_pop"
@@ -206,6 +239,8 @@ def _typed(
             | "var_pop"
         ):
             value = _numeric(binder, value, node)
+            if name == "percentile_disc":
+                value = binder.coerce(value, types.DOUBLE, node)
             kind = value.type
             result = types.DOUBLE
             if name in ("sum", "try_sum"):

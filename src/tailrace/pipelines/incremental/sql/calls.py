@@ -120,7 +120,10 @@ def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
     """Spark's name of a function node, and its arguments in Spark's order."""
     if isinstance(node, exp.Anonymous):
         name = node.name.lower()
-        return ALIASES.get(name, name), list(node.expressions)
+        given = list(node.expressions)
+        if name in ("ltrim", "rtrim") and len(given) == 2:
+            given.reverse()  # ltrim(letters, text)
+        return ALIASES.get(name, name), given
     special = SPECIAL.get(type(node))
     if special is not None:
         return special(node)
@@ -234,6 +237,20 @@ def _fixed(kind: pa.DataType, *arguments: pa.DataType, optional: int = 0) -> Rul
         ]
         name, _ = name_and_arguments(node)
         return Call(name, tuple(coerced), kind)
+
+    return rule
+
+
+def _of_text_or_bytes(*arguments: pa.DataType | None, optional: int = 0) -> Rule:
+    """A function of a text, or of bytes, that gives the like. None: an argument of that type,
+    bytes 00 where it is missing."""
+
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        kind = types.BINARY if given and given[0].type == types.BINARY else types.STRING
+        wanted = (kind, *(kind if argument is None else argument for argument in arguments))
+        if kind == types.BINARY and None in arguments and len(given) == len(wanted) - 1:
+            given = [*given, Literal(b"\0", types.BINARY)]
+        return _fixed(kind, *wanted, optional=optional)(binder, given, node)
 
     return rule
 
@@ -423,16 +440,19 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
         raise binder.context.type_error("wrong number of arguments", node)
     name = raw[0].name.lower()
     words = {"years": "year", "yr": "year", "y": "year", "mon": "month", "months": "month",
-             "days": "day", "d": "day", "dow": "dayofweek", "dayofweek_iso": "dow_iso",
+             "days": "day", "d": "day", "dow": "dayofweek", "dow_iso": "dayofweek_iso",
+             "s": "second", "sec": "second", "seconds": "second", "secs": "second",
              "doy": "dayofyear", "qtr": "quarter", "w": "weekofyear", "weeks": "weekofyear",
              "week": "weekofyear", "hours": "hour", "h": "hour", "minutes": "minute",
              "min": "minute", "m": "minute"}  # fmt: skip
     name = words.get(name, name)
-    if name not in _TIME_PARTS or name in ("second", "weekday"):
+    if name not in (*_TIME_PARTS, "yearofweek", "dayofweek_iso"):
         raise binder.context.not_incremental(f"the part {raw[0].name!r} of a time", node)
     value = binder.bind(raw[1])
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
+    if name == "second":
+        return Call("second_and_parts", (value,), pa.decimal128(8, 6))
     return Call(name, (value,), types.INT)
 
 
@@ -480,12 +500,12 @@ RULES: dict[str, Rule] = {
     "trim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
     "ltrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
     "rtrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
-    "substring": _fixed(types.STRING, types.STRING, types.INT, types.INT, optional=1),
-    "left": _fixed(types.STRING, types.STRING, types.INT),
-    "right": _fixed(types.STRING, types.STRING, types.INT),
+    "substring": _of_text_or_bytes(types.INT, types.INT, optional=1),
+    "left": _of_text_or_bytes(types.INT),
+    "right": _of_text_or_bytes(types.INT),
     "repeat": _fixed(types.STRING, types.STRING, types.INT),
-    "lpad": _fixed(types.STRING, types.STRING, types.INT, types.STRING, optional=1),
-    "rpad": _fixed(types.STRING, types.STRING, types.INT, types.STRING, optional=1),
+    "lpad": _of_text_or_bytes(types.INT, None, optional=1),
+    "rpad": _of_text_or_bytes(types.INT, None, optional=1),
     "replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING, optional=1),
     "split_part": _fixed(types.STRING, types.STRING, types.STRING, types.INT),
     "startswith": _fixed(types.BOOLEAN, types.STRING, types.STRING),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -116,6 +117,8 @@ class ExpressionBinder:
                 return resolve(self.context, self.scope, node).column
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
+            case exp.Escape():
+                return self.bind(_escaped(self.context, node))
             case exp.HexString():
                 digits = str(node.this)
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
@@ -462,7 +465,8 @@ def bind_literal(context: Context, node: exp.Expr) -> Literal:
         return Literal(text, types.STRING)
     if text.isdigit():
         number = int(text)
-        return Literal(number, types.INT if number < 1 << 31 else types.BIGINT)
+        if number < 1 << 63:
+            return Literal(number, types.INT if number < 1 << 31 else types.BIGINT)
     if "e" in text.lower():
         return Literal(float(text), types.DOUBLE)
     value = Decimal(text)
@@ -483,6 +487,8 @@ def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int]
     """Months, days and nanoseconds of an interval literal."""
     unit = node.args.get("unit")
     amount = node.this
+    if isinstance(amount, exp.Literal) and (unit is None or isinstance(unit, exp.IntervalSpan)):
+        return _interval_text(context, node, str(amount.this), unit)
     if unit is None or not isinstance(amount, exp.Literal | exp.Neg):
         raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
     text = amount.sql().strip("'")
@@ -492,6 +498,64 @@ def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int]
     number = Decimal(text.strip("'"))
     months, days, nanos = (int(number * part) for part in _UNITS[name])
     return months, days, nanos
+
+
+_AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([A-Za-z]+)")
+_SPANS = {
+    ("YEAR", "MONTH"): (r"(\d+)-(\d+)", ("YEAR", "MONTH")),
+    ("DAY", "HOUR"): (r"(\d+) (\d+)", ("DAY", "HOUR")),
+    ("DAY", "MINUTE"): (r"(\d+) (\d+):(\d+)", ("DAY", "HOUR", "MINUTE")),
+    ("DAY", "SECOND"): (r"(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)", ("DAY", "HOUR", "MINUTE", "SECOND")),
+    ("HOUR", "MINUTE"): (r"(\d+):(\d+)", ("HOUR", "MINUTE")),
+    ("HOUR", "SECOND"): (r"(\d+):(\d+):(\d+(?:\.\d+)?)", ("HOUR", "MINUTE", "SECOND")),
+    ("MINUTE", "SECOND"): (r"(\d+):(\d+(?:\.\d+)?)", ("MINUTE", "SECOND")),
+}  # fmt: skip
+
+
+def _interval_text(
+    context: Context, node: exp.Interval, text: str, span: exp.IntervalSpan | None
+) -> tuple[int, int, int]:
+    """`'1 day 2 hours'`, or `'1 02:03:04'` with DAY TO SECOND and its like."""
+    pairs: list[tuple[Decimal, str]] = []
+    if span is None:
+        at = 0
+        while at < len(text) and (found := _AMOUNT.match(text, at)):
+            pairs.append((Decimal(found[1]), found[2].upper().removesuffix("S")))
+            at = found.end()
+        known = at == len(text.rstrip()) and bool(pairs)
+    else:
+        pattern, units = _SPANS.get((span.name.upper(), span.expression.name.upper()), ("", ()))
+        sign = -1 if text.strip().startswith("-") else 1
+        matched = re.fullmatch(pattern, text.strip().lstrip("+-")) if pattern else None
+        known = matched is not None
+        if matched is not None:
+            pairs = [(sign * Decimal(a), u) for a, u in zip(matched.groups(), units, strict=True)]
+    if not known or any(unit not in _UNITS for _, unit in pairs):
+        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
+    sums = [sum(int(amount * _UNITS[unit][i]) for amount, unit in pairs) for i in range(3)]
+    return sums[0], sums[1], sums[2]
+
+
+def _escaped(context: Context, node: exp.Escape) -> exp.Expr:
+    """x LIKE y ESCAPE '|' with the usual `\\` instead."""
+    like, letter = node.this, node.expression
+    inner = like.this if isinstance(like, exp.Not) else like
+    pattern = inner.expression
+    known = isinstance(pattern, exp.Literal) and isinstance(letter, exp.Literal)
+    if not known or not pattern.is_string or len(letter.name) != 1:
+        raise context.not_incremental("LIKE … ESCAPE with a pattern that is no constant", node)
+    text, parts, at = pattern.name, [], 0
+    while at < len(text):
+        if text[at] == letter.name and at + 1 < len(text):
+            parts.append("\\" + text[at + 1])
+            at += 2
+            continue
+        parts.append("\\\\" if text[at] == "\\" else text[at])
+        at += 1
+    changed: exp.Expr = like.copy()
+    target = changed.this if isinstance(changed, exp.Not) else changed
+    target.set("expression", exp.Literal.string("".join(parts)))
+    return changed
 
 
 def interval_delta(parts: tuple[int, int, int]) -> datetime.timedelta | None:

@@ -22,6 +22,8 @@ from tailrace.pipelines.incremental.sql.plan import (
     ids,
 )
 
+MOST_KEYS = 32
+
 
 def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
     """Sets of column ids each of which tells the rows apart; () means at most one row.
@@ -115,7 +117,17 @@ def _join_keys(plan: Join, numbered: bool) -> list[tuple[str, ...]]:
         found.extend(right)
     if plan.mode != "full":
         found.extend((*a, *b) for a in left for b in right)
-    return found
+    return _smallest(found)
+
+
+def _smallest(keys: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The keys none of which holds another: a join of many tables has a great many others.
+    What shows all columns of a key shows those of the smaller one."""
+    kept: list[tuple[str, ...]] = []
+    for key in sorted(dict.fromkeys(tuple(dict.fromkeys(key)) for key in keys), key=len):
+        if len(kept) < MOST_KEYS and not any(set(known) <= set(key) for known in kept):
+            kept.append(key)
+    return kept
 
 
 def best_key(plan: Plan) -> tuple[str, ...] | None:

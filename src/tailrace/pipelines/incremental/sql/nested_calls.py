@@ -136,6 +136,14 @@ def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
     return Call("concat", texts, types.STRING)
 
 
+def _array_join(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    wants(binder, given, node, 2, 3)
+    element(binder, given[0], node)
+    whole = binder.coerce(given[0], pa.list_(types.STRING), node)
+    others = [binder.coerce(value, types.STRING, node) for value in given[1:]]
+    return Call("array_join", (whole, *others), types.STRING)
+
+
 def _concat_ws(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     """Texts and arrays of texts, NULLs left out."""
     wants(binder, given, node, 1, None)
@@ -408,9 +416,7 @@ NESTED: dict[str, Rule] = {
     "array_union": _list("array_union", _same, "array"),
     "arrays_overlap": _list("arrays_overlap", _BOOLEAN, "array"),
     "array_insert": _list("array_insert", _same, types.INT, "element"),
-    "array_join": _list(
-        "array_join", _always(types.STRING), types.STRING, types.STRING, optional=1
-    ),
+    "array_join": _array_join,
     "array_max": _list("array_max", _element), "array_min": _list("array_min", _element),
     "array_position": _list("array_position", _BIGINT, "element"),
     "array_remove": _list("array_remove", _same, "element"),

@@ -51,9 +51,9 @@ _GROUPS = {
         kll_sketch_get_rank_bigint kll_sketch_get_rank_float kll_sketch_merge_bigint
         kll_sketch_merge_float kll_sketch_to_string_bigint kll_sketch_to_string_double
         kll_sketch_to_string_float approx_top_k_accumulate approx_top_k_combine
-        approx_top_k_estimate count_min_sketch histogram_numeric
+        approx_top_k_estimate count_min_sketch
     """,
-    "Spark rounds them after every row, in any order": "vector_sum vector_avg",
+    "Spark rounds them after every row, in any order": "vector_sum vector_avg histogram_numeric",
     "use lag, make_interval, sequence with explode": "counter_diff try_make_interval range",
 }  # fmt: skip
 REFUSED: dict[str, str] = {
