@@ -17,9 +17,12 @@ from tailrace.pipelines.incremental.expression import (
     Column,
     Expression,
     Literal,
+    columns_of,
     conjunction,
+    conjuncts,
     substitute,
 )
+from tailrace.pipelines.incremental.sql.arrange import is_equality
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     AsOf,
@@ -38,6 +41,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Top,
     Window,
     free,
+    ids,
     inputs_of,
 )
 from tailrace.pipelines.incremental.sql.renumber import renumber
@@ -158,6 +162,10 @@ class _Domain:
         condition = plan.condition
         if plan.mode == "right":
             return self._join(Join("left", plan.right, plan.left, condition))
+        if plan.mode == "semi" and not self.is_free(plan.left):
+            found = self._semi(plan)
+            if found is not None:
+                return found
         both = plan.mode == "full" or (self.is_free(plan.left) and self.is_free(plan.right))
         if plan.mode == "inner" and not both and self.is_free(plan.right):
             right, values = self.push(plan.right)
@@ -176,6 +184,40 @@ class _Domain:
         if condition is not None:
             condition = substitute(condition, values)
         return Join(plan.mode, left, right, condition), values
+
+    def _semi(self, plan: Join) -> tuple[Plan, Values] | None:
+        """A semi join whose left side is tied to the right by equalities alone: the domain is
+        met on the right, where the conditions on it stand, and each left row meets the
+        distinct values once. None for other conditions."""
+        left, right = ids(plan.left), ids(plan.right)
+        inner: list[Expression] = []
+        pairs: list[tuple[Expression, Expression, str]] = []
+        for part in conjuncts(plan.condition):
+            if not columns_of(part) & left:
+                inner.append(part)
+                continue
+            if not is_equality(part) or not columns_of(part) <= left | right:
+                return None
+            assert isinstance(part, Call)
+            one, other = part.arguments
+            if not columns_of(one) <= left:
+                one, other = other, one
+            if not (columns_of(one) <= left and columns_of(other) <= right):
+                return None
+            pairs.append((one, other, part.function))
+        if not pairs:
+            return None
+        predicate = conjunction(inner)
+        below = plan.right if predicate is None else Filter(plan.right, predicate)
+        met, values = self.push(below)
+        made = tuple(Field(self.context.fresh("met"), "met", other.type) for _, other, _ in pairs)
+        shown = (*(other for _, other, _ in pairs), *self.columns(values))
+        distinct = Distinct(Project(met, (*made, *self.named(values)), shown))
+        equal = [
+            Call(sign, (one, field.column), types.BOOLEAN)
+            for (one, _, sign), field in zip(pairs, made, strict=True)
+        ]
+        return Join("inner", plan.left, distinct, conjunction(list(equal))), values
 
     def _either(self, joined: Join, one: Values, other: Values) -> tuple[Plan, Values]:
         """The domain's columns of whichever side of a full join is there."""
