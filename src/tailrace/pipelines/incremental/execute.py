@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 
+from tailrace.clock import SYSTEM
 from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.graph import (
     DELETED,
@@ -40,19 +41,22 @@ def run_tick(
     shards: int = 1,
     given: Mapping[str, Shards] | None = None,
     only: Collection[str] | None = None,
+    spent: dict[str, float] | None = None,
 ) -> dict[str, pa.Table]:
     """Apply one tick's inputs (by topic; absent means none) and return every view's changes.
 
     The answer has the form `ViewPlan` describes: the view's columns and `__deleted`, at most
     one row per key. Only views that changed are in it. State changes are in `states`;
     whoever called decides whether they ever happened. `given` are outputs, by shard, of
-    operators that do not run themselves; `only`: the ones that run.
+    operators that do not run themselves; `only`: the ones that run. `spent` is told the
+    seconds each took, with what came to it.
     """
     outputs: dict[str, Shards] = dict(given or {})
     schemas = {node.id: node.schema for node in graph.nodes}
     for node in graph.nodes:
         if only is not None and node.id not in only:
             continue
+        began = SYSTEM.monotonic()
         arrived = [_arrive(edge, outputs, inputs, shards) for edge in node.edges]
         busy: set[int] = set().union(*arrived)
         if node.operator.wakes:
@@ -68,6 +72,8 @@ def run_tick(
                 results[shard] = result
         if results:
             outputs[node.id] = results
+        if spent is not None and busy:
+            spent[node.id] = SYSTEM.monotonic() - began
     return {
         name: pa.concat_tables(outputs[view.node].values())
         for name, view in graph.views.items()

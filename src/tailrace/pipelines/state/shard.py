@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -219,14 +219,16 @@ class ShardAttempt:
         dropped: Sequence[str] = (),
         snapshot_every: int | None = SNAPSHOT_EVERY,
         merged: Sequence[int] = (),
+        only: Collection[str] | None = None,
     ) -> Version:
         """Write this attempt's changes; returns the files it wrote, none if nothing changed.
 
         When the chain behind it has grown to `snapshot_every` files, a snapshot of the
         state it began from is written beside the delta. `merged`: how many versions
         before it are merged into one file each time so many have come (see `route.TIERS`).
+        `only`: the operators whose changes are written; another attempt writes the others'.
         """
-        changes = self._changes()
+        changes = self._changes(only)
         first = list(islice(changes, 1))
         gone = tuple(name for name in dropped if self._database(name) is not None)
         if not first and not gone:
@@ -272,8 +274,10 @@ class ShardAttempt:
         """How large the shard is on this host, how long its chain, what was written."""
         return Figures(self._cache.used_bytes(), self._stamp.depth, self.written_bytes)
 
-    def _changes(self) -> Iterator[delta.Chunk]:
+    def _changes(self, only: Collection[str] | None) -> Iterator[delta.Chunk]:
         for operator, state in sorted(self._states.items()):
+            if only is not None and operator not in only:
+                continue
             if operator in self._taken:
                 before = LiveState(self._transaction, self._database(operator))
                 yield from _in_chunks(operator, _replacing(before.scan(), state.scan()))
@@ -394,12 +398,17 @@ class Attempt:
         *,
         output: str = "",
         dropped: Sequence[str] = (),
+        snapshot_every: int | None = SNAPSHOT_EVERY,
         merged: Sequence[int] = (),
+        only: Collection[str] | None = None,
     ) -> dict[int, Version]:
         """Write what changed; the new files of each shard that changed."""
 
         def one(shard: ShardAttempt) -> Version:
-            return shard.finish(tick, level, output=output, dropped=dropped, merged=merged)
+            return shard.finish(
+                tick, level, output=output, dropped=dropped,
+                snapshot_every=snapshot_every, merged=merged, only=only,
+            )  # fmt: skip
 
         numbers = sorted(self._shards)
         if not numbers:

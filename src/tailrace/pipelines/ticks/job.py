@@ -33,9 +33,10 @@ from tailrace.pipelines.ranges import kept_ranges
 from tailrace.pipelines.reader import Range, Records
 from tailrace.pipelines.state.collector import collector_resting, settle
 from tailrace.pipelines.state.files import open_files
-from tailrace.pipelines.state.shard import Attempt, Figures
+from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt, Figures
 from tailrace.pipelines.state.store import Version
 from tailrace.pipelines.ticks.event_time import Timing, on_time
+from tailrace.pipelines.ticks.parts import WHOLE_EVERY, Costs, Part, parts
 from tailrace.pipelines.ticks.row import Seeding
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
 from tailrace.records.columns import lengths_of
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _reading = threading.Lock()  # a process has one connection to the log
+_costs = Costs()
 
 # A view's name with records of its changelog; or what a task did; or why it failed.
 Answer: TypeAlias = "tuple[str, Piece] | TaskOutcome | TailraceError"
@@ -82,6 +84,7 @@ class Work:
     merged: tuple[int, ...] = ()  # stretches of versions to merge, see `state.route`
     seeding: Seeding | None = None  # begin with rows of shared operators, see `shared`
     limit: int = 0  # about how many of those
+    part: Part | None = None  # of the views; None: all
 
 
 @dataclass(slots=True)
@@ -105,15 +108,16 @@ class TaskOutcome:
     figures: Mapping[int, Figures] = field(default_factory=dict)  # by shard
     opened_ms: int = 0  # what it took to bring the caches up to date
     left: tuple[Left, ...] = ()  # of the rows of shared operators
+    spent: Mapping[str, float] = field(default_factory=dict)  # seconds by operator
 
     @classmethod
     def of(
         cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt,
-        left: tuple[Left, ...] = (),
+        left: tuple[Left, ...] = (), spent: Mapping[str, float] | None = None,
     ) -> TaskOutcome:  # fmt: skip
         return cls(
             files, inputs.records, tuple(inputs.dead), inputs.timing,
-            attempt.figures, attempt.opened_ms, left,
+            attempt.figures, attempt.opened_ms, left, spent or {},
         )  # fmt: skip
 
 
@@ -130,6 +134,7 @@ class Outcome:
     opened_ms: int = 0  # the longest any task took to bring its caches up to date
     tasks: int = 0
     left: tuple[Left, ...] = ()  # of the rows of shared operators
+    spent: dict[str, float] = field(default_factory=dict)  # seconds by operator
 
     def change(self, view: str, piece: Piece) -> None:
         """Take in changelog records of a view."""
@@ -148,6 +153,7 @@ class Outcome:
             self.figures[shard] = replace(figures, written_bytes=written)
         self.opened_ms = max(self.opened_ms, task.opened_ms)
         self.left += task.left
+        self.spent.update(task.spent)
         self.tasks += 1
 
 
@@ -203,21 +209,26 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
 def run_whole(work: Work) -> Iterator[Answer]:
     """The whole tick in this process; yields the answer."""
     inputs = read_inputs(work)
+    part = work.part
+    number = 0 if part is None else part.number
     with begin(work) as attempt:
-        if work.dropped:
-            for shard in range(work.shards):
-                attempt.shard(shard)
+        if work.dropped or part is not None:
+            # Tasks begin with different shards: each is brought up to date once, by one of them.
+            begins = 0 if part is None else part.number * work.shards // part.count
+            for shard in range(begins, begins + work.shards):
+                attempt.shard(shard % work.shards)
         if work.adoption is not None:
             adopt(work.adoption, attempt, range(work.shards))
-        given, only = None, None
+        given, only = None, None if part is None else part.nodes
         left: tuple[Left, ...] = ()
+        spent: dict[str, float] = {}
         if work.seeding is not None:
             each = max(work.limit // work.shards, 1)
             given, left = read_shared(work.graph, attempt, work.seeding, range(work.shards), each)
-            only = own_operators(work.graph, work.seeding.shared)
+            only = frozenset(own_operators(work.graph, work.seeding.shared))
         results = run_tick(
             work.graph, inputs.tables, attempt, work.context,
-            shards=work.shards, given=given, only=only,
+            shards=work.shards, given=given, only=only, spent=spent,
         )  # fmt: skip
         digest = hashlib.blake2b(digest_size=10)
         answers: list[Answer] = []
@@ -231,11 +242,15 @@ def run_whole(work: Work) -> Iterator[Answer]:
                 answers.append((name, piece))
         files = attempt.finish(
             work.context.number,
+            number,
             output=digest.hexdigest(),
-            dropped=work.dropped,
-            merged=work.merged,
+            dropped=work.dropped if number == 0 else (),
+            snapshot_every=SNAPSHOT_EVERY if part is None else None,
+            merged=work.merged if number == 0 else (),
+            only=None if part is None else part.owned,
         )
-        outcome = TaskOutcome.of(files, inputs, attempt, left)
+        # What was read is told once.
+        outcome = TaskOutcome.of(files, inputs if number == 0 else Inputs(), attempt, left, spent)
     yield from answers
     yield outcome
 
@@ -264,13 +279,28 @@ def guarded(work: Work) -> Iterator[Answer]:
 
 
 def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
-    """One task on Spark for the whole tick."""
+    """One task on Spark for the whole tick, or a few where its views are many."""
+    context = spark.sparkContext
+    works = in_parts(work, context.defaultParallelism, _costs)
 
-    def task(_: Iterable[int]) -> Iterator[Answer]:
-        yield from guarded(work)
+    def task(given: Iterable[int]) -> Iterator[Answer]:
+        for number in given:
+            yield from guarded(works[number])
         settle()
 
-    return complete(gather(numbers(spark.sparkContext, 1).mapPartitions(task).collect()), 1)
+    count = len(works)
+    outcome = complete(gather(numbers(context, count).mapPartitions(task).collect()), count)
+    _costs.learn(outcome.spent, outcome.records)
+    return outcome
+
+
+def in_parts(work: Work, cores: int, costs: Costs) -> list[Work]:
+    """A small tick as the work of one task or of several, whichever is sooner done."""
+    records = sum(r.end - r.start for r in work.ranges)
+    special = work.dropped or work.adoption is not None or work.seeding is not None
+    if special or work.merged or work.context.number % WHOLE_EVERY == 0:
+        return [work]
+    return [replace(work, part=p) for p in parts(work.graph, cores, records, costs)] or [work]
 
 
 @lru_cache(maxsize=8)

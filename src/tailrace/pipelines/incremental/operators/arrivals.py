@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import WEIGHT
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators import bags
-from tailrace.pipelines.incremental.operators.bags import Bag, read_touched
+from tailrace.pipelines.incremental.operators.bags import Bag, matching, read_touched
 from tailrace.pipelines.incremental.rows import Row, encode_rows, to_array, to_rows, weighted
 from tailrace.pipelines.state.store import OperatorState
 
@@ -96,18 +96,11 @@ class Arrivals:
         counts: list[int] = []
         keys = [side + key for key in self.keys]
         for key, header in zip(keys, state.get_many(keys), strict=True):
-            if header is None:
-                counts.append(0)
-            elif header[0] == 2 and header[1] == 1:  # one row, as under a primary key
-                row, factor = loads(header[6:]).popitem()
-                rows.append(loads(row))
+            found = matching(state, key, header) if header is not None else ()
+            counts.append(len(found))
+            for row, factor in found:
+                rows.append(row)
                 factors.append(factor)
-                counts.append(1)
-            else:
-                found = list(Bag(state, key, header).rows())
-                rows += [loads(row) for row, _ in found]
-                factors += [factor for _, factor in found]
-                counts.append(len(found))
         ours, theirs = _pairs(self.starts, np.array(counts, "i8"))
         mine = [self.table.column(name).take(pa.array(ours)) for name in names]
         fields = list(schema)

@@ -18,7 +18,7 @@ import marshal
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from tailrace.pipelines.incremental.rows import dumps
+from tailrace.pipelines.incremental.rows import Row, dumps
 from tailrace.pipelines.state.store import OperatorState
 
 SPILL_ROWS = 48
@@ -78,7 +78,10 @@ class Bag:
                 value = b"\x02%c%b%b%b" % (entries, before, len(frame).to_bytes(4, "big"), frame)
                 puts.append((self._key, value))
                 return True
-        rows = dict(self._small())
+        if self._rows is not None:
+            rows = dict(self._rows)
+        else:
+            rows = _decoded(header) if header is not None else {}
         for row, weight in delta.items():
             total = rows.get(row, 0) + weight
             if total:
@@ -144,6 +147,15 @@ def _decoded(header: bytes) -> dict[bytes, int]:
 
 def _hash(row: bytes) -> bytes:
     return hashlib.blake2b(row, digest_size=16).digest()
+
+
+def matching(state: OperatorState, key: bytes, header: bytes) -> list[tuple[Row, int]]:
+    """The rows of a key that has some, read, with their weights."""
+    if header[0] == 2 and header[1] == 1:  # one row, as under a primary key
+        row, weight = marshal.loads(header[6:]).popitem()
+        return [(marshal.loads(row), weight)]
+    loads = marshal.loads
+    return [(loads(row), weight) for row, weight in Bag(state, key, header).rows()]
 
 
 def read_bags(state: OperatorState, keys: Sequence[bytes]) -> dict[bytes, Bag]:

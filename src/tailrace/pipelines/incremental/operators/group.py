@@ -386,6 +386,12 @@ class _Ordered:
         kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
         by = [(descending, nulls) for _, descending, nulls in aggregate.order]
         orders = encode_order(columns, kinds, by)
+        # The value itself is the order: what is shown tells what is first without a look.
+        self._extreme = aggregate.function in ("min", "max")
+        self._kinds, self._by = kinds, by
+        self._there: dict[bytes, tuple[bytes, object]] = {}  # by group: the first that changed
+        self._gone: dict[bytes, tuple[bytes, object]] = {}  # and the first that left
+        self._unclear: set[bytes] = set()  # groups with orders that were cut
         values = physical(table.column(aggregate.arguments[0]))
         keeps_null = aggregate.function in (
             "first", "last", "any_value", "min_by", "max_by", "single_value",
@@ -405,18 +411,32 @@ class _Ordered:
             )
             found = self._delta.get(entry)
             if found is None:
-                self._delta[entry] = [value, counts[position], orders[position]]
+                self._delta[entry] = [value, counts[position], orders[position], keys[position]]
             else:
                 found[1] += counts[position]
 
     def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
         entries = sorted(self._delta)
         for entry, value in zip(entries, self._state.get_many(entries), strict=True):
-            item, weight, order = self._delta[entry]
+            item, weight, order, key = self._delta[entry]
             count = (marshal.loads(value)[1] if value is not None else 0) + weight
             puts.append((entry, dumps((item, count, order)) if count else None))
+            if self._extreme:  # entries come in order: the first of a key counts
+                if len(order) > _ORDER_LIMIT:
+                    self._unclear.add(key)
+                (self._there if count else self._gone).setdefault(key, (order, item))
 
     def finish(self, key: bytes, before: object) -> object:
+        if self._extreme and key not in self._unclear:
+            there = self._there.get(key)
+            if before is None:
+                return there[1] if there is not None else None
+            known = encode_order([[before]], self._kinds, self._by)[0]
+            if there is not None and there[0] <= known:
+                return there[1]
+            gone = self._gone.get(key)
+            if len(known) <= _ORDER_LIMIT and (gone is None or gone[0] > known):
+                return before  # it is still there, and nothing came before it
         values: Values = []
         prefix = self._prefix + bounded(key, _ORDER_LIMIT)
         cut: bytes | None = None

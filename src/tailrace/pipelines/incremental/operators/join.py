@@ -22,7 +22,13 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators import arrivals
-from tailrace.pipelines.incremental.operators.bags import Bag, by_key, read_bags, read_touched
+from tailrace.pipelines.incremental.operators.bags import (
+    Bag,
+    by_key,
+    matching,
+    read_bags,
+    read_touched,
+)
 from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -155,7 +161,7 @@ class Join:
         found = state.get_many(other_keys)
         for bag, delta, key, header in zip(bags, changed, other_keys, found, strict=True):
             if header is not None:
-                others = [(loads(row), factor) for row, factor in Bag(state, key, header).rows()]
+                others = matching(state, key, header)
                 for data, weight in delta.items():
                     row = loads(data)
                     for matched, factor in others:
