@@ -96,6 +96,10 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             NotIncrementalError, "by name", "",
         ),
         ("SELECT id FROM shop.orders UNION ALL SELECT 1, 2", SqlTypeError, "columns on one side", ""),
+        (
+            "SELECT id FROM shop.orders WHERE n > ALL (SELECT n FROM shop.orders)",
+            NotIncrementalError, "not of Spark's SQL", "",
+        ),
     ],
 )  # fmt: skip
 def test_bad_sql_is_refused_with_the_place(

@@ -78,6 +78,12 @@ def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:
         return binder.context.not_incremental(
             f"{name} is not computed in views", node, REFUSED[name]
         )
+    if name in ("any", "all"):
+        return binder.context.not_incremental(
+            f"{name.upper()} (SELECT …) is not of Spark's SQL",
+            node,
+            "use EXISTS, or max() or min()",
+        )
     near = difflib.get_close_matches(name, known_functions(), 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return binder.context.name_error(
