@@ -4,8 +4,9 @@
 
 Runs the operators in this process on the state of a running project (delta files and LMDB
 caches in a temporary directory, flushed), without Spark and without a log: what is measured
-is the work that a tick adds to both. Every figure is CPU time of this process, the median of
-several ticks; results are checked against a recompute by DuckDB before they count.
+is the work that a tick adds to both. Every figure is the median of `--ticks` ticks after
+some to warm up (each brings the caches to the tick before it, which is part of its cost);
+results are checked against a recompute by DuckDB before they count.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ MANY = [
     " (SELECT 1 FROM shop.orders o WHERE o.product_id = p.id AND o.amount > 99)",
 ]
 BATCH = 200_000  # what a tick of a running project reads at most
+WARM = 5
 
 
 class Bench:
@@ -172,7 +174,8 @@ def measure(views: list[str], rows: int, changes: int, ticks: int) -> tuple[floa
     with tempfile.TemporaryDirectory() as directory:
         bench = Bench(views, rows, Path(directory))
         read, spent = bench.fill()
-        bench.change(changes)
+        for _ in range(WARM):
+            bench.change(changes)
         taken = [bench.change(changes) for _ in range(ticks)]
         bench.check(views[0])
         cpu, clock = zip(*taken, strict=True)
@@ -184,7 +187,7 @@ def main() -> None:
     parser.add_argument("--rows", default="100000,5000000")
     parser.add_argument("--fill", type=int, default=1_000_000, help="orders of the first fill")
     parser.add_argument("--changes", type=int, default=1000)
-    parser.add_argument("--ticks", type=int, default=9)
+    parser.add_argument("--ticks", type=int, default=25)
     options = parser.parse_args()
     sizes = [int(size) for size in options.rows.split(",")]
     changes, ticks = options.changes, options.ticks
@@ -205,10 +208,10 @@ def main() -> None:
              clock <= 0.2 and cpu <= 0.3)
         )  # fmt: skip
     small, large = costs[sizes[0]], costs[sizes[-1]]
-    ratio = large[0] / small[0]
+    ratio, slower = large[0] / small[0], large[1] / small[1]
     lines.append(
-        (f"the same on {sizes[-1]:,} against {sizes[0]:,} orders", f"{ratio:.2f}x CPU", "≤ 1.2x",
-         ratio <= 1.2)
+        (f"the same on {sizes[-1]:,} against {sizes[0]:,} orders",
+         f"{ratio:.2f}x CPU, {slower:.2f}x time", "≤ 1.2x", max(ratio, slower) <= 1.2)
     )  # fmt: skip
     _, cpu, _ = measure(MANY, sizes[0], changes, ticks)
     lines.append(
