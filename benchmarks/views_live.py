@@ -24,7 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -160,30 +160,32 @@ def _ticks(
     with ChangeFeed(bootstrap, "shop", TABLES) as feed:
         shop = Shop(feed, options.rows, random.Random(1))
         shop.fill()
-        measured: dict[str, tuple[float, float]] = {}
         runs: list[tuple[str, list[str], Runner]] = [
             ("one", [TWO_JOINS], lambda work: run_on_spark(spark, work)),
             ("levels", [TWO_JOINS], lambda work: run_levels(spark, work)),
             ("ten", MANY, lambda work: run_on_spark(spark, work)),
         ]
-        for name, sql, run in runs:
-            views = [tr.view(f"{name}{n}", text) for n, text in enumerate(sql)]
-            with LogReader(bootstrap) as reader:
-                graph = compile_views(views, read_catalog(reader, ["shop"]).tables.values())
-            settings = TickSettings(
-                f"bench{name}", bootstrap, str(directory / name / "state"),
-                str(directory / name / "cache"),
-            )  # fmt: skip
-            runner = _Switch(lambda work: run_tick_on_spark(spark, work))
-            project = ProjectTicks(graph, settings, runner)
-            try:
+        projects: dict[str, ProjectTicks] = {}
+        declared: dict[str, list[Any]] = {}
+        with contextlib.ExitStack() as opened:
+            for name, sql, run in runs:
+                declared[name] = [tr.view(f"{name}{n}", text) for n, text in enumerate(sql)]
+                with LogReader(bootstrap) as reader:
+                    tables = read_catalog(reader, ["shop"]).tables.values()
+                settings = TickSettings(
+                    f"bench{name}", bootstrap, str(directory / name / "state"),
+                    str(directory / name / "cache"),
+                )  # fmt: skip
+                runner = _Switch(lambda work: run_tick_on_spark(spark, work))
+                project = ProjectTicks(compile_views(declared[name], tables), settings, runner)
+                opened.callback(project.close)
                 project.start()
                 _filled(project, shop)
                 runner.run = run
-                measured[name] = _measure(project, shop, options)
+                projects[name] = project
+            measured = _measure(projects, shop, options)
+            for name, views in declared.items():
                 _compare(bootstrap, directory / name / "views", f"bench{name}", views, shop)
-            finally:
-                project.close()
     _tell_ticks(measured, lines)
 
 
@@ -249,19 +251,29 @@ def _filled(project: ProjectTicks, shop: Shop) -> float:
     return rows / (time.perf_counter() - began)
 
 
-def _measure(project: ProjectTicks, shop: Shop, options: argparse.Namespace) -> tuple[float, float]:
-    """Seconds on the clock (median) and of CPU (mean) of a tick, after some to warm up."""
-    clocks: list[float] = []
-    cpu = 0.0
+def _measure(
+    projects: Mapping[str, ProjectTicks], shop: Shop, options: argparse.Namespace
+) -> dict[str, tuple[float, float]]:
+    """Seconds on the clock (median) and of CPU (mean) of a tick, after some to warm up.
+
+    The projects take turns with the same changes, so that what else the machine does meets
+    all of them alike.
+    """
+    clocks: dict[str, list[float]] = {name: [] for name in projects}
+    cpu = dict.fromkeys(projects, 0.0)
     for number in range(options.warm + options.ticks):
         position = shop.change(options.changes)
-        before = cpu_seconds()
-        while project.main.last.positions.get("shop") != position:
-            project.step(0.5)
-        if number >= options.warm:
-            cpu += cpu_seconds() - before
-            clocks.append(project.main.worked_seconds)
-    return statistics.median(clocks), cpu / options.ticks
+        for name, project in projects.items():
+            before = cpu_seconds()
+            while project.main.last.positions.get("shop") != position:
+                project.step(0.5)
+            if number >= options.warm:
+                cpu[name] += cpu_seconds() - before
+                clocks[name].append(project.main.worked_seconds)
+    return {
+        name: (statistics.median(times), cpu[name] / options.ticks)
+        for name, times in clocks.items()
+    }
 
 
 def _compare(bootstrap: str, directory: Path, project: str, views: list[Any], shop: Shop) -> None:
@@ -408,7 +420,7 @@ def main() -> None:
     parser.add_argument("--fill", type=int, default=1_000_000, help="orders of the first fill")
     parser.add_argument("--changes", type=int, default=1000, help="changed orders a tick")
     parser.add_argument("--warm", type=int, default=8)
-    parser.add_argument("--ticks", type=int, default=15)
+    parser.add_argument("--ticks", type=int, default=25)
     parser.add_argument("--commits", type=int, default=120)
     parser.add_argument("--idle", type=int, default=20, help="seconds of rest")
     options = parser.parse_args()
