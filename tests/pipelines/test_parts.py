@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +44,10 @@ TABLES = [
     table("shop.public.orders", "id BIGINT, customer_id BIGINT, amount DECIMAL(10,2), status STRING", ["id"]),
     table("shop.public.customers", "id BIGINT, country STRING", ["id"]),
 ]  # fmt: skip
+
+
+class KilledError(Exception):
+    """The process ends here."""
 
 
 @pytest.fixture(autouse=True)
@@ -120,6 +125,37 @@ def test_ticks_in_parts_may_alternate_with_others(log_address: str, tmp_path: Pa
                 assert project.rows("open") == expected(feed, "open", "open")
                 assert project.rows("per_country") == expected(feed, "per_country")
                 assert project.rows("total") == [{"n": len(feed.rows["orders"])}]
+
+
+def test_a_tick_that_ends_between_its_parts_is_done_anew(log_address: str, tmp_path: Path) -> None:
+    """Files of some parts lie there: of the same tick, divided in another way."""
+    chance = random.Random(8)
+    ended = 0
+
+    def ending(work: Work) -> Outcome:
+        nonlocal ended
+        works = in_parts(work, chance.choice([2, 3]), parts.Costs())
+        chance.shuffle(works)
+        whole = chance.random() < 0.5
+        done = works if whole else works[: chance.randrange(len(works) + 1)]
+        outcome = gather(list(chain.from_iterable(map(guarded, done))))
+        if not whole:
+            ended += 1
+            raise KilledError
+        return complete(outcome, len(works))
+
+    project = Project(log_address, tmp_path, ending)
+    with ChangeFeed(log_address, project.name, [ORDERS, CUSTOMERS]) as feed:
+        for changes in traffic(46, 15):
+            position = feed.transaction(*changes)
+            for _ in range(40):
+                with suppress(KilledError), project.running(**VIEWS) as ticks:
+                    project.catch_up(ticks, position)
+                    break
+            assert project.rows("paid") == expected(feed, "paid")
+            assert project.rows("per_country") == expected(feed, "per_country")
+            assert project.rows("total") == [{"n": len(feed.rows["orders"])}]
+    assert ended > 5
 
 
 def test_parts_keep_the_state_that_one_task_keeps(
