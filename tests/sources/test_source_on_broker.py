@@ -144,6 +144,7 @@ def test_a_killed_capture_loses_and_repeats_nothing(
         ORDERS, NOTES,
         "INSERT INTO orders SELECT i, 'old', i FROM generate_series(1, 10000) i",
         "INSERT INTO notes SELECT i % 50, 'n' || i, 'old' FROM generate_series(1, 5000) i",
+        "ANALYZE orders, notes",  # how many there are is known from here on
     )  # fmt: skip
     stop = threading.Event()
     writers = [
