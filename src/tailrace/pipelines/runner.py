@@ -11,7 +11,7 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
@@ -278,11 +278,7 @@ def _tick(
                     late_alarms=main.late_alarms,
                     state_bytes=main.state_bytes,
                     catch_up_ms=main.catch_up_ms,
-                    filling=project.filling,
-                    filled=project.filled_shares,
-                    failed=(failed := {**compiled.failed, **project.aside.errors()}),
-                    streams=running.progress(),
-                    error=_error(failed, running),
+                    **_standing(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
@@ -292,13 +288,21 @@ def _tick(
                     "running",
                     freshness_ms=0,
                     lag=main.lag,
-                    filling=project.filling,
-                    filled=project.filled_shares,
-                    failed=(failed := {**compiled.failed, **project.aside.errors()}),
-                    streams=running.progress(),
-                    error=_error(failed, running),
+                    **_standing(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
+
+
+def _standing(compiled: Compiled, project: ProjectTicks, running: RunningStreams) -> dict[str, Any]:
+    """What every report tells of views and streams, whether there was a tick or not."""
+    failed = {**compiled.failed, **project.aside.errors()}
+    return {
+        "filling": project.filling,
+        "filled": project.filled_shares,
+        "failed": failed,
+        "streams": running.progress(),
+        "error": _error(failed, running),
+    }
 
 
 def _error(failed: Mapping[str, dict[str, str]], running: RunningStreams) -> dict[str, str] | None:

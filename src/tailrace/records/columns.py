@@ -177,6 +177,14 @@ def words_of(raw: numpy.typing.NDArray[numpy.uint8], kind: str) -> numpy.typing.
     return numpy.ndarray(count, kind, raw, strides=(1,))
 
 
+def decimal_words(column: pyarrow.Array) -> tuple[Numbers, bool]:
+    """The digits of 128-bit decimals as integers, 0 for NULL; whether all fit 64 bits."""
+    words = numpy.frombuffer(column.buffers()[1], "<i8")[2 * column.offset :][: 2 * len(column)]
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    low: Numbers = numpy.where(valid, words[0::2], 0)
+    return low, bool((numpy.where(valid, words[1::2], 0) == low >> 63).all())
+
+
 def _murmur2(raw: numpy.typing.NDArray[numpy.uint8], begins: Numbers, length: int) -> Numbers:
     """Of keys of one length that begin there; arithmetic is modulo 2³²."""
     state = numpy.full(len(begins), (_SEED ^ length) & 0xFFFFFFFF, numpy.uint32)

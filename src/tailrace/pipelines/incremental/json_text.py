@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.types import DATE, STRING, TIMESTAMP, is_decimal, is_float
-from tailrace.records.columns import EMPTY, bytes_array, constant
+from tailrace.records.columns import EMPTY, bytes_array, constant, decimal_words
 
 _SECOND = 1_000_000
 _DAY = 86_400
@@ -78,10 +78,9 @@ def _with_special(data: pa.Array) -> np.ndarray:
 def _decimals(column: pa.Array) -> pa.Array | None:
     """Decimals whose digits fit a BIGINT; else None."""
     scale = column.type.scale
-    words = np.frombuffer(column.buffers()[1], "<i8")[2 * column.offset :][: 2 * len(column)]
+    low, fits = decimal_words(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False)
-    low = np.where(valid, words[0::2], 0)
-    if (np.where(valid, words[1::2], 0) != low >> 63).any() or (low == -(1 << 63)).any():
+    if not fits or (low == -(1 << 63)).any():
         return None
     positive = np.abs(low)
     whole, rest = np.divmod(positive, 10**scale) if scale < 19 else (positive * 0, positive)

@@ -23,7 +23,7 @@ from tailrace.pipelines.incremental.types import (
     is_float,
     is_integer,
 )
-from tailrace.records.columns import lengths_of, words_of
+from tailrace.records.columns import decimal_words, lengths_of, words_of
 
 _P1, _P2, _P3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
 _P4, _P5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
@@ -84,10 +84,8 @@ def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
 def _hash_wide(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
     """The hash of decimals that need not fit a BIGINT, by their bytes; anything for NULL."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    words = np.frombuffer(array.buffers()[1], "<i8")[2 * array.offset :][: 2 * len(array)]
-    low, high = words[0::2], words[1::2]
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
-    if ((high != low >> 63) & valid).any():
+    low, fits = decimal_words(array)
+    if not fits:
         pairs = zip(physical(column), seeds.tolist(), strict=True)
         hashed = (0 if v is None else hash_bytes(_big_integer(v), seed) for v, seed in pairs)  # type: ignore[arg-type]
         return np.fromiter(hashed, dtype="u8", count=len(array))
