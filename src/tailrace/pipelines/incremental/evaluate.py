@@ -16,7 +16,14 @@ import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
-from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal, walk
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    walk,
+)
 from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
 from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
@@ -83,6 +90,14 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
             if function in FUNCTIONS or function in PLAIN:
                 return computed(function, arguments, values, kind)
     raise EvaluationError(f"{expression.sql} cannot be evaluated here", hint="this is a defect")
+
+
+def folded(expression: Expression) -> Expression:
+    """The constant that an expression of constants is; any other as it was."""
+    if isinstance(expression, Literal) or not in_arrow(expression) or columns_of(expression):
+        return expression
+    value = evaluate(expression, pa.table({"": pa.array([0])}))[0].as_py()
+    return Literal(value, expression.type)
 
 
 def _short_circuit(function: str, arguments: tuple[Expression, ...], table: pa.Table) -> pa.Array:

@@ -13,8 +13,9 @@ from typing import ClassVar, cast
 
 import pyarrow as pa
 
+from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.incremental.keys import encode_keys, encode_order
+from tailrace.pipelines.incremental.keys import encode_keys, encode_order, encode_part
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
 from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
@@ -203,6 +204,8 @@ def _evaluate(
             return _shifted(function, arguments)
         case "session_start" | "session_end":
             return _sessions(function, arguments[0])
+        case "counter_diff":
+            return _counted(function, arguments)
     bounds = _bounds(function.frame, starts, ends, count, distances)
     if function.function in ("first_value", "last_value", "nth_value"):
         return _picked(function, arguments[0], bounds, count)
@@ -288,6 +291,33 @@ def _shifted(function: WindowFunction, arguments: list[list[object]]) -> list[ob
             if not (ignores and values[position] is None):
                 left -= 1
         out.append(values[position] if not left else defaults[at])
+    return out
+
+
+def _counted(function: WindowFunction, arguments: list[list[object]]) -> list[object]:
+    """What a counter grew by since the last row that has a value; NULL where it was reset."""
+    kind = function.argument_types[0]
+    starts = arguments[1] if len(arguments) > 1 else [None] * len(arguments[0])
+    out: list[object] = []
+    last: float | None = None
+    begun: int | None = None
+    for value, start in zip(
+        cast("list[float | None]", arguments[0]), cast("list[int | None]", starts), strict=True
+    ):
+        if value is None:
+            out.append(None)
+            continue
+        if value < 0:
+            raise EvaluationError("counter_diff: a counter is never negative")
+        known = begun is not None and start is not None
+        if known and cast(int, start) < cast(int, begun):
+            raise EvaluationError("counter_diff: the start of a counter went back")
+        reset = last is None or encode_part(value, kind) < encode_part(last, kind)
+        if reset or (known and start != begun):
+            out.append(None)
+        else:
+            out.append(value - last)  # type: ignore[operator]
+        last, begun = value, start
     return out
 
 

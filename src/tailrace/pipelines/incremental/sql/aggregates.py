@@ -45,7 +45,7 @@ KNOWN = {
     *MOMENTS, *SKETCHED,
 }  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
-           "first_value", "last_value", "nth_value"}  # fmt: skip
+           "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -395,9 +395,37 @@ def _ranking(
             default = bound[2] if len(bound) > 2 else Literal(None, types.NULL)
             default = binder.coerce(default, bound[0].type, node)
             return WindowCall(name, (bound[0], default), bound[0].type, frame, (offset, ignores))
+        case "counter_diff":
+            return _counter_diff(binder, bound, ignores, node)
         case _:
             offset = _constant(binder, bound[1], node) if name == "nth_value" else 1
             return WindowCall(name, (bound[0],), bound[0].type, frame, (offset, ignores))
+
+
+def _counter_diff(
+    binder: ExpressionBinder, bound: list[Expression], ignores: bool, node: exp.Expr
+) -> WindowCall:
+    """counter_diff(value[, started]): what a counter grew by since the row before."""
+    context = binder.context
+    if not 1 <= len(bound) <= 2:
+        raise context.type_error("counter_diff(value[, start_time])", node)
+    if ignores:
+        raise context.type_error("counter_diff has no IGNORE NULLS", node)
+    value = bound[0]
+    if value.type == types.NULL:
+        value = binder.coerce(value, types.DOUBLE, node)
+    times = (types.TIMESTAMP, types.TIMESTAMP_NTZ)
+    if len(bound) == 2 and bound[1].type not in times:
+        raise context.type_error(
+            f"the start of a counter is a TIMESTAMP, not {types.ddl(bound[1].type)}", node
+        )
+    if node.args.get("order") is None:
+        raise context.type_error("counter_diff needs an ORDER BY", node)
+    frame: Frame = ("rows", None, 0)
+    if node.args.get("spec") is not None and _frame(binder, node, ()) != frame:  # type: ignore[arg-type]
+        raise context.type_error("counter_diff looks at all rows before the current one", node)
+    value = binder.number(value, node)
+    return WindowCall("counter_diff", (value, *bound[1:]), value.type, frame)
 
 
 def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:

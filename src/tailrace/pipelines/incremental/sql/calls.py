@@ -20,6 +20,7 @@ from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
 from tailrace.pipelines.incremental.sql.format_calls import FORMATS
+from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
@@ -544,6 +545,7 @@ RULES: dict[str, Rule] = {
     **NESTED,
     **TYPED,
     **FORMATS,
+    **GUARDED,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     "kll_sketch_get_quantile_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),

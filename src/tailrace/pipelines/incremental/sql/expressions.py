@@ -178,7 +178,7 @@ class ExpressionBinder:
 
                 return bind_window(self, node)
         kind = type(node)
-        if kind is exp.Anonymous and node.sql() in self.windows:
+        if self.windows and kind is exp.Anonymous and node.sql() in self.windows:
             return self.windows[node.sql()]
         if kind in INFIX:
             return self.compare(INFIX[kind], self.bind(node.this), self.bind(node.expression), node)

@@ -8,9 +8,18 @@ import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.evaluate import folded
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import duration, name_and_arguments
-from tailrace.pipelines.incremental.sql.plan import Expand, Field, Filter, Plan, Window, WindowCall
+from tailrace.pipelines.incremental.sql.plan import (
+    Constant,
+    Expand,
+    Field,
+    Filter,
+    Plan,
+    Window,
+    WindowCall,
+)
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
 
 if TYPE_CHECKING:
@@ -145,6 +154,39 @@ def _stack(
         for name, (_, kind) in zip(shown, columns, strict=True)
     )
     return Expand(plan, made, added, True, False, outer)
+
+
+MOST_OF_A_RANGE = 1_000_000
+
+
+def bind_range(binder: ExpressionBinder, node: exp.Anonymous) -> Plan:
+    """range([start,] end[, step[, parts]]) in FROM: whole numbers in a column `id`."""
+    context = binder.context
+    if not 1 <= len(node.expressions) <= 4:
+        raise context.type_error("range([start,] end[, step])", node)
+    numbers = []
+    for part in node.expressions:
+        value = folded(binder.coerce(binder.bind(part), types.BIGINT, part))
+        if not isinstance(value, Literal):
+            raise context.not_incremental("range takes constants", part, "sequence takes columns")
+        if not isinstance(value.value, int):
+            raise context.type_error("range takes whole numbers", part)
+        numbers.append(value.value)
+    start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+    step = numbers[2] if len(numbers) > 2 else 1
+    if step == 0:
+        raise context.type_error("a range by steps of 0", node)
+    rows = range(start, end, step)
+    if len(rows) > MOST_OF_A_RANGE:
+        raise context.not_incremental(
+            f"a range of {len(rows):,} rows", node, f"a view takes up to {MOST_OF_A_RANGE:,}"
+        )
+    added = Field(context.fresh("id"), "id", types.BIGINT)
+    if not rows:
+        return Constant((added,), ())
+    ends = (Literal(number, types.BIGINT) for number in (rows[0], rows[-1], step))
+    whole = Call("sequence", tuple(ends), pa.list_(types.BIGINT))
+    return Expand(Constant((), ((),)), whole, (added,), False, False, False)
 
 
 def expand_items(

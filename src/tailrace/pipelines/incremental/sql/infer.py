@@ -77,7 +77,9 @@ def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
         case AsOf():
             return keys_of(plan.left, numbered=numbered)
         case Expand():
-            if not plan.position:
+            whole = plan.generator
+            counted = isinstance(whole, Call) and whole.function == "sequence"
+            if not plan.position and not counted:  # the elements of a sequence all differ
                 return []
             return [(*key, plan.added[0].id) for key in keys_of(plan.input, numbered=numbered)]
         case SetOperation():

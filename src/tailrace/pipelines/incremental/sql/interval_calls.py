@@ -29,10 +29,12 @@ _MICROS = {"hours": 3_600_000_000, "mins": 60_000_000}
 
 
 def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:  # fmt: skip
-    """The interval of a call; NULL where any part is."""
+    """The interval of a call; NULL where any part is. Months and days are INTs: what does not
+    fit is an error, in `try_make_interval` NULL."""
     fields = _FIELDS[name]
     if len(given) > len(fields):
         raise binder.context.type_error("wrong number of arguments", node)
+    trying = name.startswith("try_")
     months: list[Expression] = []
     days: list[Expression] = []
     micros: list[Expression] = []
@@ -42,18 +44,25 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
             exact = binder.arithmetic("*", seconds, Literal(1_000_000, types.INT), node)
             micros.append(binder.coerce(exact, types.BIGINT, node))
             continue
-        number = binder.coerce(value, types.BIGINT, node)
+        number = binder.coerce(value, types.INT, node)
         match field:
             case "years" | "weeks":
-                scaled = _times(number, 12 if field == "years" else 7)
-                (months if field == "years" else days).append(scaled)
+                factor = Literal(12 if field == "years" else 7, types.INT)
+                product = _exactly("*", factor, number, types.INT, trying)
+                (months if field == "years" else days).append(product)
             case "months":
                 months.append(number)
             case "days":
                 days.append(number)
             case _:
-                micros.append(_times(number, _MICROS[field]))
-    return interval(_sum(months), _sum(days), _sum(micros))
+                number = binder.coerce(number, types.BIGINT, node)
+                factor = Literal(_MICROS[field], types.BIGINT)
+                micros.append(_exactly("*", factor, number, types.BIGINT, trying))
+    return interval(
+        _sum(months, types.INT, trying),
+        _sum(days, types.INT, trying),
+        _sum(micros, types.BIGINT, trying),
+    )
 
 
 def interval(months: Expression, days: Expression, micros: Expression) -> Expression:
@@ -88,25 +97,33 @@ def scaled(
 def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:
     """A part of an interval as an argument of `add_interval`."""
     if isinstance(part, Literal):
-        return Literal(sign * cast(int, part.value), kind)
-    return part if sign > 0 else Call("negative", (part,), types.BIGINT)
-
-
-def _times(number: Expression, factor: int) -> Expression:
-    return _multiplied(Literal(factor, types.BIGINT), number)
+        value = cast("int | None", part.value)
+        return Literal(None if value is None else sign * value, kind)
+    return part if sign > 0 else Call("negative", (part,), part.type)
 
 
 def _multiplied(left: Expression, right: Expression) -> Expression:
+    return _exactly("*", left, right, types.BIGINT, False)
+
+
+def _exactly(
+    sign: str, left: Expression, right: Expression, kind: pa.DataType, trying: bool
+) -> Expression:
+    """A sum or product, at once where both are constants and it fits."""
     if isinstance(left, Literal) and isinstance(right, Literal):
-        return Literal(cast(int, left.value) * cast(int, right.value), types.BIGINT)
-    return Call("*", (left, right), types.BIGINT)
+        if left.value is None or right.value is None:
+            return Literal(None, kind)
+        a, b = cast(int, left.value), cast(int, right.value)
+        result, limit = a * b if sign == "*" else a + b, 1 << (kind.bit_width - 1)
+        if -limit <= result < limit:
+            return Literal(result, kind)
+    name = {"*": "try_multiply", "+": "try_add"}[sign] if trying else sign
+    return Call(name, (left, right), kind)
 
 
-def _sum(parts: list[Expression]) -> Expression:
-    total: Expression = Literal(0, types.BIGINT)
+def _sum(parts: list[Expression], kind: pa.DataType, trying: bool) -> Expression:
+    total: Expression = Literal(0, kind)
     for part in parts:
-        if isinstance(total, Literal) and total.value == 0:
-            total = part
-        else:
-            total = Call("+", (total, part), types.BIGINT)
+        zero = isinstance(total, Literal) and total.value == 0
+        total = part if zero else _exactly("+", total, part, kind, trying)
     return total

@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
+from tailrace.pipelines.incremental.sql.calls import bind_call
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
@@ -28,6 +29,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Scan,
     free,
 )
+from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.scope import Scope, Source
 
 if TYPE_CHECKING:
@@ -88,8 +90,11 @@ def _relation(
     match node:
         case exp.Table():
             binder.context.only(node, "this", "db", "catalog", "alias", "joins", "version")
-            alias = alias or node.name
-            plan = _table(binder, node, common)
+            if isinstance(node.this, exp.Func):
+                plan = _function(binder, node.this)
+            else:
+                alias = alias or node.name
+                plan = _table(binder, node, common)
         case exp.Subquery() if _is_join(node.this):
             plan, inner = _in_parentheses(binder, node, common, outer)
             if not alias:
@@ -165,6 +170,18 @@ def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
         fields += (Field(binder.context.fresh("version"), VERSIONED_AT, types.TIMESTAMP),)
         names += (VERSIONED_AT,)
     return Scan(table, fields, names)
+
+
+def _function(binder: QueryBinder, node: exp.Func) -> Plan:
+    """A function that gives a table; `range` is the one that needs no row."""
+    scope = ExpressionBinder(binder.context, Scope(), subqueries.refuse(binder.context))
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "range":
+        return generators.bind_range(scope, node)
+    if isinstance(node, exp.Anonymous) and node.name.lower() in REFUSED:
+        return bind_call(scope, node)  # type: ignore[return-value]  # raises the reason
+    raise binder.context.not_incremental(
+        f"the function {node.sql('spark')} in FROM", node, "LATERAL VIEW explode(…)"
+    )
 
 
 def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:

@@ -507,6 +507,7 @@ TYPED: dict[str, Rule] = {
     "vector_norm": _vectors("vector_norm", 1, types.FLOAT),
     "vector_normalize": _vectors("vector_normalize", 1, pa.list_(types.FLOAT)),
     "make_interval": _interval("make_interval"),
+    "try_make_interval": _interval("try_make_interval"),
     "make_dt_interval": _interval("make_dt_interval"),
     "make_ym_interval": _interval("make_ym_interval"),
     **{name: _cast(kind) for name, kind in _CASTS.items()},
