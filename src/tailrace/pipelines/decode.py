@@ -27,7 +27,7 @@ from tailrace.pipelines.incremental.graph import (
 from tailrace.pipelines.reader import Records
 from tailrace.records.decode import Headers
 from tailrace.records.decode_columns import RecordColumns
-from tailrace.records.rows import read_column, read_objects
+from tailrace.records.rows import Refused, read_column, read_objects
 
 _SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 
@@ -130,6 +130,15 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
     where, dead = _keyed_only(records, where, dead)
     # The tombstone behind a delete only helps compaction; the delete has the time.
     where = [(index, row) for index, row in where if row is not None]
+    gone = pc.is_null(parsed["after"].combine_chunks()).to_pylist()
+    deletes = [index for index, row in where if gone[row]]
+    keys, unread = _read_keys(table, [records.keys[index] for index in deletes])
+    lost = {deletes[one.index]: one.reason for one in unread}
+    dead = [
+        *dead,
+        *(_dead(records, i, f"the key of a delete cannot be read: {lost[i]}") for i in lost),
+    ]
+    where = [(index, row) for index, row in where if index not in lost]
     rows = parsed.take(pa.array([row for _, row in where], pa.int64()))
     after = rows["after"].combine_chunks()
     stamps = rows["source"].combine_chunks().field("ts_ms").to_pylist()
@@ -140,7 +149,7 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
     ]
     made = pa.table(
         [
-            *after.flatten(),
+            *_with_keys(after, table, keys),
             pa.array([records.keys[index] for index, _ in where], pa.binary()),
             pa.array(versioned, pa.timestamp("us", tz="UTC")),
             pc.is_null(after),
@@ -155,6 +164,23 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
         ),
     )
     return Decoded(made, dead)
+
+
+def _read_keys(table: TableInput, keys: Sequence[bytes | None]) -> tuple[pa.Table, list[Refused]]:
+    """The key columns of records whose values have none."""
+    schema = pa.schema([table.schema.field(name) for name in table.key])
+    return read_objects([key or b"" for key in keys], schema)
+
+
+def _with_keys(after: pa.StructArray, table: TableInput, keys: pa.Table) -> list[pa.Array]:
+    """The columns of `after`; where it is NULL, the key columns are those of `keys`, in turn."""
+    gone = pc.is_null(after)
+    return [
+        pc.replace_with_mask(column, gone, keys.column(field.name).combine_chunks())
+        if field.name in table.key
+        else column
+        for field, column in zip(table.schema, after.flatten(), strict=True)
+    ]
 
 
 def _keyed_only(
