@@ -189,6 +189,8 @@ def test_alarms_name_wal_dead_letters_late_rows_and_restarts(tmp_path: Path) -> 
     assert next(alarms([stale], [], tmp_path))["level"] == "critical"
     told = [{"kind": "pipelines", "name": "p", "state": "running", "late_alarms": {"t": 0.2}}]
     assert "20%" in next(alarms(told, [], tmp_path))["message"]
+    told = [{"kind": "pipelines", "name": "p", "state": "running", "forgotten": {"t": 1200}}]
+    assert "1,200 rows or versions" in next(alarms(told, [], tmp_path))["message"]
     few = [{"kind": "pipelines", "name": "p", "state": "running", "late": {"t": 50}}]
     assert not list(alarms(few, [], tmp_path, [{"name": "t", "records": 100_000}]))
 

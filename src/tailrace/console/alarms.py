@@ -115,6 +115,8 @@ def _late(part: Mapping[str, Any], records: Mapping[str, int]) -> Iterator[dict[
             shares.setdefault(topic, share)
     for topic, share in shares.items():
         yield _alarm("warning", f"topic {topic}", f"{share:.0%} of its records came late", "allow more lateness, or mend the devices' clocks")  # fmt: skip
+    for topic, count in (part.get("forgotten") or {}).items():
+        yield _alarm("warning", f"topic {topic}", f"{count:,} rows or versions came for a time whose versions have left: as-of joins leave them out", "keep its history for longer (`history=` of its source); the views that join it are then filled again")  # fmt: skip
 
 
 def _of_group(group: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -192,6 +192,7 @@ def pipelines_of(served: Served) -> dict[str, Any]:
         "error": report.get("error"),
         "dead": records.get(f"{project.name}.dead", 0),
         "late": report.get("late") or {},
+        "forgotten": report.get("forgotten") or {},
         "watermarks": _watermarks(served),
         "views": views,
         "streams": [

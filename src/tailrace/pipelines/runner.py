@@ -275,6 +275,7 @@ def _tick(
                     lag=main.lag,
                     dead=main.dead,
                     late=main.late,
+                    forgotten=main.forgotten,
                     late_alarms=main.late_alarms,
                     state_bytes=main.state_bytes,
                     catch_up_ms=main.catch_up_ms,

@@ -57,6 +57,7 @@ class MemoryTables:
         self.number = 0
         self.now_ms = 0
         self.watermarks: dict[str, int] = {}
+        self.forgotten: dict[str, int] = {}  # what came too late for a history, by topic
         self.views: dict[str, dict[bytes, Row]] = {name: {} for name in graph.views}
         self._events: dict[str, list[Row]] = {}
 
@@ -98,7 +99,8 @@ class MemoryTables:
     def tick(self) -> dict[str, pa.Table]:
         """Run one tick and apply what it emits to `views`."""
         self.number += 1
-        context = TickContext(self.number, self.now_ms, dict(self.watermarks))
+        marks = dict(self.watermarks)
+        context = TickContext(self.number, self.now_ms, marks, forgotten=self.forgotten)
         emitted = run_tick(self.graph, self.inputs(), self.states, context, shards=self.shards)
         self.apply({name: changes.to_pylist() for name, changes in emitted.items()})
         return emitted

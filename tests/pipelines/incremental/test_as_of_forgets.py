@@ -88,6 +88,7 @@ def test_versions_no_row_stands_on_leave_and_the_others_stay() -> None:
     rate(memory, 320, 8)  # one that begins in a known time is
     tick(memory, 1_000 + KEPT)
     assert shown(memory) == {1: 8, 2: 5, 3: None, 4: None}
+    assert memory.forgotten == {"shop.public.rates": 3}  # rows 3 and 4, and the version
     memory.delete("shop.public.orders", {"id": 1, "currency": "EUR", "at": at(350), "n": 7})
     tick(memory, 1_000 + 3 * KEPT)
     order(memory, 5, 10_000)
@@ -106,6 +107,7 @@ def test_a_fill_of_old_rows_and_versions_forgets_nothing() -> None:
         order(memory, number, when)
     tick(memory, 10**12 + KEPT - 1)
     assert shown(memory) == {0: None, 1: 1, 2: 2, 3: 3}
+    assert not memory.forgotten
 
 
 def test_rows_of_a_stream_leave_and_what_was_shown_stays() -> None:
@@ -117,10 +119,12 @@ def test_rows_of_a_stream_leave_and_what_was_shown_stays() -> None:
     rate(memory, 300, 2)
     tick(memory, KEPT)
     assert entries(memory, b"l") == 0
+    assert not memory.forgotten
     rate(memory, 120, 9)  # too late for it
     memory.upsert("clicks", {"id": 2, "currency": "EUR", "at": at(350), "n": 0})
     tick(memory, KEPT)
     assert shown(memory) == {1: 1, 2: 2}
+    assert memory.forgotten == {"shop.public.rates": 1}
 
 
 @pytest.mark.parametrize("history", ["forever", None])
@@ -139,6 +143,7 @@ class Judge:
 
     versions: list[list[Any]] = field(default_factory=list)  # [since, number, rate, due, gone]
     rows: dict[int, tuple[int, int]] = field(default_factory=dict)
+    forgotten: int = 0
 
     def interval(self, place: int) -> tuple[int, float]:
         following = self.versions[place + 1][0] if place + 1 < len(self.versions) else float("inf")
@@ -158,6 +163,7 @@ class Judge:
     def take(self, since: int, number: int, value: int | None) -> None:
         before = [v for v in self.versions if (v[0], v[1]) < (since, number)]
         if before and before[-1][4]:
+            self.forgotten += 1
             return
         self.versions = sorted(
             [*self.versions, [since, number, value, None, False]], key=lambda v: v[:2]
@@ -185,6 +191,7 @@ def test_random_histories_show_what_the_rule_says(seed: int) -> None:
         now += rng.choice([0, 500, 3_000, KEPT])
         judge.forget(now)
         changed: set[int] = set()
+        late: list[int] = []
         for _ in range(rng.randrange(4)):
             number += 1
             since = rng.randrange(40) * 5
@@ -207,11 +214,17 @@ def test_random_histories_show_what_the_rule_says(seed: int) -> None:
                     if identity in judge.rows and rng.random() < 0.5
                     else rng.randrange(220)
                 )
+                if judge.rows.get(identity) != (when, number):
+                    late.append(when)
                 judge.rows[identity] = (when, number)
                 order(memory, identity, when, number)
         if rng.random() < 0.3:
             memory.now_ms = now
             memory.attempt()
         tick(memory, now)
+        for when in late:
+            place = judge.place(when)
+            judge.forgotten += place is not None and judge.versions[place][4]
         judge.forget(now)
         assert shown(memory) == judge.shows()
+        assert sum(memory.forgotten.values()) == judge.forgotten

@@ -39,6 +39,12 @@ class TickContext:
     watermarks: Mapping[str, int] = field(default_factory=dict)
     # By topic: its event-time column, and the time before which no row is taken any more.
     horizons: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    # What operators could not do as it should be, because what it needs has left (by topic of
+    # a table with a history): they add to it, and whoever runs them tells it.
+    forgotten: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def count_forgotten(self, topic: str, count: int) -> None:
+        self.forgotten[topic] = self.forgotten.get(topic, 0) + count
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,6 +101,7 @@ class TickDriver:
         self.attempted: Work | None = None  # by the tick that ran last
         self.dead = 0  # records that could not be read, since the start
         self.late: dict[str, int] = {}  # late rows by topic, since the start
+        self.forgotten: dict[str, int] = {}  # rows and versions too late, by topic of a history
         self.late_share: dict[str, float] = {}  # of the last minutes' rows
         self._shares = {topic: LateShare() for topic in self._times}
         self.begun = False  # has it looked for cuts?
@@ -110,6 +111,7 @@ class TickDriver:
         self._ticks = counter("tailrace_ticks_total", "Committed ticks", ["project"])
         self._changes = counter("tailrace_tick_changes_total", "Changelog records", ["project"])
         self._late = counter("tailrace_late_rows_total", "Rows behind the watermark", ["topic"])
+        self._forgotten = counter("tailrace_forgotten_rows_total", "Rows and versions that came when the history they need had left", ["topic"])  # fmt: skip
         self._ahead = counter("tailrace_ahead_rows_total", "Rows too far in the future", ["topic"])
         self._share = gauge("tailrace_late_share", "Late rows among the last minutes'", ["topic"])
         self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
@@ -342,6 +344,9 @@ class TickDriver:
         for topic, count in timing.ahead.items():
             self._ahead.labels(topic).inc(count)
             log.warning("rows lie too far in the future", extra={"topic": topic, "rows": count})
+        for topic, count in outcome.forgotten.items():
+            self.forgotten[topic] = self.forgotten.get(topic, 0) + count
+            self._forgotten.labels(topic).inc(count)
         for topic, share in self._shares.items():
             rows, late = timing.rows.get(topic, 0), timing.late_rows.get(topic, 0)
             self.late_share[topic] = share.add(self._clock.monotonic(), rows, late)
@@ -385,7 +390,7 @@ class TickDriver:
 
     def count_on(self, before: TickDriver) -> None:
         """Go on counting where the driver of the same project before this one stopped."""
-        self.dead, self.late = before.dead, before.late
+        self.dead, self.late, self.forgotten = before.dead, before.late, before.forgotten
 
     def begin_anew(self) -> None:
         """Forget the last row: the next tick begins from the start of the topics."""

@@ -109,15 +109,16 @@ class TaskOutcome:
     opened_ms: int = 0  # what it took to bring the caches up to date
     left: tuple[Left, ...] = ()  # of the rows of shared operators
     spent: Mapping[str, float] = field(default_factory=dict)  # seconds by operator
+    forgotten: Mapping[str, int] = field(default_factory=dict)  # see `TickContext`
 
     @classmethod
     def of(
-        cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt,
+        cls, files: Mapping[int, Version], inputs: Inputs, attempt: Attempt, context: TickContext,
         left: tuple[Left, ...] = (), spent: Mapping[str, float] | None = None,
     ) -> TaskOutcome:  # fmt: skip
         return cls(
             files, inputs.records, tuple(inputs.dead), inputs.timing,
-            attempt.figures, attempt.opened_ms, left, spent or {},
+            attempt.figures, attempt.opened_ms, left, spent or {}, context.forgotten,
         )  # fmt: skip
 
 
@@ -135,6 +136,7 @@ class Outcome:
     tasks: int = 0
     left: tuple[Left, ...] = ()  # of the rows of shared operators
     spent: dict[str, float] = field(default_factory=dict)  # seconds by operator
+    forgotten: dict[str, int] = field(default_factory=dict)  # see `TickContext`
 
     def change(self, view: str, piece: Piece) -> None:
         """Take in changelog records of a view."""
@@ -154,6 +156,8 @@ class Outcome:
         self.opened_ms = max(self.opened_ms, task.opened_ms)
         self.left += task.left
         self.spent.update(task.spent)
+        for topic, count in task.forgotten.items():
+            self.forgotten[topic] = self.forgotten.get(topic, 0) + count
         self.tasks += 1
 
 
@@ -209,6 +213,7 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
 def run_whole(work: Work) -> Iterator[Answer]:
     """The whole tick in this process; yields the answer."""
     inputs = read_inputs(work)
+    context = replace(work.context, forgotten={})
     part = work.part
     number = 0 if part is None else part.number
     with begin(work) as attempt:
@@ -227,7 +232,7 @@ def run_whole(work: Work) -> Iterator[Answer]:
             given, left = read_shared(work.graph, attempt, work.seeding, range(work.shards), each)
             only = frozenset(own_operators(work.graph, work.seeding.shared))
         results = run_tick(
-            work.graph, inputs.tables, attempt, work.context,
+            work.graph, inputs.tables, attempt, context,
             shards=work.shards, given=given, only=only, spent=spent,
         )  # fmt: skip
         digest = hashlib.blake2b(digest_size=10)
@@ -250,7 +255,8 @@ def run_whole(work: Work) -> Iterator[Answer]:
             only=None if part is None else part.owned,
         )
         # What was read is told once.
-        outcome = TaskOutcome.of(files, inputs if number == 0 else Inputs(), attempt, left, spent)
+        told = inputs if number == 0 else Inputs()
+        outcome = TaskOutcome.of(files, told, attempt, context, left, spent)
     yield from answers
     yield outcome
 

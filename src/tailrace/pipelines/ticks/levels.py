@@ -33,7 +33,7 @@ from tailrace.pipelines.errors import TickUnsteadyError
 from tailrace.pipelines.incremental.changelog import to_records
 from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
-from tailrace.pipelines.incremental.graph import SHARD, Node
+from tailrace.pipelines.incremental.graph import SHARD, Node, TickContext
 from tailrace.pipelines.incremental.rows import combined
 from tailrace.pipelines.incremental.shards import shards_of, split
 from tailrace.pipelines.state.collector import settle
@@ -159,6 +159,7 @@ class LevelTask:
     def run(self, arrived: Sequence[Value]) -> TaskOutcome:
         """Run this level's operators on what arrived for the shard, and write its delta."""
         work = self.work
+        context = replace(work.context, forgotten={})
         running = self._nodes()
         nodes = [node for node in running if node.level == self.level]
         inputs: dict[tuple[str, int], list[pa.Table]] = {}
@@ -177,7 +178,7 @@ class LevelTask:
                 wanted = tuple(name for name in work.adoption.operators if name in ours)
                 adopt(replace(work.adoption, operators=wanted), attempt, [self.shard])
             given, left = self._read_shared(attempt)
-            results = self._run_nodes(nodes, inputs, read.tables, attempt, given)
+            results = self._run_nodes(nodes, inputs, read.tables, attempt, given, context)
             digest = hashlib.blake2b(digest_size=10)
             for node in work.graph.nodes:
                 if node.id in results:
@@ -197,7 +198,8 @@ class LevelTask:
                 snapshot_every=SNAPSHOT_EVERY if first else None,
                 merged=work.merged if first else (),
             )
-            return TaskOutcome.of({self.shard: names} if names else {}, read, attempt, left)
+            files = {self.shard: names} if names else {}
+            return TaskOutcome.of(files, read, attempt, context, left)
 
     def _read_shared(self, attempt: Attempt) -> tuple[dict[str, pa.Table], tuple[Left, ...]]:
         """The rows of shared operators of this level, and what is left of them."""
@@ -217,6 +219,7 @@ class LevelTask:
         tables: Mapping[str, pa.Table],
         attempt: Attempt,
         shared: Mapping[str, pa.Table],
+        context: TickContext,
     ) -> dict[str, pa.Table]:
         work = self.work
         schemas = {node.id: node.schema for node in work.graph.nodes}
@@ -244,7 +247,7 @@ class LevelTask:
                 for table, edge in zip(given, node.edges, strict=True)
             ]
             state = attempt.of(self.shard, node.id)
-            result = node.operator.apply(state, full, work.context)
+            result = node.operator.apply(state, full, context)
             if result.num_rows:
                 results[node.id] = result
         return results

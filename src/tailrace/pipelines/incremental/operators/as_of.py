@@ -4,6 +4,7 @@
     "u" + key + hash(row)        -> the same                      those without a time
     "r" + key + time + ordinal   -> marshal (row, or None: gone; status)     every version
     "x" + when + key of an entry -> nothing                       what may be forgotten then
+    "z"                          -> time                          the newest of rows that left
 
 A version is valid from its own time until that of the next one. The rows behind a version
 that comes late are computed again, so it corrects what was joined before; a late row simply
@@ -14,6 +15,8 @@ a tick saw it replaced, unless a row still stands on it: a row that is there can
 changed and taken back exactly. A time whose version has left is *forgotten*: a row that comes
 for it finds no version, and a version that begins in it is not taken. Rows of a stream (`facts`)
 are never taken back; they leave as long after they came, and what was shown for them stays.
+What comes too late for this is counted (`TickContext.forgotten`): rows for a forgotten time,
+versions that begin in one, and versions that begin before a row of a stream that has left.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ from tailrace.pipelines.state.store import OperatorState
 
 ORDINAL = "__ordinal"
 _OFFSET = 1 << 63
+_LEFT = b"z"
 _LAST, _REPLACED, _HELD, _FORGOTTEN = range(4)  # the status of a version
 
 
@@ -97,6 +101,7 @@ class AsOf:
     schema: pa.Schema
     kept_ms: int | None = None
     facts: bool = False
+    table: str = ""  # the topic of the versions
     kind: ClassVar[str] = "as-of"
     wakes: ClassVar[bool] = False
 
@@ -170,6 +175,8 @@ class AsOf:
         for entry, value in zip(entries, state.get_many(entries), strict=True):
             time, row, weight = delta[entry]
             self._emit(row, weight, _at(after, time), out, counts)
+            if weight > 0 and _is_forgotten(after, time):
+                tick.count_forgotten(self.table, weight)
             total = (marshal.loads(value)[2] if value is not None else 0) + weight
             puts.append((entry, dumps((time, row, total)) if total else None))
             if time is not None and not total:
@@ -192,9 +199,13 @@ class AsOf:
     ) -> list[_Version]:
         """The versions with those that came; the ones that are replaced now are noted."""
         known = list(before)
+        newest = state.get(_LEFT) if self.facts else None
         for entry, row in added:
             at = bisect_right(known, entry, key=lambda version: version.entry)
-            if at and known[at - 1].status == _FORGOTTEN:
+            begins_in_forgotten = at > 0 and known[at - 1].status == _FORGOTTEN
+            if begins_in_forgotten or (newest is not None and entry[-16:-8] <= newest):
+                tick.count_forgotten(self.table, 1)
+            if begins_in_forgotten:
                 continue
             known.insert(at, _Version(entry, _moment(entry[-16:-8]), row, _LAST))
         puts: list[tuple[bytes, bytes | None]] = []
@@ -235,6 +246,9 @@ class AsOf:
             due.append(note)
         rows = [note[9:] for note in due if note[9:10] == b"l"]
         state.put_many(sorted((entry, None) for entry in (*due, *rows)))
+        if rows:
+            newest = max(entry[-24:-16] for entry in rows)
+            state.put_many([(_LEFT, max(newest, state.get(_LEFT) or newest))])
         for entry in rows:
             self._release(state, entry[1:-24], _moment(entry[-24:-16]))
         for note in due:
@@ -279,6 +293,13 @@ def _at(versions: list[_Version], time: int | None) -> Row | None:
         return None
     at = bisect_right(versions, time, key=lambda version: version.since)
     return versions[at - 1].row if at else None
+
+
+def _is_forgotten(versions: list[_Version], time: int | None) -> bool:
+    if time is None:
+        return False
+    at = bisect_right(versions, time, key=lambda version: version.since)
+    return at > 0 and versions[at - 1].status == _FORGOTTEN
 
 
 def _bytes(moment: int) -> bytes:

@@ -31,15 +31,14 @@ from tailrace.pipelines.incremental.operators.as_of import History, history_sche
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts
 from tailrace.pipelines.incremental.sql import lasting
+from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.infer import at_most_one
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
-    Field,
     Filter,
     Join,
     Plan,
     Project,
-    SetOperation,
     ids,
 )
 
@@ -223,42 +222,12 @@ def _from_inner(plan: Join, needed: set[str]) -> Plan:
     """A join of another kind with a condition beyond equality, from an inner one."""
     used = needed | columns_of(plan.condition or TRUE)
     left, right = _only(plan.left, used), _only(plan.right, used)
-    inner = Join("inner", left, right, plan.condition)
-    if plan.mode in ("semi", "anti"):
-        return _matched(plan.mode, left, inner, "m")
-    parts: list[Plan] = [_shown_as(inner, left, right, True, True)]
-    if plan.mode in ("left", "full"):
-        parts.append(_shown_as(_matched("anti", left, inner, "l"), left, right, True, False))
-    if plan.mode in ("right", "full"):
-        parts.append(_shown_as(_matched("anti", right, inner, "r"), left, right, False, True))
-    return SetOperation("union all", tuple(parts), (*left.fields, *right.fields))
+    return around_inner(plan.mode, left, right, Join("inner", left, right, plan.condition))
 
 
 def _only(plan: Plan, used: set[str]) -> Plan:
     fields = tuple(f for f in plan.fields if f.id in used)
     return Project(plan, fields, tuple(f.column for f in fields))
-
-
-def _matched(mode: str, side: Plan, inner: Plan, tag: str) -> Plan:
-    """The rows of `side` that are (not) among those of the inner join."""
-    twins = tuple(Field(f"{f.id}~{tag}", f.name, f.type) for f in side.fields)
-    found = Project(inner, twins, tuple(f.column for f in side.fields))
-    same = [
-        Call("<=>", (f.column, twin.column), types.BOOLEAN)
-        for f, twin in zip(side.fields, twins, strict=True)
-    ]
-    return Join(mode, side, found, conjunction(list(same)) or TRUE)
-
-
-def _shown_as(plan: Plan, left: Plan, right: Plan, has_left: bool, has_right: bool) -> Plan:
-    """`plan` with fresh ids for the columns of both sides, NULL for an absent one."""
-    fields: list[Field] = []
-    bounds: list[Expression] = []
-    for side, present in ((left, has_left), (right, has_right)):
-        for f in side.fields:
-            fields.append(Field(f"{f.id}^", f.name, f.type))
-            bounds.append(f.column if present else Literal(None, f.type))
-    return Project(plan, tuple(fields), tuple(bounds))
 
 
 def _are_facts(lowering: Lowering, source: str) -> bool:
@@ -311,7 +280,7 @@ def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
     left_keys = tuple(port.name(key) for key in parts.left_keys)
     operator = AsOfOperator(
         left_keys, tuple(keys), port.name(plan.time), left_names, right_names, plan.outer, schema,
-        table.kept_ms, _are_facts(lowering, port.flow.source),
+        table.kept_ms, _are_facts(lowering, port.flow.source), table.topic,
     )  # fmt: skip
     edges = [lowering.edge(port, left_keys), Edge(history, None, tuple(keys))]
     identity = lowering.add(operator, edges, schema, None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import (
     Call,
@@ -18,6 +19,7 @@ from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.calls import bind_call
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
@@ -227,9 +229,8 @@ def _join(
             raise binder.context.not_incremental(
                 "a subquery in the ON of this join", waiting[0], "put it into WITH and join that"
             )
-        left, right, more = _beside(binder, left, right, waiting, scope, common)
+        left, right, more, waiting = _beside(binder, left, right, waiting, scope, common)
         condition = conjunction([*conjuncts(condition), *more])
-        waiting = []
     if version is not None:
         joined = temporal.bind_as_of(binder, node, left, right, condition, version, scope, mode)
     elif lateral:
@@ -237,9 +238,11 @@ def _join(
     else:
         if condition is None and mode in ("semi", "anti"):
             condition = Literal(True, types.BOOLEAN)
-        joined = Join(mode, left, right, condition)
+        joined = Join(mode if not waiting else "inner", left, right, condition)
     if waiting:
         joined = _with_subqueries(binder, joined, waiting, scope, common)
+        if mode != "inner":
+            joined = around_inner(mode, left, right, joined)
     if node.args.get("using") and mode not in ("semi", "anti"):
         joined = _merge_using(binder, node, joined, scope, before, added, mode)
     if mode in ("semi", "anti"):
@@ -320,25 +323,26 @@ def _beside(
     waiting: list[exp.Expr],
     scope: Scope,
     common: Common,
-) -> tuple[Plan, Plan, list[Expression]]:
+) -> tuple[Plan, Plan, list[Expression], list[exp.Expr]]:
     """Conditions with subqueries in the ON of an outer join: what the subquery says becomes a
-    column of the side it asks about."""
+    column of the side it asks about. Those that ask about both are given back."""
     sides = [right, left]
     found: list[Expression] = []
+    both: list[exp.Expr] = []
     for part in waiting:
         for at, side in enumerate(sides):
             work = subqueries.Work(binder, common, side)
-            bound = ExpressionBinder(binder.context, scope, work.bind).condition(part)
+            try:
+                bound = ExpressionBinder(binder.context, scope, work.bind).condition(part)
+            except NotIncrementalError:
+                continue  # it asks about more than this side knows
             if not free(work.plan) & {f.id for f in sides[1 - at].fields}:
                 sides[at] = work.plan
                 found.append(bound)
                 break
         else:
-            raise binder.context.not_incremental(
-                "a subquery about both sides of an outer join", part,
-                "join first in WITH, then ask",
-            )  # fmt: skip
-    return sides[1], sides[0], found
+            both.append(part)
+    return sides[1], sides[0], found, both
 
 
 def _with_subqueries(
