@@ -43,7 +43,7 @@ class Aggregate:
     condition: str | None = None
     order: tuple[tuple[str, bool, bool], ...] = ()
     parameters: tuple[object, ...] = ()
-    grows: bool = False  # its input's rows never leave: an approximate one keeps a sketch
+    grows: bool = False  # its input's rows never leave: it keeps a sketch, or what is first
 
     def describe(self) -> str:
         inner = ", ".join((*self.arguments, *map(str, self.parameters))) or "*"
@@ -55,8 +55,13 @@ class Aggregate:
             f"{self.function}({'distinct ' if self.distinct else ''}{inner}"
             f"{' order by' + order if order else ''})"
             f"{' filter ' + self.condition if self.condition else ''}: {self.type}"
-            f"{' as a sketch' if self.grows else ''}"
+            f"{self._kept()}"
         )
+
+    def _kept(self) -> str:
+        if not self.grows:
+            return ""
+        return " of rows that only come" if self.function in ORDERED else " as a sketch"
 
 
 def fixed(value: float) -> int:

@@ -3,6 +3,7 @@
     "g" + key                   -> marshal (rows, integers of linear aggregates, shown values)
     "d" + number + key + value  -> marshal count           distinct aggregates
     "v" + number + key + order  -> marshal (value, count)  ordered aggregates
+    "v" + number + key          -> see `growing`           the same, of rows that only come
     "s" + number + key          -> a sketch                approximate aggregates
 
 Without keys there is always one row, from the first tick on. A group whose rows are gone
@@ -30,13 +31,19 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     linear,
 )
 from tailrace.pipelines.incremental.operators.expiry import Expiry
+from tailrace.pipelines.incremental.operators.growing import (
+    FIRST_ONLY,
+    KEEPS_NULL,
+    KEY_LIMIT,
+    Growing,
+    further,
+)
 from tailrace.pipelines.incremental.operators.sketched import Sketched
-from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, sum_columns
+from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, Summed, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
 
-FIRST_ONLY = ("min", "max", "first", "last", "any_value", "min_by", "max_by")
-_ORDER_LIMIT = 200
+_ORDER_LIMIT = KEY_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +70,15 @@ class Group:
         width = sum(rule.width for _, rule in kept if rule)
         summed = sum_columns(table, self.keys, kept) if table.num_rows >= SUM_ROWS else None
         if summed is not None:
-            table, sums = summed
+            keys = encode_keys(summed.table, self.keys)
+            if self.keys and len(set(keys)) == len(keys):
+                return self._apply_sums(state, keys, summed, kept, tick)
+            if summed.firsts:
+                summed = None
+            else:
+                table, sums = summed.table, summed.sums
         counts = weights(table)
         keys = encode_keys(table, self.keys)
-        if summed is not None and self.keys and len(set(keys)) == len(keys):
-            return self._apply_sums(state, table, keys, counts, sums, kept, tick)
         shown: dict[bytes, Row] = dict(zip(keys, self._key_rows(table), strict=True))
         if not self.keys:
             shown[b"\x02"] = ()
@@ -84,7 +95,7 @@ class Group:
         deltas: dict[bytes, list[int]] = {key: [0] * width for key in order}
         puts: list[tuple[bytes, bytes | None]] = []
         at = 0
-        front: list[_Ordered | Sketched] = []
+        front: list[_Ordered | Sketched | Growing] = []
         if summed is not None:
             for key, row in zip(keys, sums, strict=True):
                 deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
@@ -92,8 +103,9 @@ class Group:
         for number, (aggregate, rule) in enumerate(kept if summed is None else ()):
             used = self._used(aggregate, table)
             if rule is None:
-                kind = Sketched if aggregate.grows else _Ordered
-                front.append(kind(state, number, aggregate, table, keys, counts, used))
+                front.append(
+                    _keeper(aggregate)(state, number, aggregate, table, keys, counts, used)
+                )
                 continue
             if aggregate.distinct:
                 _add_distinct(
@@ -137,20 +149,14 @@ class Group:
     def _apply_sums(
         self,
         state: OperatorState,
-        table: pa.Table,
         keys: list[bytes],
-        counts: list[int],
-        sums: list[list[int]],
+        given: Summed,
         kept: Sequence[tuple[Aggregate, Linear | None]],
         tick: TickContext,
     ) -> pa.Table:
         """Groups that are given once each, with what to add to them: the short way."""
-        finishes = []
-        at = 0
-        for _, rule in kept:
-            assert rule is not None
-            finishes.append((rule.finish, at, at + rule.width))
-            at += rule.width
+        table, sums, counts = given.table, given.sums, weights(given.table)
+        extremes = [aggregate for aggregate, rule in kept if rule is None]
         prefixes = self._key_rows(table)
         order = sorted(range(len(keys)), key=keys.__getitem__)
         entries = [b"g" + keys[place] for place in order]
@@ -160,15 +166,20 @@ class Group:
         fresh: set[bytes] = set()
         for place, entry, value in zip(order, entries, state.get_many(entries), strict=True):
             slots, rows = sums[place], counts[place]
+            values: Sequence[object] = given.firsts[place] if extremes else ()
             old: Row | None = None
             if value is None:
                 fresh.add(keys[place])
             else:
-                known, before, _ = cast("tuple[int, list[int], object]", marshal.loads(value))
+                known, before, shown = cast(
+                    "tuple[int, list[int], list[object]]", marshal.loads(value)
+                )
                 rows += known
                 slots = list(map(add, before, slots))
-                old = tuple([finish(before[a:b]) for finish, a, b in finishes])
-            new = tuple([finish(slots[a:b]) for finish, a, b in finishes]) if rows else None
+                old = self._row(kept, before, shown)
+                if extremes:
+                    values = list(map(further, extremes, shown, values))
+            new = self._row(kept, slots, values) if rows else None
             if not _same(old, new):
                 prefix = prefixes[place]
                 if old is not None:
@@ -177,7 +188,7 @@ class Group:
                 if new is not None:
                     out.append(prefix + new)
                     emitted.append(1)
-            puts.append((entry, dumps((rows, slots, [])) if rows else None))
+            puts.append((entry, dumps((rows, slots, list(values))) if rows else None))
         state.put_many(puts)
         self._forget(state, table, keys, fresh, tick)
         return changes(out, emitted, self.schema)
@@ -246,7 +257,7 @@ class Group:
                 if not aggregate.distinct:
                     places += range(at, at + rule.width)
                 at += rule.width
-        for key, row in zip(encode_keys(summed[0], self.keys), summed[1], strict=True):
+        for key, row in zip(encode_keys(summed.table, self.keys), summed.sums, strict=True):
             slots = deltas[key]
             for place, part in zip(places, row, strict=True):
                 slots[place] += part
@@ -271,6 +282,13 @@ class Group:
                 row.append(rule.finish(slots[at : at + rule.width]))
                 at += rule.width
         return tuple(row)
+
+
+def _keeper(aggregate: Aggregate) -> type[_Ordered] | type[Sketched] | type[Growing]:
+    """How an aggregate that is not linear keeps its values."""
+    if not aggregate.grows:
+        return _Ordered
+    return Growing if aggregate.function in FIRST_ONLY else Sketched
 
 
 def _same(old: Row | None, new: Row | None) -> bool:
@@ -393,9 +411,7 @@ class _Ordered:
         self._gone: dict[bytes, tuple[bytes, object]] = {}  # and the first that left
         self._unclear: set[bytes] = set()  # groups with orders that were cut
         values = physical(table.column(aggregate.arguments[0]))
-        keeps_null = aggregate.function in (
-            "first", "last", "any_value", "min_by", "max_by", "single_value",
-        )  # fmt: skip
+        keeps_null = aggregate.function in KEEPS_NULL
         self._delta: dict[bytes, list[Any]] = {}
         for position, value in enumerate(values):
             if used is not None and used[position] is not True:

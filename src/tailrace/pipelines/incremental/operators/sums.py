@@ -8,9 +8,11 @@ before Python sees it. `group` does the same row by row; both give equal integer
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import WEIGHT
 from tailrace.pipelines.incremental.operators.aggregates import (
@@ -21,43 +23,78 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     Linear,
     Moments,
 )
-from tailrace.pipelines.incremental.rows import whole_numbers
+from tailrace.pipelines.incremental.operators.growing import is_extreme
+from tailrace.pipelines.incremental.rows import Row, physical, whole_numbers
 
 SUM_ROWS = 200
 _ROOM = 1 << 62
 
 
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """One row per group with its keys and `__weight`; the integers each aggregate adds; and
+    the min or max of each aggregate whose rows only come."""
+
+    table: pa.Table
+    sums: list[list[int]]
+    firsts: list[Row]
+
+
 def sum_columns(
     table: pa.Table, keys: Sequence[str], kept: Sequence[tuple[Aggregate, Linear | None]]
-) -> tuple[pa.Table, list[list[int]]] | None:
-    """One row per group with its keys and `__weight`, and the integers each aggregate adds;
-    None when an aggregate must see its rows one by one."""
+) -> Summed | None:
+    """The input added up; None when an aggregate must see its rows one by one."""
     if any(pa.types.is_nested(table.schema.field(name).type) for name in keys):
         return None
     weights = table.column(WEIGHT).to_numpy()
     heaviest = int(np.abs(weights).max()) * table.num_rows
     columns: list[np.ndarray] = []
+    extremes: list[tuple[str, pa.ChunkedArray]] = []
     for aggregate, rule in kept:
+        if rule is None and keys and is_extreme(aggregate):
+            column = table.column(aggregate.arguments[0])
+            if not _is_plain(column.type):
+                return None
+            if aggregate.condition is not None:
+                used = table.column(aggregate.condition).fill_null(False)
+                column = pc.if_else(used, column, pa.scalar(None, column.type))
+            extremes.append((aggregate.function, column))
+            continue
         made = _columns(table, weights, heaviest, aggregate, rule)
         if made is None:
             return None
         columns.extend(made)
     if not keys:
         total = pa.table({WEIGHT: pa.array([int(weights.sum())], pa.int64())})
-        return total, [[int(column.sum()) for column in columns]]
+        return Summed(total, [[int(column.sum()) for column in columns]], [])
     names = [f"__{number}" for number in range(len(columns))]
+    firsts = [f"__first_{number}" for number in range(len(extremes))]
     wide = pa.Table.from_arrays(
-        [*(table.column(name) for name in keys), table.column(WEIGHT), *map(pa.array, columns)],
-        names=[*keys, WEIGHT, *names],
-    )
+        [
+            *(table.column(name) for name in keys), table.column(WEIGHT),
+            *map(pa.array, columns), *(column for _, column in extremes),
+        ],
+        names=[*keys, WEIGHT, *names, *firsts],
+    )  # fmt: skip
     grouped = wide.group_by(list(keys), use_threads=False).aggregate(
-        [(name, "sum") for name in (WEIGHT, *names)]
+        [
+            *((name, "sum") for name in (WEIGHT, *names)),
+            *((name, function) for name, (function, _) in zip(firsts, extremes, strict=True)),
+        ]
     )
     grouped = grouped.rename_columns(wide.column_names)
-    if not names:
-        return grouped, [[] for _ in range(grouped.num_rows)]
     parts = [grouped.column(name).to_numpy().tolist() for name in names]
-    return grouped.select([*keys, WEIGHT]), [list(row) for row in zip(*parts, strict=True)]
+    sums = [list(row) for row in zip(*parts, strict=True)]
+    found = list(zip(*(physical(grouped.column(name)) for name in firsts), strict=True))
+    return Summed(
+        grouped.select([*keys, WEIGHT]), sums or [[] for _ in range(grouped.num_rows)], found
+    )
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether Arrow and Python order values of a type as Spark does."""
+    tests = (pa.types.is_integer, pa.types.is_temporal, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def _columns(

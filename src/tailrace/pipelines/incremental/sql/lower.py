@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.operators.aggregates import Aggregate
 from tailrace.pipelines.incremental.operators.counts import Constants, Counts, UnionAll
 from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.group import Group as GroupOperator
+from tailrace.pipelines.incremental.operators.growing import FIRST_ONLY
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
@@ -269,7 +270,7 @@ class Lowering:
                 condition=port.name(call.condition) if call.condition is not None else None,
                 order=tuple((port.name(e), d, n) for e, d, n in call.order),
                 parameters=call.parameters,
-                grows=call.function in SKETCHED and self._grows(port.flow.source),
+                grows=call.function in (*SKETCHED, *FIRST_ONLY) and self._grows(port.flow.source),
             )
             for i, (_, call) in enumerate(chosen)
         )
@@ -298,7 +299,7 @@ class Lowering:
         match node.operator.kind:
             case "stream" | "constants":
                 return True
-            case "union":
+            case "union" | "expand":
                 return all(self._grows(edge.source) for edge in node.edges)
             case "join":
                 inner = getattr(node.operator, "mode", "") == "inner"

@@ -16,7 +16,8 @@ from tailrace.pipelines.incremental.expression import Call, Column, Expression, 
 from tailrace.pipelines.incremental.graph import Edge, Graph, Node, Operator, TableInput, ViewPlan
 from tailrace.pipelines.incremental.operators.aggregates import linear
 from tailrace.pipelines.incremental.operators.counts import UnionAll
-from tailrace.pipelines.incremental.operators.group import FIRST_ONLY, Group
+from tailrace.pipelines.incremental.operators.group import Group
+from tailrace.pipelines.incremental.operators.growing import FIRST_ONLY
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.recompute import OUT, Recompute
 from tailrace.pipelines.incremental.operators.window import Window
