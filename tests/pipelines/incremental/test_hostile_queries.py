@@ -176,6 +176,20 @@ QUERIES = [
     "SELECT id, (SELECT count(*) FROM shop.b WHERE EXISTS (SELECT 1 FROM shop.c WHERE c.s = a.s AND c.k = b.k)) x FROM shop.a",
     "SELECT id, (SELECT sum(n) FROM shop.b WHERE b.k IN (SELECT k FROM shop.c WHERE c.n = a.k)) x FROM shop.a",
     "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND NOT EXISTS (SELECT 1 FROM shop.c WHERE c.k = b.k AND c.s = a.s))",
+    # Division: whoever has all of them.
+    "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.s = c.s))",
+    "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT * FROM shop.c WHERE c.n > 0 AND NOT EXISTS (SELECT 1 FROM shop.b WHERE b.s = a.s AND b.n > a.k AND b.k = c.k))",
+    "SELECT id FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n = c.n AND b.s IS NOT DISTINCT FROM c.s))",
+    "SELECT DISTINCT k FROM shop.b x WHERE NOT EXISTS (SELECT k FROM shop.c EXCEPT SELECT k FROM shop.b y WHERE y.s = x.s)",
+    "SELECT id, k = 1 OR NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n = c.n)) x FROM shop.a",
+    "SELECT k, count(*) n FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n = c.n)) GROUP BY k",
+    "SELECT a.id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM (SELECT DISTINCT s FROM shop.c WHERE s IS NOT NULL) x WHERE NOT EXISTS (SELECT 1 FROM shop.b JOIN shop.c ON b.k = c.k WHERE b.k = a.k AND c.s = x.s))",
+    # A subquery about both sides of an outer join's ON.
+    "SELECT a.id, b.id bid FROM shop.a LEFT JOIN shop.b ON a.k = b.k AND EXISTS (SELECT 1 FROM shop.c WHERE c.s = a.s AND c.n = b.n)",
+    "SELECT a.id, b.id bid FROM shop.a RIGHT JOIN shop.b ON a.k = b.k AND NOT EXISTS (SELECT 1 FROM shop.c WHERE c.s = a.s AND c.n = b.n)",
+    "SELECT a.id, b.id bid, b.s FROM shop.a FULL JOIN shop.b ON a.k = b.k AND b.n > (SELECT count(*) FROM shop.c WHERE c.s = a.s AND c.k = b.k)",
+    "SELECT x.k, x.n, b.id FROM shop.c x LEFT JOIN shop.b ON x.k = b.k AND x.s IN (SELECT s FROM shop.c WHERE c.n < b.n + x.n)",
+    "SELECT x.k, count(b.id) n FROM shop.c x LEFT JOIN shop.b ON x.k = b.k AND b.n > 0 AND EXISTS (SELECT 1 FROM shop.a WHERE a.s = x.s) AND EXISTS (SELECT 1 FROM shop.a WHERE a.s = x.s AND a.k = b.n) GROUP BY x.k",
 ]
 TRANSLATED = [
     (

@@ -317,10 +317,16 @@ class QueryBinder:
     # UNION, INTERSECT, EXCEPT --------------------------------------------------------------
 
     def _set(self, node: exp.SetOperation, common: Common, outer: Scope | None) -> Plan:
+        named = ("by_name",) if isinstance(node, exp.Union) else ()
         self.context.only(
-            node, "this", "expression", "distinct", "with_", "order", "limit", "offset"
+            node, "this", "expression", "distinct", "with_", "order", "limit", "offset", *named
         )
         left, right = self.query(node.left, common, outer), self.query(node.right, common, outer)
+        if node.args.get("by_name"):
+            left, right = (
+                self._by_name(left, (left, right), node),
+                self._by_name(right, (left, right), node),
+            )
         if len(left.fields) != len(right.fields):
             raise self.context.type_error(
                 f"{len(left.fields)} columns on one side, {len(right.fields)} on the other", node
@@ -351,6 +357,25 @@ class QueryBinder:
             case exp.Except():
                 return SetOperation("except" if distinct else "except all", (left, right), fields)
         raise self.context.not_incremental(f"{node.key} is not known", node)
+
+    def _by_name(self, plan: Plan, sides: tuple[Plan, Plan], node: exp.Expr) -> Plan:
+        """One side of a UNION BY NAME with the columns of both, the left one's in front; those
+        it does not have are NULL."""
+        own: dict[str, Field] = {}
+        for field in plan.fields:
+            if own.setdefault(field.name.lower(), field) is not field:
+                raise self.context.name_error(
+                    f"two columns are named {field.name!r}", node, "BY NAME needs one of each name"
+                )
+        wanted = {field.name.lower(): field for side in sides[::-1] for field in side.fields}
+        order = dict.fromkeys(field.name.lower() for side in sides for field in side.fields)
+        bounds = tuple(
+            own[name].column if name in own else Literal(None, wanted[name].type) for name in order
+        )
+        fields = tuple(
+            self.field(wanted[name].name, bound) for name, bound in zip(order, bounds, strict=True)
+        )
+        return Project(plan, fields, bounds)
 
     def _as_kinds(self, plan: Plan, kinds: list[pa.DataType]) -> Plan:
         if all(field.type == kind for field, kind in zip(plan.fields, kinds, strict=True)):

@@ -64,6 +64,29 @@ def dependent(context: Context, plan: Plan, around: Plan) -> tuple[Plan, list[Ex
     return made, [Call("<=>", (values[field.id], field.column), types.BOOLEAN) for field in chosen]
 
 
+def missing(context: Context, plan: Plan, around: Plan) -> tuple[Plan, list[Expression]] | None:
+    """Where EXISTS asks for rows of a relation without a match that depends on `around`, while
+    the relation itself does not (division: no course that the student has not taken): the
+    values of the domain that match fewer rows than there are, and the conditions that join
+    them. It needs no pair of every value with every row. None for other plans.
+    """
+    while isinstance(plan, Project | Distinct):
+        plan = plan.input
+    if isinstance(plan, SetOperation) and plan.mode == "except":
+        one, other = plan.inputs
+        same = [
+            Call("<=>", (a.column, b.column), types.BOOLEAN)
+            for a, b in zip(one.fields, other.fields, strict=True)
+        ]
+        plan = Join("anti", Distinct(one), other, conjunction(list(same)))
+    wanted = free(plan)
+    chosen = tuple(field for field in around.fields if field.id in wanted)
+    if not (isinstance(plan, Join) and plan.mode == "anti" and chosen):
+        return None
+    domain = _Domain(context, around, chosen)
+    return None if domain.is_free(plan.left) else domain.missing(plan)
+
+
 def totals_of_nothing(plan: Plan) -> bool:
     """Whether an aggregate without GROUP BY stands on correlated rows: it has a row even for
     the values without any."""
@@ -218,6 +241,26 @@ class _Domain:
             for (one, _, sign), field in zip(pairs, made, strict=True)
         ]
         return Join("inner", plan.left, distinct, conjunction(list(equal))), values
+
+    def missing(self, plan: Join) -> tuple[Plan, list[Expression]] | None:
+        """The values for which a row of the left side of an anti join has no match."""
+        met = self._semi(replace(plan, mode="semi"))
+        if met is None:
+            return None
+        count = AggregateCall("count", (), types.BIGINT)
+        matched, rows = (
+            Field(self.context.fresh(name), name, types.BIGINT) for name in ("matched", "rows")
+        )
+        made = tuple(Field(self.context.fresh(f.name), f.name, f.type) for f in self.chosen)
+        told: Values = {f.id: g.column for f, g in zip(self.chosen, made, strict=True)}
+        counted = Group(met[0], self.columns(met[1]), (count,), (*made, matched))
+        domain, values = self.fresh()
+        joined = Join("left", domain, counted, conjunction(self.alike(values, told)))
+        total = Group(plan.left, (), (count,), (rows,))
+        found = Call("coalesce", (matched.column, Literal(0, types.BIGINT)), types.BIGINT)
+        fewer = Call("<", (found, rows.column), types.BOOLEAN)
+        conditions = [Call("<=>", (values[f.id], f.column), types.BOOLEAN) for f in self.chosen]
+        return Filter(Join("inner", joined, total, None), fewer), list(conditions)
 
     def _either(self, joined: Join, one: Values, other: Values) -> tuple[Plan, Values]:
         """The domain's columns of whichever side of a full join is there."""

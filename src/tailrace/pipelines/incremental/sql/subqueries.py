@@ -28,7 +28,7 @@ from tailrace.pipelines.incremental.expression import (
     rewrite,
     substitute,
 )
-from tailrace.pipelines.incremental.sql.dependent import dependent, totals_of_nothing
+from tailrace.pipelines.incremental.sql.dependent import dependent, missing, totals_of_nothing
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     Distinct,
@@ -135,6 +135,10 @@ def _bind_correlated(
     inner = node.this if isinstance(node, exp.Subquery) else node
     plan = work.query.query(inner, work.common, binder.scope)
     around = node.parent
+    if isinstance(around, exp.Exists):
+        found = missing(work.query.context, plan, work.plan)
+        if found is not None:
+            return found
     if isinstance(around, exp.In):
         wanted = len(around.this.expressions) if isinstance(around.this, exp.Tuple) else 1
         if len(plan.fields) != wanted:
