@@ -145,7 +145,7 @@ def test_where_rows_leave_the_answer_is_exact() -> None:
             ages = sorted(r["age"] for r in people.values() if r["city"] == city and r["age"])
             most = sorted(Counter(ages).items(), key=lambda pair: (-pair[1], str(pair[0])))[:1]
             expected[city] = {
-                "city": city, "ages": len(set(ages)), "sketched": len(set(ages)) if ages else None,
+                "city": city, "ages": len(set(ages)), "sketched": len(set(ages)),
                 "middle": ages[(len(ages) + 1) // 2 - 1] if ages else None,
                 "most": [{"item": item, "count": count} for item, count in most],
             }  # fmt: skip

@@ -55,7 +55,6 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
         ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
         ("SELECT to_number(status, '9..9') r FROM shop.orders", SqlTypeError, "no pattern of a number", "to_number"),
         ("SELECT to_char(n, status) r FROM shop.orders", NotIncrementalError, "must be a constant", "to_char"),
-        ("SELECT theta_sketch_agg(n) r FROM shop.orders", NotIncrementalError, "not computed", "theta_sketch_agg"),
         ("SELECT histogram_numeric(n, 5) r FROM shop.orders", NotIncrementalError, "not computed", "histogram_numeric"),
         ("SELECT parse_json(status) r FROM shop.orders", NotIncrementalError, "not computed", "parse_json"),
         ("SELECT rand() r FROM shop.orders", NotIncrementalError, "not deterministic", "rand"),

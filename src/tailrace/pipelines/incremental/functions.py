@@ -389,16 +389,6 @@ def _extreme(largest: bool) -> Maker:
 
 simple("hll_sketch_estimate", lambda data: sketches.Distinct.from_bytes(data).estimate)
 simple("hll_union", lambda a, b: sketches.merged((a, b), sketches.Distinct))
-simple(
-    "kll_sketch_get_quantile_double",
-    lambda data, share: sketches.Quantiles.from_bytes(data).quantile(share),
-)
-simple(
-    "kll_sketch_get_rank_double",
-    lambda data, value: sketches.Quantiles.from_bytes(data).rank(value),
-)
-simple("kll_sketch_get_n_double", lambda data: sketches.Quantiles.from_bytes(data).count)
-simple("kll_sketch_merge_double", lambda a, b: sketches.merged((a, b), sketches.Quantiles))
 simple("might_contain", lambda data, value: value in sketches.Members.from_bytes(data))
 
 FUNCTIONS["least"] = _extreme(False)

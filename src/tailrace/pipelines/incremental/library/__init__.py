@@ -13,11 +13,14 @@ from tailrace.pipelines.incremental.library import (
     guarded,
     hashes,
     json,
+    kll,
     lists,
     moments,
     numbers,
     patterns_of_numbers,
     text,
+    theta,
+    tuples,
     vectors,
 )
 
@@ -28,10 +31,13 @@ __all__ = [
     "guarded",
     "hashes",
     "json",
+    "kll",
     "lists",
     "moments",
     "numbers",
     "patterns_of_numbers",
     "text",
+    "theta",
+    "tuples",
     "vectors",
 ]

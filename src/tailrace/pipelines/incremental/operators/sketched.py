@@ -21,39 +21,14 @@ import pyarrow as pa
 
 from tailrace.pipelines import sketches
 from tailrace.pipelines.incremental.keys import bounded
+from tailrace.pipelines.incremental.operators import sketch_kinds as kinds
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, Values
+from tailrace.pipelines.incremental.operators.sketch_rule import SketchRule
 from tailrace.pipelines.incremental.rows import physical
 from tailrace.pipelines.incremental.types import is_float
 from tailrace.pipelines.state.store import OperatorState
 
 _KEY_LIMIT = 200
-
-
-class SketchRule:
-    """How one approximate aggregate keeps, feeds and reads its sketch."""
-
-    def __init__(self, aggregate: Aggregate) -> None:
-        self.parameters = aggregate.parameters
-        self.argument = aggregate.argument_types[0]
-
-    def new(self) -> Any:
-        raise NotImplementedError
-
-    def load(self, data: bytes) -> Any:
-        raise NotImplementedError
-
-    def add(self, sketch: Any, values: Values) -> Any:
-        """Feed values with their counts; gives the sketch to go on with."""
-        sketch.update(value for value, _ in values)
-        return sketch
-
-    def finish(self, sketch: Any) -> object:
-        """What the view shows; `sketch` is None where there was no value."""
-        return None if sketch is None else bytes(sketch)
-
-    def exactly(self, values: Values) -> object:
-        """What the view shows of all values, where they are kept."""
-        return self.finish(self.add(self.new(), values) if values else None)
 
 
 class ApproxCountDistinct(SketchRule):
@@ -76,6 +51,13 @@ class HllSketch(SketchRule):
 
     def load(self, data: bytes) -> sketches.Distinct:
         return sketches.Distinct.from_bytes(data)
+
+    def add(self, sketch: sketches.Distinct, values: Values) -> sketches.Distinct:
+        sketch.update(value for value, _ in values if value != "")  # Spark's passes it over
+        return sketch
+
+    def finish(self, sketch: sketches.Distinct | None) -> object:
+        return bytes(self.new() if sketch is None else sketch)
 
 
 class ApproxPercentile(SketchRule):
@@ -114,18 +96,6 @@ class ApproxPercentile(SketchRule):
 
     def _typed(self, value: object) -> object:
         return value if value is None or is_float(self.argument) else round(cast(float, value))
-
-
-class KllSketch(SketchRule):
-    def new(self) -> sketches.Quantiles:
-        return sketches.Quantiles(cast(int, self.parameters[0]))
-
-    def load(self, data: bytes) -> sketches.Quantiles:
-        return sketches.Quantiles.from_bytes(data)
-
-    def add(self, sketch: sketches.Quantiles, values: Values) -> sketches.Quantiles:
-        sketch.update(cast(float, value) for value, count in values for _ in range(count))
-        return sketch
 
 
 class ApproxTopK(SketchRule):
@@ -182,10 +152,9 @@ class Merging(SketchRule):
         return self._kind.from_bytes(data)
 
     def add(self, sketch: Any, values: Values) -> Any:
-        for value, count in values:
+        for value, _ in values:
             one = self._kind.from_bytes(value)
-            for _ in range(count if self._kind is sketches.Quantiles else 1):
-                sketch = one if sketch is None else sketch | one
+            sketch = one if sketch is None else sketch | one
         return sketch
 
 
@@ -194,10 +163,16 @@ _RULES: dict[str, Callable[[Aggregate], SketchRule]] = {
     "approx_percentile": ApproxPercentile,
     "approx_top_k": ApproxTopK,
     "hll_sketch_agg": HllSketch,
-    "kll_sketch_agg_double": KllSketch,
+    **{f"kll_sketch_agg_{kind}": kinds.KllSketch for kind in ("bigint", "float", "double")},
+    **{f"kll_merge_agg_{kind}": kinds.KllMerge for kind in ("bigint", "float", "double")},
+    "theta_sketch_agg": kinds.ThetaSketch,
+    "theta_union_agg": kinds.ThetaUnion,
+    "theta_intersection_agg": kinds.ThetaIntersection,
+    **{f"tuple_sketch_agg_{kind}": kinds.TupleSketch for kind in ("double", "integer")},
+    **{f"tuple_union_agg_{kind}": kinds.TupleUnion for kind in ("double", "integer")},
+    **{f"tuple_intersection_agg_{kind}": kinds.TupleIntersection for kind in ("double", "integer")},
     "bloom_filter_agg": BloomFilter,
     "hll_union_agg": lambda aggregate: Merging(aggregate, sketches.Distinct),
-    "kll_merge_agg_double": lambda aggregate: Merging(aggregate, sketches.Quantiles),
     "bloom_union_agg": lambda aggregate: Merging(aggregate, sketches.Members),
 }
 SKETCHED = frozenset(_RULES)

@@ -198,7 +198,7 @@ def _typed(
     if not bound:
         raise context.type_error(f"{name} needs an argument", node)
     if name in SKETCHED:
-        return sketched_call(binder, name, bound, condition, node)
+        return sketched_call(binder, name, bound, distinct, condition, node)
     if name in ("regr_avgx", "regr_avgy") and len(bound) == 2:
         value, other = (bound[1], bound[0]) if name == "regr_avgx" else (bound[0], bound[1])
         both: Expression = Call("is not null", (other,), types.BOOLEAN)

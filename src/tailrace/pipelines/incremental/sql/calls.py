@@ -23,6 +23,7 @@ from tailrace.pipelines.incremental.sql.format_calls import FORMATS
 from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.refused import REFUSED
+from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def name_and_arguments(node: exp.Expr) -> tuple[str, list[exp.Expr]]:
         given = list(node.expressions)
         if name in ("ltrim", "rtrim") and len(given) == 2:
             given.reverse()  # ltrim(letters, text)
+        if any(isinstance(argument, exp.Kwarg) for argument in given):
+            given = in_place(name, given)
         return ALIASES.get(name, name), given
     special = SPECIAL.get(type(node))
     if special is not None:
@@ -548,9 +551,6 @@ RULES: dict[str, Rule] = {
     **GUARDED,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
-    "kll_sketch_get_quantile_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),
-    "kll_sketch_get_rank_double": _fixed(types.DOUBLE, types.BINARY, types.DOUBLE),
-    "kll_sketch_get_n_double": _fixed(types.BIGINT, types.BINARY),
-    "kll_sketch_merge_double": _fixed(types.BINARY, types.BINARY, types.BINARY),
+    **SKETCHES,
     "might_contain": _any_second(types.BOOLEAN, types.BINARY),
 }

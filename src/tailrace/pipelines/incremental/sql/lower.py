@@ -270,7 +270,9 @@ class Lowering:
                 condition=port.name(call.condition) if call.condition is not None else None,
                 order=tuple((port.name(e), d, n) for e, d, n in call.order),
                 parameters=call.parameters,
-                grows=call.function in (*SKETCHED, *FIRST_ONLY) and self._grows(port.flow.source),
+                grows=call.function in (*SKETCHED, *FIRST_ONLY)
+                and not (call.distinct and call.function in SKETCHED)
+                and self._grows(port.flow.source),
             )
             for i, (_, call) in enumerate(chosen)
         )

@@ -12,21 +12,23 @@ from tailrace.pipelines import sketches
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.sql.plan import AggregateCall
+from tailrace.pipelines.incremental.sql.sketch_calls import sketch_aggregate
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
-
-_MERGING = ("hll_union_agg", "kll_merge_agg_double", "bloom_union_agg")
 
 
 def sketched_call(
     binder: ExpressionBinder,
     name: str,
     bound: list[Expression],
+    distinct: bool,
     condition: Expression | None,
     node: exp.Expr,
 ) -> AggregateCall:
     """An approximate aggregate: its value, its result type, and its constants."""
+    if name.startswith(("theta", "tuple", "kll")):
+        return sketch_aggregate(binder, name, bound, distinct, condition, node)
     value = bound[0]
     given = [_constant(binder, argument, node) for argument in bound[1:]]
     result: pa.DataType = types.BINARY
@@ -65,9 +67,6 @@ def sketched_call(
             if not 4 <= precision <= 21:
                 raise binder.context.type_error("the precision is from 4 to 21", node)
             parameters = (precision,)
-        case "kll_sketch_agg_double":
-            value = binder.coerce(value, types.DOUBLE, node)
-            parameters = (_whole(binder, given[0], node) if given else sketches.SIZE,)
         case "bloom_filter_agg":
             expected = _whole(binder, given[0], node) if given else 10_000
             parameters = (expected, float(given[1]) if len(given) > 1 else 0.01)  # type: ignore[arg-type]
@@ -75,7 +74,7 @@ def sketched_call(
             if value.type != types.BINARY:
                 raise binder.context.type_error(f"{name} merges sketches, which are BINARY", node)
     order = ((value, False, True),)
-    return AggregateCall(name, (value,), result, False, condition, order, parameters)
+    return AggregateCall(name, (value,), result, distinct, condition, order, parameters)
 
 
 def bind_argument(binder: ExpressionBinder, node: exp.Expr) -> Expression:
