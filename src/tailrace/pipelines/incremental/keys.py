@@ -26,6 +26,7 @@ _WIDE_SIGN = 1 << 127
 _FLIP = bytes(255 - byte for byte in range(256))
 _NAN_KEY = b"\x01\xff\xff\xff\xff\xff\xff\xff\xff"
 KEY_LIMIT = 400
+_MANY = 17  # values; fewer are faster one by one
 
 
 def encode_part(value: object, kind: pa.DataType) -> bytes:
@@ -34,6 +35,8 @@ def encode_part(value: object, kind: pa.DataType) -> bytes:
 
 
 def encode_column(values: Sequence[object], kind: pa.DataType) -> list[bytes]:
+    if len(values) >= _MANY and _encoder(kind) is _encode_integer and None not in values:
+        return _encode_integers(np.array(values, "i8"))
     encode = _encoder(kind)
     return [b"\x00" if value is None else encode(value) for value in values]
 
@@ -72,6 +75,16 @@ def _struct_encoder(kind: pa.DataType) -> Callable[[object], bytes]:
 
 def _encode_integer(value: int) -> bytes:
     return b"\x01" + _U64(value + _SIGN)
+
+
+def _encode_integers(numbers: np.ndarray) -> list[bytes]:
+    """`_encode_integer` of each."""
+    data = np.empty((len(numbers), 9), dtype="u1")
+    data[:, 0] = 1
+    flipped = (numbers ^ np.int64(-(1 << 63))).astype(">i8")
+    data[:, 1:] = flipped.view("u1").reshape(-1, 8)
+    joined = data.tobytes()
+    return [joined[at : at + 9] for at in range(0, len(joined), 9)]
 
 
 def _encode_wide(value: int) -> bytes:
@@ -114,20 +127,15 @@ def _encode_table_column(column: pa.ChunkedArray) -> list[bytes]:
     """Key bytes of a column; numbers and times without NULL all at once, texts that repeat
     once each."""
     kind = column.type
-    if pa.types.is_string(kind) and len(column) > 16:
+    if pa.types.is_string(kind) and len(column) >= _MANY:
         encoded = column.combine_chunks().dictionary_encode()
         if not column.null_count and 2 * len(encoded.dictionary) <= len(column):
             texts = encode_column(encoded.dictionary.to_pylist(), kind)
             return [texts[index] for index in encoded.indices.to_numpy().tolist()]
-    if not column.null_count and len(column) > 16:
+    if not column.null_count and len(column) >= _MANY:
         numbers = whole_numbers(column.cast(pa.int64()) if pa.types.is_timestamp(kind) else column)
         if numbers is not None:
-            data = np.empty((len(numbers), 9), dtype="u1")
-            data[:, 0] = 1
-            flipped = (numbers ^ np.int64(-(1 << 63))).astype(">i8")
-            data[:, 1:] = flipped.view("u1").reshape(-1, 8)
-            joined = data.tobytes()
-            return [joined[at : at + 9] for at in range(0, len(joined), 9)]
+            return _encode_integers(numbers)
     return encode_column(physical(column), column.type)
 
 

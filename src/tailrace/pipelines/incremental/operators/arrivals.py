@@ -72,11 +72,10 @@ class Arrivals:
         for key, header, frame, count in zip(
             keys, state.get_many(keys), self.frames, counts, strict=True
         ):
-            size = (len(frame) + 2).to_bytes(4, "big")
             if header is None and count <= most:
-                puts.append((key, b"\x02%c%b{%b0" % (count, size, frame)))
-            elif header is not None and header[0] == 2 and header[1] + count <= most:
-                value = b"\x02%c%b%b{%b0" % (header[1] + count, header[2:], size, frame)
+                puts.append((key, b"\x03%c{%b0" % (count, frame)))
+            elif header is not None and header[0] == 3 and header[1] + count <= most:
+                value = b"\x03%c%b%b0" % (header[1] + count, header[2:-1], frame)
                 puts.append((key, value))
             else:
                 long.append((Bag(state, key, header), loads(b"{%b0" % frame)))

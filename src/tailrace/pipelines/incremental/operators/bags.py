@@ -1,13 +1,12 @@
 """Multisets of rows by key, for operators that must remember their inputs.
 
-    key                -> 00 + marshal {row bytes: weight}        a small bag, whole
-    key                -> 02 + entries (1 byte) + frames          a small bag that only grew:
-                          a frame is 4 bytes of length and a marshalled dict as above
+    key                -> 03 + entries (1 byte) + marshal {row bytes: weight}     a small bag
     key                -> 01 + count of distinct rows (8 bytes)   a large one: its rows follow
     key + hash(row)    -> marshal (weight, row bytes)
 
 A small bag is read and written as one value, and rows that come are put behind the others
-without looking at them. A hot key costs no more per change than a cold one, because only the
+without looking at them: a row may then stand there twice, and its weights add up. (Earlier
+versions wrote 00 + marshal {…}, and 02 + entries + dicts, each behind 4 bytes of length.) A hot key costs no more per change than a cold one, because only the
 touched rows of a large bag are read and written. A bag that empties leaves the state.
 """
 
@@ -64,18 +63,17 @@ class Bag:
     def change(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
         """Add `delta`, appending what to write to `puts`; whether any row remains."""
         header = self._header
-        if header is None and len(delta) == 1 and (frame := _single(delta)) is not None:
-            puts.append((self._key, frame))
-            return True
         if header is not None and header[0] == 1:
             return self._change_large(delta, puts)
-        grows = len(delta) <= SPILL_ROWS and min(delta.values(), default=0) > 0
-        if grows and (header is None or header[0] == 2):
-            entries = len(delta) + (header[1] if header is not None else 0)
-            if entries <= SPILL_ROWS:
-                frame = dumps(dict(sorted(delta.items())) if len(delta) > 1 else dict(delta))
-                before = header[2:] if header is not None else b""
-                value = b"\x02%c%b%b%b" % (entries, before, len(frame).to_bytes(4, "big"), frame)
+        if len(delta) > 1:
+            delta = dict(sorted(delta.items()))
+        if min(delta.values(), default=0) > 0:
+            if header is None and len(delta) <= SPILL_ROWS:
+                puts.append((self._key, _framed(dict(delta))))
+                return True
+            if header is not None and header[0] == 3 and len(delta) + header[1] <= SPILL_ROWS:
+                entries = dumps(dict(delta))[1:]
+                value = b"\x03%c%b%b" % (header[1] + len(delta), header[2:-1], entries)
                 puts.append((self._key, value))
                 return True
         if self._rows is not None:
@@ -117,31 +115,33 @@ class Bag:
         return count > 0
 
 
-def _single(delta: Delta) -> bytes | None:
-    """A new bag of one row that came; None for one that went."""
-    frame = dumps(dict(delta))
-    if next(iter(delta.values())) <= 0:
-        return None
-    return b"\x02\x01%b%b" % (len(frame).to_bytes(4, "big"), frame)
-
-
-def _framed(rows: Mapping[bytes, int]) -> bytes:
-    """A small bag in one frame."""
-    frame = dumps(dict(sorted(rows.items())) if len(rows) > 1 else dict(rows))
-    return b"\x02%c%b%b" % (len(rows), len(frame).to_bytes(4, "big"), frame)
+def _framed(rows: dict[bytes, int]) -> bytes:
+    """A small bag."""
+    return b"\x03%c%b" % (len(rows), dumps(rows))
 
 
 def _decoded(header: bytes) -> dict[bytes, int]:
+    if header[0] == 3:
+        rows: dict[bytes, int] = marshal.loads(header[2:])
+        if len(rows) == header[1]:
+            return rows
+        flat = marshal.loads(b"[%b%b" % ((2 * header[1]).to_bytes(4, "little"), header[3:-1]))
+        return _added_up(zip(flat[::2], flat[1::2], strict=True))
     if header[0] == 0:
         return cast("dict[bytes, int]", marshal.loads(header[1:]))
-    end = 6 + int.from_bytes(header[2:6], "big")
-    rows: dict[bytes, int] = marshal.loads(header[6:end])
-    at = end  # most bags have one frame
+    found: list[tuple[bytes, int]] = []
+    at = 2
     while at < len(header):
         end = at + 4 + int.from_bytes(header[at : at + 4], "big")
-        for row, weight in marshal.loads(header[at + 4 : end]).items():
-            rows[row] = rows.get(row, 0) + weight
+        found += marshal.loads(header[at + 4 : end]).items()
         at = end
+    return _added_up(found)
+
+
+def _added_up(pairs: Iterable[tuple[bytes, int]]) -> dict[bytes, int]:
+    rows: dict[bytes, int] = {}
+    for row, weight in pairs:
+        rows[row] = rows.get(row, 0) + weight
     return rows
 
 
@@ -151,8 +151,8 @@ def _hash(row: bytes) -> bytes:
 
 def matching(state: OperatorState, key: bytes, header: bytes) -> list[tuple[Row, int]]:
     """The rows of a key that has some, read, with their weights."""
-    if header[0] == 2 and header[1] == 1:  # one row, as under a primary key
-        row, weight = marshal.loads(header[6:]).popitem()
+    if header[0] == 3 and header[1] == 1:  # one row, as under a primary key
+        row, weight = marshal.loads(header[2:]).popitem()
         return [(marshal.loads(row), weight)]
     loads = marshal.loads
     return [(loads(row), weight) for row, weight in Bag(state, key, header).rows()]

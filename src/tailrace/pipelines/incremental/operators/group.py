@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any, ClassVar, cast
@@ -117,6 +117,9 @@ class Group:
         for ordered in front:
             ordered.write(puts)
         state.put_many(sorted(puts))
+        for number, ordered in enumerate(front):
+            if isinstance(ordered, _Ordered):
+                ordered.know({key: one[2][number] for key, one in loaded.items() if one})
         out: list[Row] = []
         emitted: list[int] = []
         groups: list[tuple[bytes, bytes | None]] = []
@@ -410,6 +413,7 @@ class _Ordered:
         self._there: dict[bytes, tuple[bytes, object]] = {}  # by group: the first that changed
         self._gone: dict[bytes, tuple[bytes, object]] = {}  # and the first that left
         self._unclear: set[bytes] = set()  # groups with orders that were cut
+        self._known: dict[bytes, bytes] = {}  # by group: the order of what is shown
         values = physical(table.column(aggregate.arguments[0]))
         keeps_null = aggregate.function in KEEPS_NULL
         self._delta: dict[bytes, list[Any]] = {}
@@ -442,12 +446,18 @@ class _Ordered:
                     self._unclear.add(key)
                 (self._there if count else self._gone).setdefault(key, (order, item))
 
+    def know(self, shown: Mapping[bytes, object]) -> None:
+        """Take note of what is shown of all groups, before they are finished."""
+        if self._extreme:
+            orders = encode_order([list(shown.values())], self._kinds, self._by)
+            self._known = dict(zip(shown, orders, strict=True))
+
     def finish(self, key: bytes, before: object) -> object:
         if self._extreme and key not in self._unclear:
             there = self._there.get(key)
             if before is None:
                 return there[1] if there is not None else None
-            known = encode_order([[before]], self._kinds, self._by)[0]
+            known = self._known[key]
             if there is not None and there[0] <= known:
                 return there[1]
             gone = self._gone.get(key)

@@ -74,7 +74,7 @@ class Join:
         counts: list[int] = []
         left = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
         right = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
-        if self.mode == "inner" and self.expiry is None and not (left and right):
+        if self.expiry is None and not (left and right):
             self._one_side(state, left or right, b"l" if left else b"r", out, counts)
             return changes(out, counts, self.schema)
         keys = sorted(left.keys() | right.keys())
@@ -145,9 +145,22 @@ class Join:
         out: list[Row],
         counts: list[int],
     ) -> None:
-        """An inner join of which one side changed: by far the most common case, kept short."""
+        """A join of which one side changed: by far the most common case, kept short."""
+        mode, left = self.mode, side == b"l"
+        pairs = mode not in ("semi", "anti")
+        # Rows of this side that go out by themselves: those with a match, or those without.
+        alone = mode in ("left", "full", "anti") if left else mode in ("right", "full")
+        matched = left and mode == "semi"
+        # What a row of the other side counts for by itself once this side has its first row.
+        turned = 0
+        if mode in (("right", "full") if left else ("left", "full", "anti")):
+            turned = -1
+        elif not left and mode == "semi":
+            turned = 1
+        own, others_own = (self.left, self.right) if left else (self.right, self.left)
+        pad: Row = (None,) * (len(self.schema) - len(own))
+        other_pad: Row = (None,) * (len(self.schema) - len(others_own))
         keys = sorted(deltas)
-        left = side == b"l"
         other = b"r" if left else b"l"
         own_keys = [side + key for key in keys]
         other_keys = [other + key for key in keys]
@@ -160,14 +173,30 @@ class Join:
         puts: list[tuple[bytes, bytes | None]] = []
         found = state.get_many(other_keys)
         for bag, delta, key, header in zip(bags, changed, other_keys, found, strict=True):
-            if header is not None:
-                others = matching(state, key, header)
+            is_there = bag.change(delta, puts)
+            if header is None:
+                if alone:
+                    for data, weight in delta.items():
+                        out.append(loads(data) + pad if left else pad + loads(data))
+                        counts.append(weight)
+                continue
+            turns = turned * (is_there - bool(bag))
+            if matched:
+                out.extend(map(loads, delta))
+                counts.extend(delta.values())
+            if not pairs and not turns:
+                continue
+            others = matching(state, key, header)
+            if pairs:
                 for data, weight in delta.items():
                     row = loads(data)
-                    for matched, factor in others:
-                        out.append(row + matched if left else matched + row)
+                    for match, factor in others:
+                        out.append(row + match if left else match + row)
                         counts.append(weight * factor)
-            bag.change(delta, puts)
+            if turns:
+                for match, factor in others:
+                    out.append(other_pad + match if left else match + other_pad)
+                    counts.append(turns * factor)
         puts.sort()
         state.put_many(puts)
 
