@@ -548,6 +548,91 @@ def test_a_cache_grows_with_what_it_holds_not_with_what_changes(tmp_path: Path) 
     assert sizes[-1] < 1.5 * sizes[0], sizes
 
 
+OTHER_READER = """
+import sys
+from pathlib import Path
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import ShardAttempt
+from tailrace.pipelines.state import cache
+cache.LEAST_MAP = 1 << 20
+files, root = LocalFiles(Path(sys.argv[1]) / "state"), Path(sys.argv[1]) / "cache"
+for line in sys.stdin:
+    version, expected = line.split()
+    with ShardAttempt(files, root, 0, (version,)) as shard:
+        print(sum(1 for _ in shard.of("count").scan()) == int(expected), flush=True)
+"""
+
+
+def test_a_map_that_is_full_grows_under_readers_of_other_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "LEAST_MAP", 1 << 20)
+    files, data = LocalFiles(tmp_path / "state"), tmp_path / "cache" / cache.boot_id() / "0"
+    version: tuple[str, ...] = ()
+    sizes = set()
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_READER, str(tmp_path)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as other:  # fmt: skip
+        assert other.stdin is not None
+        assert other.stdout is not None
+        for tick in range(1, 25):
+            items = {b"%07d" % (i * 25 + tick): b"v" * 400 for i in range(1_000)}
+            version = commit(files, tmp_path / "cache", version, tick, items)
+            if tick % 3 == 0:  # else the other process catches up
+                with ShardAttempt(files, tmp_path / "cache", 0, version) as shard:
+                    assert sum(1 for _ in shard.of("count").scan()) == tick * 1_000
+            other.stdin.write(f"{version[0]} {tick * 1_000}\n")
+            other.stdin.flush()
+            assert other.stdout.readline() == "True\n"
+            sizes.add((data / "data.mdb").stat().st_size)
+        other.stdin.close()
+    assert len(sizes) > 1, sizes
+
+
+FULL_DISK = """
+import sys
+from pathlib import Path
+from tailrace.pipelines.errors import StateError
+from tailrace.pipelines.state.files import LocalFiles
+from tailrace.pipelines.state.shard import ShardAttempt
+files, version = LocalFiles(Path(sys.argv[1])), ()
+for tick in range(1, 40):
+    try:
+        with ShardAttempt(files, Path(sys.argv[2]), 0, version) as shard:
+            shard.of("count").put_many([(b"%07d" % (i * 40 + tick), b"v" * 400) for i in range(2_000)])
+            version = shard.finish(tick)
+    except StateError as told:
+        print(tick, told.message, told.detail)
+        break
+(Path(sys.argv[2]) / "filler").unlink()
+with ShardAttempt(files, Path(sys.argv[2]), 0, version) as shard:
+    print(sum(1 for _ in shard.of("count").scan()) == (tick - 1) * 2_000)
+"""
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="a small disk is mounted as root only"
+)
+def test_a_cache_on_a_full_disk_is_told_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "none", str(small)], check=True)
+    try:
+        (small / "filler").write_bytes(bytes(36 << 20))
+        run = subprocess.run(
+            [sys.executable, "-c", FULL_DISK, str(tmp_path / "state"), str(small)],
+            capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+    assert run.returncode == 0, (run.returncode, run.stderr)
+    told, after = run.stdout.splitlines()
+    assert "cannot be written" in told
+    assert "No space left" in told
+    assert after == "True"
+
+
 def test_the_collector_rests_while_an_attempt_works(tmp_path: Path) -> None:
     files = LocalFiles(tmp_path / "state")
     assert gc.isenabled()

@@ -15,6 +15,12 @@ rows since files hold values and not differences; if his way leads elsewhere he 
 Pages that one transaction left are taken by the next but one: the file grows with what it
 holds, not with what is changed.
 
+Pages are changed where they are mapped, which costs half of writing them. A mapped page that
+finds no room on the disk would end the process; so room is reserved in the file before each
+piece for all pages it can take, and a full disk is an error like any other. The file is as
+large as its map. Who needs a larger one enlarges the file, others see its size and open it
+anew; it is opened under the lock, since opening it with a smaller map would cut it.
+
 LMDB does not sync here. The pages survive a crash of the process, not of the kernel:
 hence the boot id in the path. Readers in other processes keep the file they opened, so
 deleting a cache under them is safe; they notice by its inode.
@@ -27,7 +33,7 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,12 +47,16 @@ from tailrace.pipelines.state.files import StateFiles
 from tailrace.pipelines.state.route import Route, route
 from tailrace.pipelines.state.store import Version
 
-MAP_BYTES = 1 << 38  # virtual; the file grows with what it holds
+LEAST_MAP = 64 << 20  # the file is as large as its map, most of it a hole
+_MAP_GROWS = 4  # times, when it is full
 LONGEST_PLAIN_KEY = 478
 _DIGEST_BYTES = 32
 _STAMP_DATABASE = b"!stamp"
 _ATTEMPTS = 8
 KEYS_AT_ONCE = 512  # of one write transaction; at most a page of 4 KB each, and their branches
+_PAGE_NUMBER_BYTES = 8  # in LMDB's list of free pages
+_SPARE_PAGES = 64  # for the stamp, new databases and the list of free pages
+_RESERVED_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,8 @@ class _Opened:
     environment: Any
     inode: int
     pid: int
+    size: int  # of the map, and of the file
+    reserved: int = 0  # bytes from the beginning of the file that have their place on the disk
 
 
 # LMDB allows one handle per environment and process, and Python workers serve many
@@ -118,6 +130,10 @@ def loaded_pair(key: bytes, value: bytes) -> tuple[bytes, bytes]:
     return value[4 : 4 + length], value[4 + length :]
 
 
+class _MapFull(Exception):
+    """The map must have `args[0]` bytes."""
+
+
 class ShardCache:
     """One shard's cache; `reading` gives a transaction that sees exactly one version."""
 
@@ -135,7 +151,11 @@ class ShardCache:
         """An environment, a read transaction on it that sees `version`, and its stamp."""
         for _ in range(_ATTEMPTS):
             environment = self._environment()
-            with environment.begin() as transaction:
+            try:
+                begun = environment.begin()
+            except lmdb.MapResizedError:
+                continue  # enlarged since it was looked at: it is opened anew
+            with begun as transaction:
                 stamp = _read_stamp(environment, transaction)
                 if stamp is not None and stamp.version == version and not stamp.toward:
                     self._used()
@@ -150,10 +170,8 @@ class ShardCache:
 
     def bring_to(self, version: Version) -> None:
         """Make the cache hold `version`: catch up if it is behind, else restore."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        with open(self._root / f"{self._shard}.lock", "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            environment = self._environment()
+        with self._locked():
+            environment = self._environment(locked=True)
             with environment.begin() as transaction:
                 stamp = _read_stamp(environment, transaction)
             known = None if stamp is None else stamp.version
@@ -165,9 +183,12 @@ class ShardCache:
                     if way.start is not None:
                         way = route(self._files, self._shard, version, None)
                     self.delete()
-                    environment, stamp = self._environment(), None
-                self._apply(environment, way, version, stamp)
-            except lmdb.Error as problem:
+                    environment, stamp = self._environment(locked=True), None
+                while not self._applied(environment, way, version, stamp):
+                    environment = self._environment(locked=True)
+                    with environment.begin() as transaction:
+                        stamp = _read_stamp(environment, transaction)
+            except (lmdb.Error, OSError) as problem:
                 raise StateError(
                     f"the cache of shard {self._shard} cannot be written",
                     detail=f"{self._path}: {problem}",
@@ -194,11 +215,34 @@ class ShardCache:
         data = self._path / "data.mdb"
         return data.stat().st_blocks * 512 if data.exists() else 0
 
+    def _applied(
+        self, environment: Any, way: Route, version: Version, expected: Stamp | None
+    ) -> bool:
+        """Apply the files of `way`; False: the map was too small, and is larger now."""
+        try:
+            self._apply(environment, way, version, expected)
+        except _MapFull as full:
+            opened = _opened.pop(self._path)
+            opened.environment.close()
+            size = opened.size
+            while size < full.args[0]:
+                size *= _MAP_GROWS
+            os.truncate(self._path / "data.mdb", size)
+            return False
+        return True
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._root.mkdir(parents=True, exist_ok=True)
+        with open(self._root / f"{self._shard}.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
     def _apply(
         self, environment: Any, way: Route, version: Version, expected: Stamp | None
     ) -> None:
         between = Stamp(way.start, 0, (), way.files)
-        with _Pieces(environment, between) as pieces:
+        with _Pieces(environment, between, self._reserve) as pieces:
             if _read_stamp(environment, pieces.transaction) != expected:
                 return  # another process was faster; the caller looks again
             for name in way.files:
@@ -209,30 +253,57 @@ class ShardCache:
                     pieces.put(operator, keys, values)
             pieces.finish(Stamp(version, way.depth, way.merges))
 
-    def _environment(self) -> Any:
+    def _reserve(self, length: int) -> None:
+        """Give the first `length` bytes of the file their place on the disk."""
+        opened = _opened[self._path]
+        if length <= opened.reserved:
+            return
+        length = -(-length // _RESERVED_AT_ONCE) * _RESERVED_AT_ONCE
+        if length > opened.size:
+            raise _MapFull(length)
+        descriptor = os.open(self._path / "data.mdb", os.O_RDWR)
+        try:
+            _allocate(descriptor, opened.reserved, length - opened.reserved)
+        finally:
+            os.close(descriptor)
+        opened.reserved = length
+
+    def _environment(self, *, locked: bool = False) -> Any:
+        """The environment, opened if need be; `locked`: the caller holds the lock."""
         data = self._path / "data.mdb"
         opened = _opened.get(self._path)
         if opened is not None:
             with contextlib.suppress(FileNotFoundError):
-                if opened.pid == os.getpid() and data.stat().st_ino == opened.inode:
+                found = data.stat()
+                same = found.st_ino == opened.inode and found.st_size == opened.size
+                if opened.pid == os.getpid() and same:
                     return opened.environment
             del _opened[self._path]
             if opened.pid == os.getpid():
                 opened.environment.close()
-        self._path.mkdir(parents=True, exist_ok=True)
-        environment = lmdb.open(
-            str(self._path),
-            map_size=MAP_BYTES,
-            max_dbs=1024,
-            max_readers=1024,
-            sync=False,
-            metasync=False,
-            writemap=False,  # a full disk under writemap is SIGBUS
-            readahead=False,  # where memory is short it drives out what is needed next
-        )
-        environment.reader_check()
-        _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid())
+        with contextlib.nullcontext() if locked else self._locked():
+            self._path.mkdir(parents=True, exist_ok=True)
+            size = LEAST_MAP
+            while data.exists() and size < data.stat().st_size:
+                size *= _MAP_GROWS
+            environment = lmdb.open(
+                str(self._path),
+                map_size=size,
+                max_dbs=1024,
+                max_readers=1024,
+                sync=False,
+                metasync=False,
+                writemap=True,
+                readahead=False,  # where memory is short it drives out what is needed next
+            )
+            environment.reader_check()
+            _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid(), size)
         return environment
+
+
+def _allocate(descriptor: int, offset: int, length: int) -> None:
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, offset, length)
 
 
 def _goes_on(stamp: Stamp, way: Route) -> bool:
@@ -247,11 +318,11 @@ class _Pieces:
     not finished stays `between` versions, or as it was if the first transaction has not ended.
     """
 
-    def __init__(self, environment: Any, between: Stamp) -> None:
+    def __init__(self, environment: Any, between: Stamp, reserve: Callable[[int], None]) -> None:
         self._environment = environment
         self._between = between
-        self._room = KEYS_AT_ONCE
-        self.transaction = environment.begin(write=True)
+        self._reserve = reserve
+        self._begin()
 
     def __enter__(self) -> _Pieces:
         return self
@@ -261,7 +332,11 @@ class _Pieces:
 
     def drop(self, operator: str) -> None:
         """Empty an operator's database."""
-        self.transaction.drop(self._database(operator))
+        database = self._database(operator)
+        stat = self.transaction.stat(database)
+        pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+        self._take(pages * _PAGE_NUMBER_BYTES // stat["psize"], stat["psize"])
+        self.transaction.drop(database)
 
     def put(self, operator: str, keys: list[bytes], values: list[bytes | None]) -> None:
         """Give keys their values; None removes one."""
@@ -270,10 +345,25 @@ class _Pieces:
             if not self._room:
                 self._end_piece()
             last = first + self._room
-            some = keys[first:last]
-            _put(self.transaction, self._database(operator), some, values[first:last])
+            some, given = keys[first:last], values[first:last]
+            database = self._database(operator)
+            self._take_for(database, given)
+            _put(self.transaction, database, some, given)
             self._room -= len(some)
             first = last
+
+    def _take_for(self, database: Any, values: list[bytes | None]) -> None:
+        """Reserve for as many changes: each takes a leaf anew and may split it, with the
+        branches above; long values have pages of their own."""
+        stat = self.transaction.stat(database)
+        count, size = len(values), stat["psize"]
+        branches = min(count * stat["depth"], stat["branch_pages"]) + stat["depth"]
+        long = sum(len(value) // size + 1 for value in values if value and 4 * len(value) > size)
+        self._take(2 * (count + branches) + long, size)
+
+    def _take(self, pages: int, size: int) -> None:
+        self._pages += pages
+        self._reserve(self._pages * size)
 
     def finish(self, stamp: Stamp) -> None:
         """End the last transaction: the cache holds what `stamp` says."""
@@ -283,8 +373,18 @@ class _Pieces:
     def _end_piece(self) -> None:
         _write_stamp(self._environment, self.transaction, self._between)
         self.transaction.commit()
+        self._begin()
+
+    def _begin(self) -> None:
         self.transaction = self._environment.begin(write=True)
         self._room = KEYS_AT_ONCE
+        # What the file may take in this transaction; free pages inside it come on top.
+        self._pages = self._environment.info()["last_pgno"] + 1
+        try:
+            self._take(_SPARE_PAGES, self._environment.stat()["psize"])
+        except BaseException:
+            self.transaction.abort()
+            raise
 
     def _database(self, operator: str) -> Any:
         return self._environment.open_db(operator.encode(), txn=self.transaction)
