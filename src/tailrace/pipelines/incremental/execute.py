@@ -57,7 +57,9 @@ def run_tick(
         if only is not None and node.id not in only:
             continue
         began = SYSTEM.monotonic()
-        arrived = [_arrive(edge, outputs, inputs, shards) for edge in node.edges]
+        # An operator without state does not care for shards.
+        apart = 1 if getattr(node.operator, "stateless", False) else shards
+        arrived = [_arrive(edge, outputs, inputs, apart) for edge in node.edges]
         busy: set[int] = set().union(*arrived)
         if node.operator.wakes:
             busy |= woken(node, shards)
@@ -123,13 +125,15 @@ def _arrive(
     sent = outputs.get(edge.source)
     if sent is None:
         return {}
-    if edge.route is None:
+    if edge.route is None and shards > 1:
         tables = {shard: _projected(table, edge) for shard, table in sent.items()}
         return {shard: table for shard, table in tables.items() if table.num_rows}
     table = combined(_projected(pa.concat_tables(sent.values()), edge))
     if not table.num_rows:
         return {}
-    return split(table, shards_of(table, edge.route, shards))
+    if shards == 1:
+        return {0: table}
+    return split(table, shards_of(table, edge.route or (), shards))
 
 
 def _projected(table: pa.Table, edge: Edge) -> pa.Table:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any, ClassVar, cast
@@ -120,6 +120,7 @@ class Group:
         for number, ordered in enumerate(front):
             if isinstance(ordered, _Ordered):
                 ordered.know({key: one[2][number] for key, one in loaded.items() if one})
+        plain = _plain(self.schema)
         out: list[Row] = []
         emitted: list[int] = []
         groups: list[tuple[bytes, bytes | None]] = []
@@ -133,10 +134,14 @@ class Group:
                 ordered.finish(key, before[2][i] if before else None)
                 for i, ordered in enumerate(front)
             ]
-            old = self._row(kept, before[1], before[2]) if before else None
             alive = rows != 0 or not self.keys
-            new = self._row(kept, slots, values) if alive else None
-            if not _same(old, new):
+            if width:
+                old = self._row(kept, before[1], before[2]) if before else None
+                new = self._row(kept, slots, values) if alive else None
+            else:
+                old = tuple(before[2]) if before else None
+                new = tuple(values) if alive else None
+            if old != new if plain else not _same(old, new):
                 prefix = shown[key]
                 if old is not None:
                     out.append(prefix + old)
@@ -160,6 +165,11 @@ class Group:
         """Groups that are given once each, with what to add to them: the short way."""
         table, sums, counts = given.table, given.sums, weights(given.table)
         extremes = [aggregate for aggregate, rule in kept if rule is None]
+        finishes: list[tuple[Callable[[list[int]], object], int, int]] = []
+        for _, rule in kept if not extremes else ():
+            at = finishes[-1][2] if finishes else 0
+            finishes.append((rule.finish, at, at + rule.width))  # type: ignore[union-attr]
+        plain = _plain(self.schema)
         prefixes = self._key_rows(table)
         order = sorted(range(len(keys)), key=keys.__getitem__)
         entries = [b"g" + keys[place] for place in order]
@@ -179,11 +189,17 @@ class Group:
                 )
                 rows += known
                 slots = list(map(add, before, slots))
-                old = self._row(kept, before, shown)
                 if extremes:
+                    old = self._row(kept, before, shown)
                     values = list(map(further, extremes, shown, values))
-            new = self._row(kept, slots, values) if rows else None
-            if not _same(old, new):
+                else:
+                    old = tuple([finish(before[a:b]) for finish, a, b in finishes])
+            new: Row | None = None
+            if rows and extremes:
+                new = self._row(kept, slots, values)
+            elif rows:
+                new = tuple([finish(slots[a:b]) for finish, a, b in finishes])
+            if old != new if plain else not _same(old, new):
                 prefix = prefixes[place]
                 if old is not None:
                     out.append(prefix + old)
@@ -292,6 +308,11 @@ def _keeper(aggregate: Aggregate) -> type[_Ordered] | type[Sketched] | type[Grow
     if not aggregate.grows:
         return _Ordered
     return Growing if aggregate.function in FIRST_ONLY else Sketched
+
+
+def _plain(schema: pa.Schema) -> bool:
+    """Whether equal values of these columns have equal bytes."""
+    return not any(pa.types.is_floating(kind) or pa.types.is_nested(kind) for kind in schema.types)
 
 
 def _same(old: Row | None, new: Row | None) -> bool:
@@ -417,21 +438,23 @@ class _Ordered:
         values = physical(table.column(aggregate.arguments[0]))
         keeps_null = aggregate.function in KEEPS_NULL
         self._delta: dict[bytes, list[Any]] = {}
-        for position, value in enumerate(values):
+        by_other = aggregate.function in ("min_by", "max_by")
+        prefix, delta, limit = self._prefix, self._delta, _ORDER_LIMIT
+        for position, (value, key, order) in enumerate(zip(values, keys, orders, strict=True)):
             if used is not None and used[position] is not True:
                 continue
             if value is None and not keeps_null:
                 continue
-            if aggregate.function in ("min_by", "max_by") and columns[0][position] is None:
+            if by_other and columns[0][position] is None:
                 continue
             entry = (
-                self._prefix
-                + bounded(keys[position], _ORDER_LIMIT)
-                + bounded(orders[position], _ORDER_LIMIT)
+                prefix
+                + (key if 0 < len(key) <= limit else bounded(key, limit))
+                + (order if 0 < len(order) <= limit else bounded(order, limit))
             )
-            found = self._delta.get(entry)
+            found = delta.get(entry)
             if found is None:
-                self._delta[entry] = [value, counts[position], orders[position], keys[position]]
+                delta[entry] = [value, counts[position], order, key]
             else:
                 found[1] += counts[position]
 

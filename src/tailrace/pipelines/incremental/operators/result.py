@@ -54,6 +54,10 @@ class Result:
     kind: ClassVar[str] = "result"
     wakes: ClassVar[bool] = False
 
+    @property
+    def stateless(self) -> bool:
+        return self.unique
+
     def describe(self) -> str:
         return f"result {self.view} {'unique ' if self.unique else ''}key ({', '.join(self.key)})"
 
