@@ -1,10 +1,10 @@
 """Views as a project runs them: ticks on Spark through a log, and from a commit in Postgres.
 
-    make bench-views        or: python -m benchmarks.views_live [--only ticks,fill,latency]
+    make bench-views        or: python -m benchmarks.views_live [--only ticks,large,fill,latency]
 
 `ticks`: changes come from a log, a tick reads, decodes, computes, writes state and commits.
 Time is that of a tick from plan to commit; CPU is of this process, Spark's Java process and
-its Python workers. `latency`: `tailrace up` over a real Postgres; one row is committed every
+its Python workers. `large`: the same tick on a small and on a large table. `latency`: `tailrace up` over a real Postgres; one row is committed every
 so often, and a Kafka client waits for it in the view's changelog. Then nothing happens for a
 while, and the processor time of the whole project is counted (the source's heartbeats move the
 positions of the views, without a job). Results are compared with a
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import json
 import os
 import random
@@ -183,10 +184,49 @@ def _ticks(
                 _filled(project, shop)
                 runner.run = run
                 projects[name] = project
-            measured = _measure(projects, shop, options)
+            measured = _measure(dict.fromkeys(projects, shop), projects, options)
             for name, views in declared.items():
                 _compare(bootstrap, directory / name / "views", f"bench{name}", views, shop)
     _tell_ticks(measured, lines)
+
+
+def large(lines: Lines, options: argparse.Namespace) -> None:
+    """A tick of `--changes` on a table of `--rows` and on one of `--large`, in turns."""
+    with tempfile.TemporaryDirectory() as name, BrokerProcess(Path(name) / "log") as log:
+        directory = Path(name)
+        spark = session.start("bench", directory / "spark", master="local[2]", queries=False)
+        with contextlib.ExitStack() as opened:
+            opened.callback(spark.stop)
+            shops: dict[str, Shop] = {}
+            projects: dict[str, ProjectTicks] = {}
+            for source, rows in (("small", options.rows), ("large", options.large)):
+                feed = opened.enter_context(ChangeFeed(log.address, source, TABLES))
+                shop = shops[source] = Shop(feed, rows, random.Random(1))
+                shop.fill()
+                with LogReader(log.address) as reader:
+                    tables = read_catalog(reader, [source]).tables.values()
+                view = tr.view(source, TWO_JOINS.replace("shop.", f"{source}."))
+                settings = TickSettings(
+                    source, log.address, str(directory / source / "state"),
+                    str(directory / source / "cache"),
+                )  # fmt: skip
+                runner = _Switch(lambda work: run_tick_on_spark(spark, work))
+                project = ProjectTicks(compile_views([view], tables), settings, runner)
+                opened.callback(project.close)
+                project.start()
+                _filled(project, shop)
+                runner.run = lambda work: run_on_spark(spark, work)
+                projects[source] = project
+                gc.freeze()  # what the feed remembers is not looked through in each tick
+                opened.callback(gc.unfreeze)
+            measured = _measure(shops, projects, options)
+            for source, shop in shops.items():
+                _compare_rows(log.address, directory / source / "views", source, source, shop)
+    (clock, cpu), (slow, spent) = measured["small"], measured["large"]
+    lines.figure(f"a tick on {options.large:,} against {options.rows:,} orders",
+                 f"{slow * 1000:.0f}/{clock * 1000:.0f} ms: {slow / clock:.2f}x,"
+                 f" CPU {spent * 1000:.0f}/{cpu * 1000:.0f} ms: {spent / cpu:.2f}x",
+                 "≤ 1.2x", slow / clock <= 1.2 and spent / cpu <= 1.2)  # fmt: skip
 
 
 def fill(lines: Lines, options: argparse.Namespace) -> None:
@@ -245,14 +285,15 @@ class _Switch:
 def _filled(project: ProjectTicks, shop: Shop) -> float:
     """Read the base; rows a second."""
     began = time.perf_counter()
-    while project.waiting or project.main.last.positions.get("shop") != shop.feed.text_position:
+    source = shop.feed.source
+    while project.waiting or project.main.last.positions.get(source) != shop.feed.text_position:
         project.step(0.5)
     rows = sum(len(rows) for rows in shop.feed.rows.values())
     return rows / (time.perf_counter() - began)
 
 
 def _measure(
-    projects: Mapping[str, ProjectTicks], shop: Shop, options: argparse.Namespace
+    shops: Mapping[str, Shop], projects: Mapping[str, ProjectTicks], options: argparse.Namespace
 ) -> dict[str, tuple[float, float]]:
     """Seconds on the clock (median) and of CPU (mean) of a tick, after some to warm up.
 
@@ -262,10 +303,11 @@ def _measure(
     clocks: dict[str, list[float]] = {name: [] for name in projects}
     cpu = dict.fromkeys(projects, 0.0)
     for number in range(options.warm + options.ticks):
-        position = shop.change(options.changes)
+        positions = {shop.feed.source: shop.change(options.changes) for shop in _once(shops)}
         for name, project in projects.items():
+            source = shops[name].feed.source
             before = cpu_seconds()
-            while project.main.last.positions.get("shop") != position:
+            while project.main.last.positions.get(source) != positions[source]:
                 project.step(0.5)
             if number >= options.warm:
                 cpu[name] += cpu_seconds() - before
@@ -276,9 +318,17 @@ def _measure(
     }
 
 
+def _once(shops: Mapping[str, Shop]) -> list[Shop]:
+    return list({shop.feed.source: shop for shop in shops.values()}.values())
+
+
 def _compare(bootstrap: str, directory: Path, project: str, views: list[Any], shop: Shop) -> None:
-    """The view of two joins as a reader sees it equals its recompute."""
     name = next(view.name for view in views if view.sql == TWO_JOINS)
+    _compare_rows(bootstrap, directory, project, name, shop)
+
+
+def _compare_rows(bootstrap: str, directory: Path, project: str, name: str, shop: Shop) -> None:
+    """The view of two joins as a reader sees it equals its recompute."""
     log = KafkaRanges(bootstrap)
     try:
         with Follower(directory, log, project) as follower, Views(directory) as served:
@@ -415,8 +465,9 @@ def _all_seconds(root: psutil.Process) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="ticks,fill,latency")
+    parser.add_argument("--only", default="ticks,large,fill,latency")
     parser.add_argument("--rows", type=int, default=100_000, help="orders there are")
+    parser.add_argument("--large", type=int, default=5_000_000, help="orders of a large table")
     parser.add_argument("--fill", type=int, default=1_000_000, help="orders of the first fill")
     parser.add_argument("--changes", type=int, default=1000, help="changed orders a tick")
     parser.add_argument("--warm", type=int, default=8)
@@ -429,6 +480,8 @@ def main() -> None:
     if "ticks" in parts:
         print(f"{options.changes} changed of {options.rows:,} orders a tick, on Spark, from a log")
         ticks(lines, options)
+    if "large" in parts:
+        large(lines, options)
     if "fill" in parts:
         fill(lines, options)
     if "latency" in parts:
