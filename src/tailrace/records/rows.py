@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -189,6 +189,9 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
             return column.cast(kind)
         except pa.ArrowInvalid:
             return column.cast(pa.timestamp(kind.unit)).cast(kind)
+    if pa.types.is_time(kind):  # Arrow reads times of day as part of a moment only
+        moments = pc.binary_join_element_wise("1970-01-01T", column, "")
+        return moments.cast(pa.timestamp("us")).cast(kind)
     return column.cast(kind)
 
 
@@ -239,6 +242,8 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
             except InvalidOperation as reason:
                 raise ValueError(f"{value!r} is no number of {kind}") from reason
             return pa.scalar(number, kind).as_py()
+    elif pa.types.is_time(kind):
+        return time.fromisoformat(value)
     elif pa.types.is_date(kind):
         return date.fromisoformat(value)
     elif pa.types.is_timestamp(kind):
@@ -272,7 +277,7 @@ def json_value(value: Any) -> Any:
             if value.tzinfo is None:
                 return value.isoformat()
             return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
-        case date():
+        case date() | time():
             return value.isoformat()
         case bytes():
             return base64.b64encode(value).decode()

@@ -112,6 +112,8 @@ def from_json(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_timestamp(kind):
         moment = datetime.datetime.fromisoformat(value)
         return moment if kind.tz else moment.replace(tzinfo=None)
+    if pa.types.is_time(kind):
+        return datetime.time.fromisoformat(value)
     if pa.types.is_date(kind):
         return datetime.date.fromisoformat(value)
     if pa.types.is_floating(kind):

@@ -42,7 +42,7 @@ def test_the_reference_names_what_is_refused_with_the_reason() -> None:
 LANGUAGE = {
     "and", "or", "not", "in", "between", "case", "when", "cast", "if", "div", "struct", "grouping",
     "grouping_id", "session_window", "now", "curdate", "current_date", "current_timestamp",
-    "localtimestamp", "range",
+    "localtimestamp", "localtime", "current_time", "range",
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.clock_times import time_cast
 from tailrace.pipelines.incremental.rows import physical, to_array
 from tailrace.pipelines.incremental.types import (
     BOOLEAN,
@@ -29,6 +30,7 @@ from tailrace.pipelines.incremental.types import (
     is_integer,
     is_numeric,
     is_temporal,
+    is_time,
 )
 
 _TRUE = {"t", "true", "y", "yes", "1"}
@@ -138,6 +140,8 @@ def _lossless(source: pa.DataType, kind: pa.DataType) -> bool:
 
 
 def _converter(source: pa.DataType, kind: pa.DataType) -> Callable[[object], object]:
+    if is_time(source) or is_time(kind):
+        return time_cast(source, kind)
     if is_numeric(kind) and source in (DATE, TIMESTAMP_NTZ):
         raise EvaluationError(f"cannot cast {ddl(source)} to {ddl(kind)}")
     if is_integer(kind):

@@ -2,7 +2,7 @@
 
 The key is the compact JSON object of the key columns in key order, the value `{"row": …}`
 or None for a row that is gone. Decimals are strings, timestamps and dates ISO 8601 (with `Z`
-where they have a zone), bytes base64; NaN and infinities strings.
+where they have a zone), times of day `12:34:56.5`, bytes base64; NaN and infinities strings.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.casts import format_decimal, format_timestamp
+from tailrace.pipelines.incremental.clock_times import format_time, micros_in, short_time
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
 from tailrace.pipelines.incremental.json_text import joined, json_texts
 from tailrace.pipelines.incremental.rows import physical
-from tailrace.pipelines.incremental.types import DATE, TIMESTAMP, is_decimal, is_float
+from tailrace.pipelines.incremental.types import DATE, TIMESTAMP, is_decimal, is_float, is_time
 from tailrace.records.columns import bytes_array, constant
 
 _PIECE_ROWS = 100_000
@@ -96,6 +97,9 @@ def _converter(kind: pa.DataType) -> Callable[[object], object] | None:
         return lambda value: format_timestamp(cast(int, value)).replace(" ", "T") + "Z"
     if pa.types.is_timestamp(kind):
         return lambda value: format_timestamp(cast(int, value)).replace(" ", "T")
+    if is_time(kind):
+        unit = micros_in(kind)
+        return lambda value: format_time(cast(int, value) * unit)
     if is_float(kind):
         return lambda value: _number(cast(float, value))
     if kind == pa.binary():
@@ -127,6 +131,8 @@ def _nested(value: object) -> object:
             return text.replace("+00:00", "Z")
         case datetime.date():
             return value.isoformat()
+        case datetime.time():
+            return short_time(value)
         case bytes():
             return base64.b64encode(value).decode()
     return value

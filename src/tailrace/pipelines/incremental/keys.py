@@ -144,7 +144,7 @@ def decodable(kinds: Iterable[pa.DataType]) -> bool:
     return all(
         pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_floating(kind)
         or pa.types.is_boolean(kind) or is_decimal(kind) or pa.types.is_integer(kind)
-        or pa.types.is_date32(kind) or pa.types.is_timestamp(kind)
+        or pa.types.is_date32(kind) or pa.types.is_timestamp(kind) or pa.types.is_time(kind)
         for kind in kinds
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Rows as Python tuples and as bytes, and back to Arrow.
 
 A *physical* row is a tuple of plain values: decimals as unscaled integers, timestamps as
-microseconds, dates as days, nested values as tuples. Its bytes are `marshal` format 2, which
+microseconds, dates as days, times of day as units of their type, nested values as tuples. Its bytes are `marshal` format 2, which
 is deterministic, so equal bytes mean equal rows (two rows that differ only in the sign of a
 zero are different rows; keys do not distinguish them, see `keys`).
 """
@@ -61,6 +61,8 @@ def physical(column: pa.ChunkedArray | pa.Array) -> list[object]:
         values = _decimal_integers(column)
     elif pa.types.is_timestamp(kind):
         values = _numbers(column.cast(pa.int64()))
+    elif pa.types.is_time(kind):
+        values = _numbers(column.cast(pa.int64() if kind.bit_width == 64 else pa.int32()))
     elif pa.types.is_date32(kind):
         values = _numbers(column.cast(pa.int32()))
     elif pa.types.is_string(kind) or pa.types.is_binary(kind):
@@ -153,6 +155,8 @@ def _parse(name: str, text: str) -> object:
     match name:
         case "Decimal":
             return decimal.Decimal(text)
+        case "time":
+            return datetime.time.fromisoformat(text)
         case "date":
             return datetime.date.fromisoformat(text)
         case "datetime":
@@ -166,8 +170,10 @@ def to_array(values: Sequence[object], kind: pa.DataType) -> pa.Array:
         return _decimal_array(values, kind)
     if pa.types.is_timestamp(kind):
         return pa.array(values, pa.int64()).cast(kind)
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return pa.array(values, pa.int32()).cast(kind)
+    if pa.types.is_time64(kind):
+        return pa.array(values, pa.int64()).cast(kind)
     if pa.types.is_nested(kind):
         return pa.array([_thaw(value, kind) for value in values], kind)
     return pa.array(values, kind)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from tailrace.pipelines.incremental.clock_times import micros_in
 from tailrace.pipelines.incremental.rows import physical, whole_numbers
 from tailrace.pipelines.incremental.types import (
     BINARY,
@@ -22,6 +23,7 @@ from tailrace.pipelines.incremental.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_time,
 )
 from tailrace.records.columns import decimal_words, lengths_of, words_of
 
@@ -109,6 +111,9 @@ def _longs(column: pa.ChunkedArray) -> np.ndarray:
         return _filled(column, False if kind == BOOLEAN else 0, pa.int64())
     if kind == DATE:
         return _filled(column.cast(pa.int32()), 0, pa.int64())
+    if is_time(kind):  # by nanoseconds, as Spark
+        units = column.cast(pa.int64() if kind.bit_width == 64 else pa.int32())
+        return _filled(units, 0, pa.int64()) * (1_000 * micros_in(kind))
     if kind == TIMESTAMP_NTZ or pa.types.is_timestamp(kind):
         return _filled(column.cast(pa.int64()), 0, pa.int64())
     numbers = whole_numbers(column)

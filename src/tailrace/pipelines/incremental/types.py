@@ -2,7 +2,8 @@
 
 Inside the compiler a type is an Arrow `DataType`; `ddl` and `parse_type` translate to and
 from Spark's words. `TIMESTAMP` is UTC microseconds, `TIMESTAMP_NTZ` microseconds without
-a zone, integers keep their width. The combination rules are those of Spark 4 (ANSI).
+a zone, `TIME(0)`, `TIME(3)` and `TIME(6)` are the times of day that Arrow has units for,
+integers keep their width. The combination rules are those of Spark 4 (ANSI).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ DATE = pa.date32()
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")
 INTERVAL = pa.month_day_nano_interval()
+TIME = pa.time64("us")
+TIMES = {0: pa.time32("s"), 3: pa.time32("ms"), 6: TIME}
 
 _NAMES = {
     "VOID": NULL, "NULL": NULL, "BOOLEAN": BOOLEAN, "TINYINT": TINYINT, "BYTE": TINYINT,
@@ -27,11 +30,13 @@ _NAMES = {
     "LONG": BIGINT, "FLOAT": FLOAT, "REAL": FLOAT, "DOUBLE": DOUBLE, "STRING": STRING,
     "BINARY": BINARY, "DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ, "INTERVAL": INTERVAL, "DECIMAL": pa.decimal128(10, 0),
+    "TIME": TIME,
 }  # fmt: skip
 _DDL = {
     NULL: "VOID", BOOLEAN: "BOOLEAN", TINYINT: "TINYINT", SMALLINT: "SMALLINT", INT: "INT",
     BIGINT: "BIGINT", FLOAT: "FLOAT", DOUBLE: "DOUBLE", STRING: "STRING", BINARY: "BINARY",
     DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ: "TIMESTAMP_NTZ", INTERVAL: "INTERVAL",
+    **{kind: f"TIME({digits})" for digits, kind in TIMES.items()},
 }  # fmt: skip
 _DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.I)
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
@@ -46,6 +51,10 @@ def parse_type(text: str) -> pa.DataType:
         return _NAMES[upper]
     if matched := _DECIMAL.fullmatch(text):
         return pa.decimal128(int(matched[1]), int(matched[2] or 0))
+    if matched := re.fullmatch(r"TIME\s*\(\s*(\d+)\s*\)", upper):
+        if int(matched[1]) not in TIMES:
+            raise ValueError(f"{text} is not known; TIME(0), TIME(3) and TIME(6) are")
+        return TIMES[int(matched[1])]
     if re.fullmatch(r"(VAR)?CHAR\s*\(\s*\d+\s*\)", upper):
         return STRING
     if upper.startswith("ARRAY<") and upper.endswith(">"):
@@ -107,6 +116,16 @@ def is_temporal(kind: pa.DataType) -> bool:
     return kind in (DATE, TIMESTAMP, TIMESTAMP_NTZ)
 
 
+def is_time(kind: pa.DataType) -> bool:
+    """Whether it is a time of day."""
+    return bool(pa.types.is_time(kind))
+
+
+def digits_of(kind: pa.DataType) -> int:
+    """How many digits of a second a time of day has."""
+    return {"s": 0, "ms": 3, "us": 6}[kind.unit]
+
+
 def as_decimal(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer or decimal type."""
     return kind if is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
@@ -129,13 +148,15 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         return bounded_decimal(whole + scale, scale)
     if is_temporal(left) and is_temporal(right):
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
+    if is_time(left) and is_time(right):
+        return TIMES[max(digits_of(left), digits_of(right))]
     if STRING in (left, right):  # ANSI: a string is brought to the other side's type
         other = right if left == STRING else left
         if is_integer(other):
             return BIGINT
         if is_decimal(other) or is_float(other):
             return DOUBLE
-        if is_temporal(other) or other in (BOOLEAN, BINARY):
+        if is_temporal(other) or is_time(other) or other in (BOOLEAN, BINARY):
             return other
     if pa.types.is_list(left) and pa.types.is_list(right):
         inner = common(left.value_type, right.value_type)

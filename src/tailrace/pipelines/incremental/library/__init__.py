@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from tailrace.pipelines.incremental.library import (
     bitmaps,
+    clock_times,
     csv,
     encodings,
     guarded,
@@ -26,6 +27,7 @@ from tailrace.pipelines.incremental.library import (
 
 __all__ = [
     "bitmaps",
+    "clock_times",
     "csv",
     "encodings",
     "guarded",

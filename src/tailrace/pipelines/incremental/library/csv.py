@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.casts import (
     format_single,
     parse_timestamp,
 )
+from tailrace.pipelines.incremental.clock_times import short_time
 from tailrace.pipelines.incremental.functions import Scalar
 from tailrace.pipelines.incremental.library.patterns import read_time, write_time
 from tailrace.pipelines.incremental.library.signatures import plain_typed
@@ -37,6 +38,7 @@ from tailrace.pipelines.incremental.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_time,
 )
 
 OPTIONS = ("sep", "delimiter", "nullvalue", "dateformat", "timestampformat", "timestampntzformat")
@@ -170,6 +172,8 @@ def reader(kind: pa.DataType, form: Form) -> Callable[[str], Any]:
             return (_EPOCH + datetime.timedelta(microseconds=micros)).replace(tzinfo=zone)
 
         return moment
+    if is_time(kind):
+        return lambda text: _cast(text, kind)
     if is_integer(kind):
         return lambda text: _cast(text, kind) if text == text.strip() else _no(text)
     if is_float(kind):
@@ -249,6 +253,8 @@ def _shown(value: Any, kind: pa.DataType, form: Form) -> str:
             if form.date is not None:
                 return str(write_time((value - _EPOCH_DAY).days * _DAY, form.date))
             return value.isoformat()
+        case datetime.time():
+            return short_time(value)
         case bytes():
             return "[" + " ".join(f"{byte:02X}" for byte in value) + "]"
     return str(value)

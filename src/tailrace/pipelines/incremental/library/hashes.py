@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from tailrace.pipelines.incremental.clock_times import micros_in
 from tailrace.pipelines.incremental.functions import KEEPS_NULL, Scalar, made
 from tailrace.pipelines.incremental.library.numbers import float_bits
 from tailrace.pipelines.incremental.library.signatures import declare
@@ -29,6 +30,7 @@ from tailrace.pipelines.incremental.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_time,
 )
 
 _MASK = (1 << 32) - 1
@@ -66,6 +68,9 @@ def murmur(data: bytes, seed: int) -> int:
 def _encoder(kind: pa.DataType) -> Callable[[Any], bytes]:
     if kind == BIGINT or pa.types.is_timestamp(kind):
         return struct.Struct("<q").pack
+    if is_time(kind):
+        nanos = 1_000 * micros_in(kind)
+        return lambda value: struct.pack("<q", value * nanos)
     if is_integer(kind) or kind == DATE:
         return struct.Struct("<i").pack
     if kind == BOOLEAN:

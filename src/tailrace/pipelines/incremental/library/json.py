@@ -18,6 +18,7 @@ from tailrace.pipelines.incremental.casts import (
     parse_date,
     parse_timestamp,
 )
+from tailrace.pipelines.incremental.clock_times import parse_time, short_time, time_of
 from tailrace.pipelines.incremental.functions import Scalar
 from tailrace.pipelines.incremental.library.signatures import declare, plain, plain_typed
 from tailrace.pipelines.incremental.types import (
@@ -31,6 +32,7 @@ from tailrace.pipelines.incremental.types import (
     is_decimal,
     is_float,
     is_integer,
+    is_time,
 )
 
 _EPOCH = datetime.datetime(1970, 1, 1)
@@ -248,6 +250,8 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
             if isinstance(value, str)
             else None
         )
+    if is_time(kind):
+        return time_of(parse_time(value), kind) if isinstance(value, str) else None
     if pa.types.is_timestamp(kind):
         if type(value) is int and kind == TIMESTAMP:  # seconds since 1970
             return (_EPOCH + datetime.timedelta(seconds=value)).replace(tzinfo=datetime.UTC)
@@ -309,6 +313,8 @@ def shown(value: Any, kind: pa.DataType) -> str:
             return f'"{text}Z"' if value.tzinfo is not None else f'"{text}"'
         case datetime.date():
             return f'"{value.isoformat()}"'
+        case datetime.time():
+            return f'"{short_time(value)}"'
         case bytes():
             return f'"{base64.b64encode(value).decode()}"'
         case str():
@@ -323,6 +329,8 @@ def _text(value: str) -> str:
 def _name(key: Any) -> str:
     if isinstance(key, bool):
         return "true" if key else "false"
+    if isinstance(key, datetime.time):  # Spark shows the nanoseconds there
+        return str(parse_time(short_time(key)) * 1_000)
     return format_float(key) if isinstance(key, float) else str(key)
 
 

@@ -159,7 +159,7 @@ def _readable(letter: str, count: int, follows: bool, pattern: str) -> str:
             most = 3 if letter == "D" else 2
             return rf"\d{{{count}}}" if count > 1 or follows else rf"\d{{1,{most}}}"
         case "S":
-            return rf"\d{{{count}}}"
+            return rf"\d{{1,{count}}}"
         case "E":
             return "|".join(_SHORT_DAYS if count < 4 else _DAYS)
         case "a":

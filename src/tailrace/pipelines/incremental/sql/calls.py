@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
+from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 
 if TYPE_CHECKING:
@@ -336,6 +337,8 @@ def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.E
     value = given[0]
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
+    if types.is_time(value.type):
+        return part_of_time(binder, name, value, node)
     if not types.is_temporal(value.type):
         raise binder.context.type_error(f"{types.ddl(value.type)} has no {name}", node)
     return Call(name, (value,), types.INT)
@@ -453,14 +456,16 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
              "days": "day", "d": "day", "dow": "dayofweek", "dow_iso": "dayofweek_iso",
              "s": "second", "sec": "second", "seconds": "second", "secs": "second",
              "doy": "dayofyear", "qtr": "quarter", "w": "weekofyear", "weeks": "weekofyear",
-             "week": "weekofyear", "hours": "hour", "h": "hour", "minutes": "minute",
-             "min": "minute", "m": "minute"}  # fmt: skip
+             "week": "weekofyear", "hours": "hour", "h": "hour", "hr": "hour", "hrs": "hour", "minutes": "minute",
+             "min": "minute", "m": "minute", "mins": "minute"}  # fmt: skip
     name = words.get(name, name)
     if name not in (*_TIME_PARTS, "yearofweek", "dayofweek_iso"):
         raise binder.context.not_incremental(f"the part {raw[0].name!r} of a time", node)
     value = binder.bind(raw[1])
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
+    if types.is_time(value.type):
+        return part_of_time(binder, name, value, node, exact=True)
     if name == "second":
         return Call("second_and_parts", (value,), pa.decimal128(8, 6))
     return Call(name, (value,), types.INT)
@@ -549,6 +554,7 @@ RULES: dict[str, Rule] = {
     **TYPED,
     **FORMATS,
     **GUARDED,
+    **CLOCK_TIMES,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     **SKETCHES,

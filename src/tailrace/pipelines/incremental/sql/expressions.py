@@ -18,8 +18,14 @@ from tailrace.pipelines.incremental.expression import Call, Column, Expression, 
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
+from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
+from tailrace.pipelines.incremental.sql.time_calls import (
+    CLOCK_COLUMNS,
+    clock_time,
+    time_arithmetic,
+)
 
 INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -55,7 +61,7 @@ VOLATILE = {
     "java_method",
 }
 CLOCK_WORDS = ("now", "curdate")
-CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime)
+CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime)
 
 
 @dataclass(slots=True)
@@ -114,6 +120,8 @@ class ExpressionBinder:
                     whole = self._struct(node.args["table"])
                     if whole is not None:
                         return take_field(self.context, whole, node.name, node)
+                if node.name.lower() in CLOCK_COLUMNS and not self._is_column(node):
+                    return self._clock(node)
                 return resolve(self.context, self.scope, node).column
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
@@ -213,9 +221,17 @@ class ExpressionBinder:
         now = Call("now", (), types.TIMESTAMP)
         if isinstance(node, exp.CurrentDate) or node.name.lower() == "curdate":
             return Call("cast", (now,), types.DATE)
-        if isinstance(node, exp.CurrentTime):
-            raise self.context.not_incremental("the time of day", node, "use current_timestamp()")
+        if isinstance(node, exp.CurrentTime | exp.Localtime | exp.Column):
+            return clock_time(self, now, node)
         return now
+
+    def _is_column(self, node: exp.Column) -> bool:
+        around: Scope | None = self.scope
+        while around is not None:
+            if any(f.name.lower() == node.name.lower() for s in around.sources for f in s.fields):
+                return True
+            around = around.parent
+        return bool(node.table)
 
     def _names_source(self, alias: str) -> bool:
         around: Scope | None = self.scope
@@ -298,6 +314,8 @@ class ExpressionBinder:
                 left, right = right, left
             if types.is_integer(right.type):
                 return scaled(self, left, right, node)
+        if types.is_time(left.type) or types.is_time(right.type):
+            return time_arithmetic(self, name, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
         if types.is_decimal(left.type) and types.is_integer(right.type):
@@ -384,16 +402,21 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Expression:
         self.context.only(node, "this", "to", "_type", "safe")
         try:
-            kind = types.parse_type(node.to.sql("spark"))
+            kind = types.parse_type(node.to.sql(dialect()))
         except ValueError as error:
             raise self.context.type_error(str(error), node) from error
         bound = self.bind(node.this)
+        if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
+            raise self.context.not_incremental("a time of day with nanoseconds", node)
         if isinstance(node, exp.TryCast):
             return Call("try_cast", (bound,), kind)
         return self.coerce(bound, kind, node)
 
     def _interval(self, node: exp.Interval) -> Expression:
         return Literal(interval_parts(self.context, node), types.INTERVAL)
+
+
+_FINER = re.compile(r"\.[0-9]{7}")
 
 
 def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -> Expression:

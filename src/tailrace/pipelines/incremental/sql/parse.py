@@ -21,6 +21,14 @@ class AnsiSpark(Spark):
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         STRICT_CAST = True
 
+    class Generator(Spark.Generator):  # type: ignore[misc,valid-type]
+        def datatype_sql(self, expression: exp.DataType) -> str:
+            """TIME(3) as it is; the dialect knows no such type."""
+            if expression.this != exp.DType.TIME:
+                return str(super().datatype_sql(expression))
+            digits = "".join(f"({part.name})" for part in expression.expressions)
+            return f"TIME{digits}"
+
 
 def _keep_words() -> None:
     """Have the parser leave calls of scalar functions as they are written, with Spark's names

@@ -15,10 +15,8 @@ _GROUPS = {
         current_path current_timezone version python_worker_logs sql_keywords collations measure
     """,
     "call whatever Java there is": "java_method reflect try_reflect",
-    "views have no type TIME and no nanoseconds": """
-        localtime current_time make_time time to_time try_to_time time_diff time_trunc
-        time_from_micros time_from_millis time_from_seconds time_to_micros time_to_millis
-        time_to_seconds timestamp_nanos unix_nanos
+    "off in Spark unless spark.sql.timestampNanosTypes.enabled; timestamps have microseconds": """
+        timestamp_nanos unix_nanos
     """,
     "views have no VARIANT, GEOMETRY or collations; use from_json, get_json_object, lower": """
         parse_json try_parse_json to_variant_object is_valid_variant is_variant_null

@@ -249,6 +249,10 @@ def pattern(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expr
 def _date_format(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 2, 2)
     moment = given[0]
+    if types.is_time(moment.type):
+        from tailrace.pipelines.incremental.sql.time_calls import formatted_time
+
+        return formatted_time(binder, moment, pattern(binder, given[1], node), node)
     if moment.type != types.TIMESTAMP_NTZ:
         moment = binder.coerce(moment, types.TIMESTAMP, node)
     return Call("date_format", (moment, pattern(binder, given[1], node)), types.STRING)
