@@ -125,9 +125,12 @@ def test_a_topic_created_again_is_told_and_a_rebuild_reads_the_new_one(
         words.run()
     told(problem.value)
     assert words.shown(0) == {"x": 2, "y": 1}
-    with pytest.raises(DataLostError, match="deleted and created again"):
-        words.run(0)  # the other view has not been asked for
-    words.run(0, 1)
+    words.run(0)  # the other view has not been asked for: it waits
+    assert words.shown(0) == {"z": len(again)}
+    assert words.shown(1) == {"x": 2, "y": 1}
+    words.run()  # and goes on waiting, whoever starts anew
+    assert words.shown(1) == {"x": 2, "y": 1}
+    words.run(1)
     assert words.shown(0) == words.shown(1) == {"z": len(again)}
     words.write("q")
     words.run()
@@ -165,6 +168,96 @@ def test_nothing_of_a_topic_created_again_is_ever_counted(
     finally:
         project.close()
     assert words.shown(0) == words.shown(1) == {"x": 2, "y": 2}
+
+
+class Two(Words):
+    """Two topics, and a view of each and of both."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        super().__init__(bootstrap, directory)
+        self.other = Words(bootstrap, directory)
+        counted = "SELECT word, count(*) AS n FROM {} GROUP BY word"
+        both = f"(SELECT word FROM {self.name} UNION ALL SELECT word FROM {self.other.name})"
+        self.views = [
+            tr.view(f"{self.name}_{name}", counted.format(of))
+            for name, of in (("ours", self.name), ("theirs", self.other.name), ("both", both))
+        ]
+
+    def project(self, name: str | None = None) -> ProjectTicks:
+        tables = [topic_table(self.topic), topic_table(self.other.topic)]
+        settings = TickSettings(
+            f"p{self.name}", self.bootstrap, str(self.directory / "state"), str(self.directory / "cache")
+        )  # fmt: skip
+        plain = frozenset([self.name, self.other.name])
+        return ProjectTicks(compile_views(self.views, tables), settings, in_process, plain=plain)
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["while it runs", "between two runs"])
+@pytest.mark.parametrize("loss", ["gone", "created again", "retention"])
+def test_a_lost_topic_stops_its_readers_alone(
+    tailrace_broker: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, loss: str, running: bool
+) -> None:
+    monkeypatch.setattr(stale, "LOOK_EVERY_SECONDS", 0.0)
+    two = Two(tailrace_broker, tmp_path)
+    two.write("x")
+    two.other.write("x", "y")
+    two.run()
+    ours, both = two.views[0].name, two.views[2].name
+
+    def lose() -> None:
+        two.write("p", "q")
+        if loss == "retention":
+            with Admin(two.bootstrap) as admin:
+                admin.delete_records({(two.name, 0): 5})
+            return
+        two.delete()
+        if loss == "created again":
+            two.create()
+            two.write("z", "z", "z", "z")
+
+    if not running:
+        lose()
+    project = two.project()
+    try:
+        project.start()
+        if running:
+            lose()
+        two.other.write("y")
+        for _ in range(10):
+            project.step(0.0)
+        assert project.failed.keys() == {ours, both}
+        told(DataLostError(**{"message" if k == "error" else k: v for k, v in project.failed[ours].items() if k != "code"}))  # fmt: skip
+        assert project.waiting == []
+        assert two.shown(1) == {"x": 1, "y": 2}
+        assert two.shown(0) == {"x": 1}
+        assert two.shown(2) == {"x": 2, "y": 1}
+    finally:
+        project.close()
+    two.other.write("z")
+    two.run()  # a new start does not fill them from what is left
+    assert two.shown(1) == {"x": 1, "y": 2, "z": 1}
+    assert two.shown(0) == {"x": 1}
+    assert two.shown(2) == {"x": 2, "y": 1}
+    if loss == "gone":
+        two.create()
+    two.write("new")
+    left = {"gone": {}, "created again": {"z": 4}, "retention": {}}[loss]
+    project = two.project()
+    try:
+        project.start()
+        assert project.rebuild(ours)  # asked for while the others run
+        for _ in range(20):
+            project.step(0.0)
+        assert project.failed.keys() == {both}
+        assert two.shown(0) == {**left, "new": 1}
+    finally:
+        project.close()
+    two.run(2)
+    two.write("new")
+    two.run()
+    rest = {word: left.get(word, 0) + n for word, n in {"x": 1, "y": 2, "z": 1}.items()}
+    assert two.shown(2) == {**rest, "new": 2}
+    assert two.shown(0) == {**left, "new": 2}
 
 
 def test_records_past_retention_are_told_and_a_rebuild_goes_on(words: Words) -> None:

@@ -176,7 +176,7 @@ def run_ticks(
                 if part.clock.monotonic() - began > _LONGEST_PAUSE:
                     pause = _FIRST_PAUSE
                 failed = {view.name: problem.as_dict() for view in views}
-                part.report("running", error=problem.as_dict(), failed=failed)
+                part.report("lagging", error=problem.as_dict(), failed=failed)
                 _streams_alone(running, part, pause)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
@@ -267,7 +267,7 @@ def _tick(
                     part.stopping.set()
             if tick is not None:
                 part.report(
-                    "running",
+                    _state(compiled, project),
                     tick=tick.number,
                     freshness_ms=main.freshness_ms,
                     position=f"tick:{part.project}:{tick.number}",
@@ -286,7 +286,7 @@ def _tick(
                     part.stopping.wait(pace.pause(main.worked_seconds, main.lag > 0))
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
                 part.report(
-                    "running",
+                    _state(compiled, project),
                     freshness_ms=0,
                     lag=main.lag,
                     **_standing(compiled, project, running),
@@ -294,9 +294,14 @@ def _tick(
                 reported_at = part.clock.monotonic()
 
 
+def _state(compiled: Compiled, project: ProjectTicks) -> str:
+    """`lagging` while a view is behind the others because it failed."""
+    return "lagging" if compiled.failed or project.failed else "running"
+
+
 def _standing(compiled: Compiled, project: ProjectTicks, running: RunningStreams) -> dict[str, Any]:
     """What every report tells of views and streams, whether there was a tick or not."""
-    failed = {**compiled.failed, **project.aside.errors()}
+    failed = {**compiled.failed, **project.failed}
     return {
         "filling": project.filling,
         "filled": project.filled_shares,

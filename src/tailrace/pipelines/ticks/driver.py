@@ -30,7 +30,7 @@ from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
-from tailrace.pipelines.ticks.row import Generation, Seeding, Tick, parse
+from tailrace.pipelines.ticks.row import Generation, Seeding, Stopped, Tick, parse
 from tailrace.pipelines.ticks.shared import begun, rest, shared_operators, sources_of
 from tailrace.pipelines.ticks.stale import TopicWatch, formats
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
@@ -97,6 +97,7 @@ class TickDriver:
         self._dropped: tuple[str, ...] = ()
         self._infos: dict[str, ViewInfo] = {}
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
+        self.stopped: dict[str, Stopped] = {}  # views that wait for a rebuild, for the row
         self.last = Tick(settings.project)
         self.attempted: Work | None = None  # by the tick that ran last
         self.dead = 0  # records that could not be read, since the start
@@ -115,20 +116,17 @@ class TickDriver:
         self._ahead = counter("tailrace_ahead_rows_total", "Rows too far in the future", ["topic"])
         self._share = gauge("tailrace_late_share", "Late rows among the last minutes'", ["topic"])
         self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
-        self._state_bytes = gauge(
-            "tailrace_state_bytes", "State of the views, as cached", ["project"]
-        )
+        by = ["project"]
+        self._state_bytes = gauge("tailrace_state_bytes", "State of the views, as cached", by)
         self._state_chain = gauge(
-            "tailrace_state_chain_versions", "Versions since the oldest snapshot", ["project"]
+            "tailrace_state_chain_versions", "Versions since the oldest snapshot", by
         )
-        self._state_written = counter(
-            "tailrace_state_written_bytes_total", "State files", ["project"]
-        )
+        self._state_written = counter("tailrace_state_written_bytes_total", "State files", by)
         self._state_changed = gauge(
-            "tailrace_state_changed_timestamp_seconds", "When state last changed", ["project"]
+            "tailrace_state_changed_timestamp_seconds", "When state last changed", by
         )
         self._catch_up = gauge(
-            "tailrace_state_catch_up_seconds", "Bringing caches up to date, last tick", ["project"]
+            "tailrace_state_catch_up_seconds", "Bringing caches up to date, last tick", by
         )
         self._figures: dict[int, Figures] = {}
         self.catch_up_ms = 0
@@ -243,6 +241,9 @@ class TickDriver:
         adoption = Adoption(
             fill.settings.state, fill.settings.cache, fill.last.state, tuple(sorted(wanted))
         )
+        # A topic that only the fill reads may be another one than was once read by that name.
+        apart = fill.graph.tables.keys() - self.graph.tables.keys()
+        new = {topic: by for topic, by in fill.last.inputs.items() if topic in apart}
         self.graph = graph
         for name, info in fill._infos.items():
             number = max(info.generation, self.last.highest(name) + 1)
@@ -253,7 +254,7 @@ class TickDriver:
             ends={**self.last.ends, **fill.last.ends},
             # Versions of a table are told apart by the ticks that read them.
             number=max(self.last.number, fill.last.number),
-            inputs={**fill.last.inputs, **self.last.inputs},
+            inputs={**fill.last.inputs, **self.last.inputs, **new},
             positions={**fill.last.positions, **self.last.positions},
         )
         self._planner = planner_for(graph, self._plain)
@@ -507,6 +508,7 @@ class TickDriver:
                 shards=self.settings.shards,
                 ts_ms=now,
                 seeding=rest(plan.seeding, outcome.left),
+                stopped={n: s for n, s in self.stopped.items() if n in self.settings.declared},
             )
             # The row goes last, after everything it vouches for is acknowledged.
             writer.send(TICKS_TOPIC, 0, project.encode(), tick.encode(), headers)

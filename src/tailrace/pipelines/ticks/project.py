@@ -10,7 +10,8 @@ tick of the project takes over its operators' state and names its topic. Until t
 project goes on ticking, and a view that was declared anew is shown as it last was. A fill
 that dies goes on where it stood.
 A fill may be *held*: it is then kept up to date beside the project until `switch`.
-A view that a tick fails on is put aside (see `aside`) and filled again in the same way.
+A view that a tick fails on is put aside (see `aside`) and filled again in the same way. One
+whose records were lost is stopped (see `stale`): it waits for a rebuild, whoever starts anew.
 """
 
 from __future__ import annotations
@@ -26,16 +27,16 @@ from tailrace.client.admin import Admin
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.errors import ContentsError, ViewError
+from tailrace.pipelines.errors import ContentsError, DataLostError, ViewError
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
 from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.planner import cursor
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.row import Stopped, Tick
 from tailrace.pipelines.ticks.shared import share_read
-from tailrace.pipelines.ticks.stale import hindrances
+from tailrace.pipelines.ticks.stale import hindrances, remembered
 
 log = logging.getLogger(__name__)
 
@@ -64,21 +65,29 @@ class ProjectTicks:
         self.held: set[str] = set()  # of those, the ones that wait for `switch`
         self.asked: set[Path] = set()  # wishes that have been begun
         self.aside = Aside(clock)
+        self._stopped: dict[str, TailraceError] = {}  # views that wait for an asked rebuild
+        self._anew: set[str] = set()  # views whose last fill is given up
         self.main = self._driver(graph, self._settings)
 
     def start(self, rebuilding: Collection[str] = ()) -> Tick:
         """Find out what is ready; the tick to go on from.
 
-        A view that cannot go on (see `stale`) is an error, unless it is among `rebuilding`:
-        then it is filled anew. When all are, whatever state there is is given up.
+        A view that cannot go on (see `stale`) is stopped, unless it is among `rebuilding`:
+        then it is filled anew. When all are stopped it is an error; when all are filled anew,
+        whatever state there is is given up.
         """
         settings = self._settings
         with LogReader(settings.bootstrap, clock=self._clock) as reader:
             row = last_row(reader, settings.project)
             stale = {} if row is None else hindrances(row, self._graph, reader, settings.bootstrap)
-        for name, problem in stale.items():
-            if name not in rebuilding:
-                raise problem
+        before = {} if row is None else row.stopped
+        stale |= {
+            name: remembered(before[name])
+            for name, view in self._graph.views.items()
+            if name in before and before[name].node == view.node
+        }
+        self._anew = before.keys() & set(rebuilding)
+        self._stop({name: why for name, why in stale.items() if name not in rebuilding})
         self._rebuilt = set(rebuilding)
         forget = bool(self._graph.views) and self._graph.views.keys() <= set(rebuilding)
         ready = [
@@ -86,10 +95,12 @@ class ProjectTicks:
             for name, view in self._graph.views.items()
             if row is None or (row.keeps(name, view.node) and name not in stale and not forget)
         ]
-        self.waiting = [name for name in self._graph.views if name not in ready]
-        if self.waiting:
+        kept = {*ready, *self._stopped}
+        self.waiting = [name for name in self._graph.views if name not in kept]
+        if self.waiting or self._stopped:
             self.main.close()
             self.main = self._driver(subgraph(self._graph, ready), self._settings)
+            self.main.stopped = self._stopped_rows()
         self.main.start(forget=forget)
         if not self.main.last.number:
             self.main.first_tick()  # so that readers find the views, empty as they are
@@ -125,6 +136,15 @@ class ProjectTicks:
         fail there is nothing to go on with, and the error is raised."""
         try:
             return self.main.step(timeout)
+        except DataLostError:
+            with LogReader(self._settings.bootstrap, clock=self._clock) as reader:
+                row, graph = self.main.last, self.main.graph
+                lost = hindrances(row, graph, reader, self._settings.bootstrap)
+            if not lost:
+                raise
+            self._stop(lost)
+            self._go_on_without(lost)
+            return None
         except ViewError as problem:
             work = self.main.attempted
             found = {} if work is None else at_fault(work, self._run)
@@ -137,18 +157,62 @@ class ProjectTicks:
             self.aside.put(name, fault)
             if name not in self.waiting:
                 self.waiting.append(name)
-        rest = [name for name in self.main.graph.views if name not in found]
+        self._go_on_without(found)
+        return None
+
+    def _go_on_without(self, names: Collection[str]) -> None:
+        """Begin the project's ticks again with its other views."""
+        rest = [name for name in self.main.graph.views if name not in names]
         before = self.main
         before.close()
         self.main = self._driver(subgraph(self._graph, rest), self._settings)
         self.main.count_on(before)
+        self.main.stopped = self._stopped_rows()
         self.main.start()
-        return None
+
+    def _stop(self, problems: Mapping[str, TailraceError]) -> None:
+        """Leave views as they are until somebody asks for their rebuild. Nothing is left to go
+        on with when these are all of them: then the error is raised."""
+        if problems and {*problems, *self._stopped} >= self._graph.views.keys():
+            raise next(iter(problems.values()))
+        for name, problem in problems.items():
+            log.error("view stopped", extra={"view": name, **problem.as_dict()})
+            self._stopped[name] = problem
+            self._give_up_fill(name)
+
+    def _give_up_fill(self, name: str) -> None:
+        if name in self._fills:
+            self._fills.pop(name).close()
+        if name in self.waiting:
+            self.waiting.remove(name)
+        self._rebuilt.discard(name)
+        self.held.discard(name)
+        self.aside.forget(name)
+
+    def _stopped_rows(self) -> dict[str, Stopped]:
+        return {
+            name: Stopped(self._graph.views[name].node, problem.as_dict())
+            for name, problem in self._stopped.items()
+        }
+
+    @property
+    def failed(self) -> dict[str, dict[str, str]]:
+        """By view that does not go on, its error in four parts."""
+        stopped = {name: problem.as_dict() for name, problem in self._stopped.items()}
+        return {**self.aside.errors(), **stopped}
 
     def _step_fill(self, name: str, fill: TickDriver, timeout: float) -> Tick | None:
         """A tick of a fill; one that fails is tried again after a pause."""
         try:
             return fill.step(timeout, ceiling=self.main.last)
+        except DataLostError as problem:
+            if name not in self.main.graph.views:
+                self._stop({name: problem})
+                self.main.stopped = self._stopped_rows()
+                return None
+            log.error("view cannot be filled", extra={"view": name, **problem.as_dict()})
+            self._give_up_fill(name)
+            return None
         except (ViewError, ContentsError) as problem:
             if fill.last.seeding is not None:
                 self._fill_from_topics(name, problem)
@@ -178,6 +242,9 @@ class ProjectTicks:
             return False
         if name not in self.waiting:
             self.waiting.append(name)
+        if self._stopped.pop(name, None) is not None:
+            self._anew.add(name)
+            self.main.stopped = self._stopped_rows()
         self._rebuilt.add(name)
         self.aside.hurry(name)
         if hold and name in self.main.graph.views:
@@ -266,7 +333,8 @@ class ProjectTicks:
     def _begin_fill(self, name: str) -> TickDriver:
         graph = subgraph(self._graph, [name])
         fill = self._fills[name] = self._fill_driver(name, graph)
-        fill.start(self.main.last)
+        fill.start(self.main.last, anew=name in self._anew)
+        self._anew.discard(name)
         if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
             # The last fill of this view was of other SQL: begin from nothing.
             fill.begin_anew()

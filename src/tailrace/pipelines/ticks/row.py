@@ -37,6 +37,15 @@ class Seeding:
 
 
 @dataclass(frozen=True, slots=True)
+class Stopped:
+    """A view that cannot go on and waits for a rebuild: the operator that ended it, and why,
+    in the four parts of an error."""
+
+    node: str
+    why: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """One committed tick: everything the next one starts from."""
 
@@ -60,6 +69,7 @@ class Tick:
     shards: int = 1
     ts_ms: int = 0
     seeding: Seeding | None = None  # of a fill that has not yet begun to read topics
+    stopped: Mapping[str, Stopped] = field(default_factory=dict)  # by view
 
     def written(self, name: str) -> ViewInfo | None:
         """The generation of a view that ticks write: the one shown, unless rolled back."""
@@ -128,6 +138,9 @@ class Tick:
                 "shards": self.shards,
                 "ts_ms": self.ts_ms,
                 **({} if self.seeding is None else {"seeding": _seeding_text(self.seeding)}),
+                "stopped": {
+                    n: {"node": s.node, "why": dict(s.why)} for n, s in self.stopped.items()
+                },
             }
         )
 
@@ -163,6 +176,7 @@ def parse(value: bytes) -> Tick:
         shards=document.get("shards") or 1,
         ts_ms=document.get("ts_ms") or 0,
         seeding=_seeding(document["seeding"]) if document.get("seeding") else None,
+        stopped={n: Stopped(**one) for n, one in (document.get("stopped") or {}).items()},
     )
 
 

@@ -4,8 +4,9 @@
 - an input topic was deleted and created again, or has lost records that were not read yet;
 - a topic is gone.
 
-Going on would give wrong numbers in silence. The way out is a rebuild: a view whose rebuild
-has been asked for is filled anew instead.
+Going on would give wrong numbers in silence, and so would a fill from what is left. The views
+that this concerns are stopped and shown as they last were; the others go on. The way out is a
+rebuild that somebody asks for: it fills a view anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import DataLostError, StateVersionError
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.ticks.row import Stopped, Tick
 
 LOOK_EVERY_SECONDS = 5.0
 
@@ -124,6 +125,15 @@ def hindrances(
                 )
             waiting += [edge.source for edge in node.edges]
     return found
+
+
+def remembered(stopped: Stopped) -> TailraceError:
+    """The error of a view that was stopped before."""
+    why = stopped.why
+    kind = next(
+        (k for k in (DataLostError, StateVersionError) if k.code == why["code"]), DataLostError
+    )
+    return kind(why["error"], detail=why.get("detail", ""), hint=why.get("hint", ""))
 
 
 def _other_forms(row: Tick, graph: Graph) -> dict[str, tuple[int, int]]:
