@@ -127,3 +127,19 @@ def test_what_can_go_again_keeps_all_values() -> None:
     memory.delete("shop.public.t", {"id": 2})
     memory.tick()
     assert [row["a"] for row in memory.rows("v")] == [1]
+
+
+def test_a_row_of_a_keyless_view_is_kept_once() -> None:
+    """As the key of its count; a row too long for a key is its value."""
+    stream = table("s", "k INT, t STRING", (), "stream")
+    memory = MemoryTables(compile_views([ViewDefinition("v", "SELECT k, t FROM s")], [stream]))
+    long = "z" * 2_000
+    for text in ("short", "short", long, long, long):
+        memory.upsert("s", {"k": 1, "t": text})
+        memory.tick()
+    assert {row["t"]: row["count"] for row in memory.views["v"].values()} == {"short": 2, long: 3}
+    [result] = [node.id for node in memory.graph.nodes if node.operator.kind == "result"]
+    held = dict(memory.states.of(0, result).scan())
+    assert sorted(len(value) for value in held.values())[0] < 12
+    assert sum(b"short" in key + value for key, value in held.items()) == 1
+    assert all((b"short" in key) + (b"short" in value) < 2 for key, value in held.items())

@@ -1,7 +1,8 @@
 """The last operator of a view: from changes to upserts under the view's key.
 
     key -> marshal row                 the row the changelog shows
-    row -> marshal (count, row)        a bag: how often it is there
+    row -> marshal (count,)            a bag: how often it is there
+    hash(row) -> marshal (count, row)  the same of a row too long to be a key
     "x" + time + key                   when that is over (see `expiry`): it stays in the
                                        changelog and need not be remembered
 
@@ -87,7 +88,7 @@ class Result:
         state.put_many(puts)
         if self.expiry is not None:
             shown = zip(out, [key for key, _ in puts], deleted, strict=True)
-            _forget(state, self.expiry, self.schema, tick, shown, decode_row)
+            _forget(state, self.expiry, self.schema, tick, shown, _of_key)
         return _upserts(out, deleted, self.schema)
 
     def _passed_on(self, table: pa.Table) -> pa.Table:
@@ -144,7 +145,7 @@ class BagResult:
             known = (0 if value is None else cast(int, decode_row(value)[0]) for value in found)
             counts = [before + more for before, more in zip(known, counts, strict=True)]
         state.put_many(
-            (key, encode_row((count, data)) if count else None)
+            (key, encode_row((count,) if key is data else (count, data)) if count else None)
             for key, count, data in zip(keys, counts, datas, strict=True)
         )
         # The rows are taken from the input as they stand.
@@ -173,8 +174,13 @@ def _added_up(rows: Sequence[bytes], weights: np.ndarray) -> tuple[Sequence[int]
     return [places[row] for row in changed], [totals[row] for row in changed]
 
 
-def _in_bag(value: bytes) -> Row:
-    return decode_row(cast(bytes, decode_row(value)[1]))
+def _of_key(key: bytes, value: bytes) -> Row:
+    return decode_row(value)
+
+
+def _in_bag(key: bytes, value: bytes) -> Row:
+    held = decode_row(value)
+    return decode_row(cast(bytes, held[1]) if len(held) > 1 else key)
 
 
 def _forget(
@@ -183,7 +189,7 @@ def _forget(
     schema: pa.Schema,
     tick: TickContext,
     shown: Iterable[tuple[Row, bytes, bool]],
-    stored: Callable[[bytes], Row],
+    stored: Callable[[bytes, bytes], Row],
 ) -> None:
     """Note when what is shown now can change no more, and forget what cannot already."""
     horizon = expiry.horizon(tick)
@@ -197,7 +203,7 @@ def _forget(
             (key, None)
             for key, value in zip(over, state.get_many(over), strict=True)
             # A row that came in its place since then has a note of its own.
-            if value is not None and expiry.is_over(stored(value)[at], horizon)
+            if value is not None and expiry.is_over(stored(key, value)[at], horizon)
         ]
     )
 
