@@ -6,10 +6,12 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tailrace.pipelines.errors import EvaluationError, ViewError
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.sql.calls import known_functions
 from tailrace.testing.ticks import MemoryTables, table
@@ -669,6 +671,9 @@ EXPRESSIONS = [
 ]  # fmt: skip
 
 
+KNOWN = table("t", DDL, ["id"])
+
+
 def plain(value: Any) -> Any:
     """A value in a form that both sides share."""
     if isinstance(value, float):
@@ -677,6 +682,8 @@ def plain(value: Any) -> Any:
         return value.astimezone(U).replace(tzinfo=None)
     if hasattr(value, "asDict"):
         value = value.asDict()
+    if type(value).__name__ == "VariantVal":
+        return bytes(value.metadata) + bytes(value.value)
     if isinstance(value, dict):
         return {plain(name): plain(part) for name, part in value.items()}
     if isinstance(value, list):
@@ -692,9 +699,29 @@ def same(ours: Any, theirs: Any) -> bool:
     return bool(ours == theirs) or (ours in ([], {}) and theirs in ([], {}))
 
 
+def errors(spark: SparkSession, expressions: Sequence[str]) -> list[str]:
+    """Which of `expressions` give no error, in a view or in Spark."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    silent = []
+    for expression in expressions:
+        with suppress(PySparkException, Py4JJavaError):
+            spark.sql(f"SELECT {expression} FROM t").collect()
+            silent.append(f"{expression}: no error in Spark")
+        with suppress(ViewError, EvaluationError):
+            sql = f"SELECT id, {expression} AS x FROM t"
+            memory = MemoryTables(compile_views([ViewDefinition("v", sql)], [KNOWN]))
+            for row in ROWS:
+                memory.upsert("t", dict(zip(KNOWN.schema.names, row, strict=True)))
+            memory.tick()
+            silent.append(f"{expression}: no error in a view")
+    return silent
+
+
 def differences(spark: SparkSession, expressions: Sequence[str]) -> list[str]:
     """Where a view's values and types of `expressions` over ROWS are not Spark's."""
-    known = table("t", DDL, ["id"])
+    known = KNOWN
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.createDataFrame(ROWS, schema=DDL).createOrReplaceTempView("t")
     listed = ", ".join(f"{e} AS x{i}" for i, e in enumerate(expressions))

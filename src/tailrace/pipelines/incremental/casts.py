@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VARIANT,
     ddl,
     is_decimal,
     is_float,
@@ -49,6 +50,10 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
         return values
     if source == NULL:
         return pa.nulls(len(values), kind)
+    if VARIANT in (source, kind):
+        from tailrace.pipelines.incremental.variant.convert import from_variants, to_variants
+
+        return to_variants(values) if kind == VARIANT else from_variants(values, kind, forgiving)
     if _lossless(source, kind):
         return values.cast(kind)
     if pa.types.is_nested(kind):
@@ -75,6 +80,10 @@ def castable(source: pa.DataType, kind: pa.DataType) -> bool:
     """Whether `cast_array` knows a way."""
     if NULL in (source, kind) or source == kind or _lossless(source, kind):
         return True
+    if VARIANT in (source, kind):
+        from tailrace.pipelines.incremental.variant.convert import becomes_variant, leaves_variant
+
+        return becomes_variant(source) if kind == VARIANT else leaves_variant(kind)
     if pa.types.is_map(kind) and pa.types.is_map(source):
         return castable(source.key_type, kind.key_type) and castable(
             source.item_type, kind.item_type

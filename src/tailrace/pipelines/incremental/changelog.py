@@ -2,7 +2,8 @@
 
 The key is the compact JSON object of the key columns in key order, the value `{"row": …}`
 or None for a row that is gone. Decimals are strings, timestamps and dates ISO 8601 (with `Z`
-where they have a zone), times of day `12:34:56.5`, bytes base64; NaN and infinities strings.
+where they have a zone), times of day `12:34:56.5`, bytes base64, variants the text of their
+JSON; NaN and infinities strings.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import orjson
 import pyarrow as pa
@@ -21,7 +22,16 @@ from tailrace.pipelines.incremental.clock_times import format_time, micros_in, s
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
 from tailrace.pipelines.incremental.json_text import joined, json_texts
 from tailrace.pipelines.incremental.rows import physical
-from tailrace.pipelines.incremental.types import DATE, TIMESTAMP, is_decimal, is_float, is_time
+from tailrace.pipelines.incremental.types import (
+    DATE,
+    TIMESTAMP,
+    VARIANT,
+    has_variant,
+    is_decimal,
+    is_float,
+    is_time,
+)
+from tailrace.pipelines.incremental.variant.texts import to_json
 from tailrace.records.columns import bytes_array, constant
 
 _PIECE_ROWS = 100_000
@@ -80,7 +90,10 @@ def json_values(column: pa.ChunkedArray) -> list[object]:
     """A column in the form it has in JSON."""
     kind = column.type
     if pa.types.is_nested(kind):
-        return cast("list[object]", [_nested(value) for value in column.to_pylist()])
+        found = column.to_pylist()
+        if has_variant(kind):
+            found = [_with_texts(value, kind) for value in found]
+        return cast("list[object]", [_nested(value) for value in found])
     values = physical(column)
     convert = _converter(kind)
     if convert is None:
@@ -102,9 +115,24 @@ def _converter(kind: pa.DataType) -> Callable[[object], object] | None:
         return lambda value: format_time(cast(int, value) * unit)
     if is_float(kind):
         return lambda value: _number(cast(float, value))
+    if kind == VARIANT:
+        return lambda value: to_json(cast(bytes, value))
     if kind == pa.binary():
         return lambda value: base64.b64encode(cast(bytes, value)).decode()
     return None
+
+
+def _with_texts(value: Any, kind: pa.DataType) -> Any:
+    """A nested value with the JSON texts of the variants in it."""
+    if value is None or not has_variant(kind):
+        return value
+    if pa.types.is_map(kind):
+        return [(key, _with_texts(part, kind.item_type)) for key, part in value]
+    if pa.types.is_list(kind):
+        return [_with_texts(part, kind.value_type) for part in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _with_texts(value[field.name], field.type) for field in kind}
+    return to_json(value)
 
 
 def _number(value: float) -> object:

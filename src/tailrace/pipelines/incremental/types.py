@@ -23,6 +23,7 @@ TIMESTAMP_NTZ = pa.timestamp("us")
 INTERVAL = pa.month_day_nano_interval()
 TIME = pa.time64("us")
 TIMES = {0: pa.time32("s"), 3: pa.time32("ms"), 6: TIME}
+VARIANT = pa.large_binary()  # metadata, then value: see `variant.encoding`
 
 _NAMES = {
     "VOID": NULL, "NULL": NULL, "BOOLEAN": BOOLEAN, "TINYINT": TINYINT, "BYTE": TINYINT,
@@ -30,13 +31,14 @@ _NAMES = {
     "LONG": BIGINT, "FLOAT": FLOAT, "REAL": FLOAT, "DOUBLE": DOUBLE, "STRING": STRING,
     "BINARY": BINARY, "DATE": DATE, "TIMESTAMP": TIMESTAMP, "TIMESTAMP_LTZ": TIMESTAMP,
     "TIMESTAMP_NTZ": TIMESTAMP_NTZ, "INTERVAL": INTERVAL, "DECIMAL": pa.decimal128(10, 0),
-    "TIME": TIME,
+    "TIME": TIME, "VARIANT": VARIANT,
 }  # fmt: skip
 _DDL = {
     NULL: "VOID", BOOLEAN: "BOOLEAN", TINYINT: "TINYINT", SMALLINT: "SMALLINT", INT: "INT",
     BIGINT: "BIGINT", FLOAT: "FLOAT", DOUBLE: "DOUBLE", STRING: "STRING", BINARY: "BINARY",
     DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ: "TIMESTAMP_NTZ", INTERVAL: "INTERVAL",
     **{kind: f"TIME({digits})" for digits, kind in TIMES.items()},
+    VARIANT: "VARIANT",
 }  # fmt: skip
 _DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.I)
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
@@ -126,6 +128,17 @@ def digits_of(kind: pa.DataType) -> int:
     return {"s": 0, "ms": 3, "us": 6}[kind.unit]
 
 
+def has_variant(kind: pa.DataType) -> bool:
+    """Whether values of a type are variants or hold some: they have no order and no equality."""
+    if pa.types.is_map(kind):
+        return has_variant(kind.key_type) or has_variant(kind.item_type)
+    if pa.types.is_list(kind):
+        return has_variant(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(has_variant(field.type) for field in kind)
+    return bool(kind == VARIANT)
+
+
 def as_decimal(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer or decimal type."""
     return kind if is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
@@ -156,7 +169,7 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
             return BIGINT
         if is_decimal(other) or is_float(other):
             return DOUBLE
-        if is_temporal(other) or is_time(other) or other in (BOOLEAN, BINARY):
+        if is_temporal(other) or is_time(other) or other in (BOOLEAN, BINARY, VARIANT):
             return other
     if pa.types.is_list(left) and pa.types.is_list(right):
         inner = common(left.value_type, right.value_type)

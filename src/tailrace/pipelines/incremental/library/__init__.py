@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.library import (
     text,
     theta,
     tuples,
+    variants,
     vectors,
 )
 
@@ -41,5 +42,6 @@ __all__ = [
     "text",
     "theta",
     "tuples",
+    "variants",
     "vectors",
 ]

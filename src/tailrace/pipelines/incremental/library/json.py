@@ -29,11 +29,14 @@ from tailrace.pipelines.incremental.types import (
     INT,
     STRING,
     TIMESTAMP,
+    VARIANT,
     is_decimal,
     is_float,
     is_integer,
     is_time,
 )
+from tailrace.pipelines.incremental.variant.encoding import encode
+from tailrace.pipelines.incremental.variant.texts import of_document, parse, quoted, to_json
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _PATH = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]|\[\*\]")
@@ -76,7 +79,7 @@ def written(value: Any) -> str:
         case list():
             return f"[{','.join(map(written, value))}]"
         case str():
-            return json.dumps(value, ensure_ascii=False)
+            return quoted(value)
     return str(value)
 
 
@@ -183,6 +186,8 @@ def _from_json(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
             value = parsed(text)
         except ValueError:
             return _nothing(kind)
+        if kind == VARIANT:
+            return _variant(text)
         if value is None:
             return None
         if pa.types.is_struct(kind):
@@ -200,6 +205,13 @@ def _from_json(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     return compute
 
 
+def _variant(text: str) -> bytes | None:
+    try:
+        return parse(text)
+    except ValueError:
+        return None
+
+
 def _nothing(kind: pa.DataType) -> Any:
     return {field.name: None for field in kind} if pa.types.is_struct(kind) else None
 
@@ -213,6 +225,8 @@ def typed(value: Any, kind: pa.DataType) -> Any:
 
 
 def _typed(value: Any, kind: pa.DataType) -> Any:
+    if kind == VARIANT:
+        return encode(of_document(value))
     if value is None:
         return None
     if kind == STRING:
@@ -264,7 +278,10 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_struct(kind):
         if not isinstance(value, dict):
             return None
-        return {field.name: typed(value.get(field.name), field.type) for field in kind}
+        return {
+            field.name: typed(value[field.name], field.type) if field.name in value else None
+            for field in kind
+        }
     if pa.types.is_map(kind):
         if not isinstance(value, dict):
             return None
@@ -290,16 +307,18 @@ def shown(value: Any, kind: pa.DataType) -> str:
         return "null"
     if pa.types.is_struct(kind):
         inner = [
-            f"{_text(field.name)}:{shown(value[field.name], field.type)}"
+            f"{quoted(field.name)}:{shown(value[field.name], field.type)}"
             for field in kind
             if value[field.name] is not None
         ]
         return "{" + ",".join(inner) + "}"
     if pa.types.is_map(kind):
-        inner = [f"{_text(_name(key))}:{shown(part, kind.item_type)}" for key, part in value]
+        inner = [f"{quoted(_name(key))}:{shown(part, kind.item_type)}" for key, part in value]
         return "{" + ",".join(inner) + "}"
     if pa.types.is_list(kind):
         return "[" + ",".join(shown(part, kind.value_type) for part in value) + "]"
+    if kind == VARIANT:
+        return to_json(value)
     match value:
         case bool():
             return "true" if value else "false"
@@ -318,12 +337,8 @@ def shown(value: Any, kind: pa.DataType) -> str:
         case bytes():
             return f'"{base64.b64encode(value).decode()}"'
         case str():
-            return _text(value)
+            return quoted(value)
     return str(value)
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _name(key: Any) -> str:

@@ -18,6 +18,7 @@ from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import refuse
 from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_call
+from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -41,7 +42,7 @@ KNOWN = {
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list", "collect_set",
     "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
     "count_if", "any_value", "mode", "try_sum", "collect_union", "regr_avgx", "regr_avgy",
-    *BITMAPS, *BITS, *SHAPES, *PAIRED,
+    "schema_of_variant_agg", *BITMAPS, *BITS, *SHAPES, *PAIRED,
     *MOMENTS, *SKETCHED,
 }  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
@@ -74,11 +75,13 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     if several:
         return _percentiles(binder, several)
     call = aggregate_call(binder, node)
-    union = call.function == "collect_union"
-    if union:
+    wrapped = call.function
+    if wrapped in ("collect_union", "schema_of_variant_agg"):
         call = replace(call, function="collect_set")
     column = _collected(binder, call)
-    if not union:
+    if wrapped == "schema_of_variant_agg":
+        return merged_schema(column)
+    if wrapped != "collect_union":
         return column
     elements = call.type.value_type  # the sets of all rows, made one
     flat = Call("flatten", (column,), elements)
@@ -211,6 +214,11 @@ def _typed(
             if not pa.types.is_list(kind):
                 raise context.type_error("collect_union needs an array", node)
             result = pa.list_(kind)
+        case "schema_of_variant_agg":
+            value = Call(
+                "variant_schema", (exactly(binder, value, types.VARIANT, node),), types.STRING
+            )
+            result = pa.list_(types.STRING)
         case "bit_and" | "bit_or" | "bit_xor":
             if not types.is_integer(kind):
                 raise context.type_error(f"{name} needs whole numbers", node)
@@ -264,15 +272,24 @@ def _typed(
     arguments: tuple[Expression, ...] = tuple(bound) if name in PAIRED else (value,)
     match name:
         case "min" | "max":
+            context.comparable(kind, node)
             order, distinct = ((value, name == "max", True),), False
         case "min_by" | "max_by":
+            context.comparable(bound[1].type, node)
             order = ((bound[1], name == "max_by", True), (value, False, True))
         case "first" | "any_value":
             order = (*order, (value, False, True))
         case "last":
             order = (*((e, not d, not n) for e, d, n in order), (value, False, True))
             name = "first"
-        case "percentile" | "median" | "percentile_disc" | "mode" | "collect_set":
+        case (
+            "percentile"
+            | "median"
+            | "percentile_disc"
+            | "mode"
+            | "collect_set"
+            | "schema_of_variant_agg"
+        ):
             order = ((value, False, True),)
         case "collect_union" | "bitmap_construct_agg" | "bitmap_or_agg" | "bitmap_and_agg":
             order = ((value, False, True),)
@@ -308,9 +325,9 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
         inner = item.this if isinstance(item, exp.Ordered) else item
         descending = bool(item.args.get("desc"))
         first = item.args.get("nulls_first")
-        order.append(
-            (binder.bind(inner), descending, not descending if first is None else bool(first))
-        )
+        bound = binder.bind(inner)
+        binder.context.comparable(bound.type, item)
+        order.append((bound, descending, not descending if first is None else bool(first)))
     return tuple(order)
 
 
@@ -323,6 +340,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
         raise binder.context.type_error("a window function is not allowed here", node)
     binder.context.only(node, "this", "partition_by", "order", "spec", "over")
     partition = tuple(binder.bind(part) for part in node.args.get("partition_by") or ())
+    for part in partition:
+        binder.context.comparable(part.type, node)
     order_node = node.args.get("order")
     order = bind_order(binder, order_node.expressions) if order_node is not None else ()
     frame = _frame(binder, node, order)
@@ -352,13 +371,14 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
             aggregate.condition,
         )  # fmt: skip
         extra = tuple(e for e, _, _ in aggregate.order)
+        function = "collect_set" if name == "schema_of_variant_agg" else call.function
         call = WindowCall(
-            call.function, (*call.arguments, *extra), call.type, frame, call.parameters,
+            function, (*call.arguments, *extra), call.type, frame, call.parameters,
             call.condition,
         )  # fmt: skip
     made = Field(binder.context.fresh(name), name, call.type)
     collected.windows.append(WindowUse(made, call, partition, order))
-    return made.column
+    return merged_schema(made.column) if name == "schema_of_variant_agg" else made.column
 
 
 def _over_aggregate(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:

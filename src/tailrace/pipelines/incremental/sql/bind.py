@@ -265,6 +265,8 @@ class QueryBinder:
         fields = tuple(self.field(name, bound) for name, bound in items)
         bounds = tuple(bound for _, bound in items)
         if node.args.get("distinct") is not None:
+            for field, item in zip(fields, node.expressions, strict=False):
+                self.context.comparable(field.type, item)
             plan = Distinct(Project(plan, fields, bounds))
             if limit is not None:
                 by_bound = {
@@ -346,6 +348,9 @@ class QueryBinder:
             for f, kind in zip(left.fields, kinds, strict=True)
         )
         distinct = bool(node.args.get("distinct"))
+        if distinct or not isinstance(node, exp.Union):
+            for kind in kinds:
+                self.context.comparable(kind, node)
         match node:
             case exp.Union():
                 union = SetOperation("union all", (left, right), fields)

@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
+from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -280,6 +281,7 @@ def _any_second(kind: pa.DataType, first: pa.DataType) -> Rule:
 
 def _same_type(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
+    binder.context.comparable(kind, node)
     return Call(name_and_arguments(node)[0], tuple(given), kind)
 
 
@@ -555,6 +557,7 @@ RULES: dict[str, Rule] = {
     **FORMATS,
     **GUARDED,
     **CLOCK_TIMES,
+    **VARIANTS,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     **SKETCHES,

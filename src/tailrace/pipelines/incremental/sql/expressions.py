@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.sql.time_calls import (
     clock_time,
     time_arithmetic,
 )
+from tailrace.pipelines.incremental.sql.variant_calls import bind_extract
 
 INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -179,6 +180,8 @@ class ExpressionBinder:
                     return self.parameters[node.name.lower()]
             case exp.Bracket():
                 return bind_bracket(self, node)
+            case exp.JSONExtract() if node.args.get("variant_extract"):
+                return bind_extract(self, node)
             case exp.Dot():
                 return take_field(self.context, self.bind(node.this), node.expression.name, node)
             case exp.Window():
@@ -303,7 +306,8 @@ class ExpressionBinder:
     def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
         right = _fitted(right, left.type)
         left = _fitted(left, right.type)
-        (left, right), _ = self.alike([left, right], node)
+        (left, right), kind = self.alike([left, right], node)
+        self.context.comparable(kind, node)
         return Call(name, (left, right), types.BOOLEAN)
 
     def arithmetic(
@@ -386,7 +390,8 @@ class ExpressionBinder:
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
-        bounds, _ = self.alike(bounds, node)
+        bounds, kind = self.alike(bounds, node)
+        self.context.comparable(kind, node)
         return Call("in", tuple(bounds), types.BOOLEAN)
 
     def _is(self, node: exp.Is) -> Expression:
@@ -409,6 +414,10 @@ class ExpressionBinder:
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
         if isinstance(node, exp.TryCast):
+            if types.VARIANT in (bound.type, kind) and not castable(bound.type, kind):
+                raise self.context.type_error(
+                    f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
+                )
             return Call("try_cast", (bound,), kind)
         return self.coerce(bound, kind, node)
 

@@ -57,7 +57,9 @@ def _to_csv(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
     wants(binder, given, node, 1, 2)
     options, _ = _options(binder, given[1:], node)
     kind = given[0].type
-    if not pa.types.is_struct(kind) or any(pa.types.is_nested(field.type) for field in kind):
+    if not pa.types.is_struct(kind) or any(
+        pa.types.is_nested(field.type) or types.has_variant(field.type) for field in kind
+    ):
         raise binder.context.type_error("to_csv takes a struct of plain values", node)
     return Call("to_csv", (given[0], options), types.STRING)
 

@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     WindowCall,
 )
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
+from tailrace.pipelines.incremental.sql.variant_calls import CHILD, exactly
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -29,6 +30,7 @@ GENERATORS = {
     "explode": (False, False), "explode_outer": (False, True), "posexplode": (True, False),
     "posexplode_outer": (True, True), "inline": (False, False), "inline_outer": (False, True),
     "json_tuple": (False, True), "stack": (False, False),
+    "variant_explode": (False, False), "variant_explode_outer": (False, True),
 }  # fmt: skip
 
 
@@ -57,6 +59,10 @@ def bind_generator(
     if len(raw) != 1:
         raise context.type_error("wrong number of arguments", node)
     bound = binder.bind(raw[0])
+    if name.startswith("variant"):
+        whole = exactly(binder, bound, types.VARIANT, node)
+        bound = Call("variant_children", (whole,), pa.list_(CHILD))
+        name = "inline"
     kind = bound.type
     if pa.types.is_map(kind) and not name.startswith("inline"):
         entries = pa.struct([("key", kind.key_type), ("value", kind.item_type)])

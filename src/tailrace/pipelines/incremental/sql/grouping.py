@@ -266,8 +266,11 @@ def _key(
         position = int(node.this)
         if not 0 < position <= len(items):
             raise query.context.name_error(f"there is no column {position} in SELECT", node)
+        query.context.comparable(items[position - 1][1].type, node)
         return items[position - 1][1]
     inner = ExpressionBinder(query.context, binder.scope, binder.subquery, windows=binder.windows)
     known = {f.name.lower() for source in binder.scope.sources for f in source.fields}
     inner.aliases = {name: bound for name, bound in aliases.items() if name not in known}
-    return inner.bind(node)
+    bound = inner.bind(node)
+    query.context.comparable(bound.type, node)
+    return bound

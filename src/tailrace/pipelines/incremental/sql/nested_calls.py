@@ -39,6 +39,10 @@ def _map_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> pa.D
 
 
 Result = Callable[[pa.DataType], pa.DataType]
+_COMPARING = {
+    "array_contains", "array_distinct", "array_except", "array_intersect", "array_union",
+    "arrays_overlap", "array_max", "array_min", "array_position", "array_remove", "sort_array",
+}  # fmt: skip
 
 
 def _list(name: str, result: Result, *others: pa.DataType | str, optional: int = 0) -> Rule:
@@ -48,6 +52,8 @@ def _list(name: str, result: Result, *others: pa.DataType | str, optional: int =
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1 + len(others) - optional, 1 + len(others))
         kind = given[0].type
+        if name in _COMPARING:
+            binder.context.comparable(element(binder, given[0], node), node)
         element(binder, given[0], node)
         values = list(given)
         for at, other in enumerate(others[: len(given) - 1], 1):
@@ -93,6 +99,7 @@ def _map(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> E
     if len(given) % 2 or not given:
         raise binder.context.type_error("a map needs keys, each with a value", node)
     keys, key = binder.alike(given[::2], node)
+    binder.context.comparable(key, node)
     values, value = binder.alike(given[1::2], node)
     parts = [part for pair in zip(keys, values, strict=True) for part in pair]
     return Call("map", tuple(parts), pa.map_(key, value))
@@ -390,6 +397,7 @@ def _array_sort(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -
     whole = binder.bind(raw[0])
     inner = element(binder, whole, node)
     if len(raw) == 1:
+        binder.context.comparable(inner, node)
         return Call("array_sort", (whole,), whole.type)
     function = bind_lambda(binder, raw[1], [inner, inner], node)
     return Call("array_sort_by", (whole, function), whole.type)

@@ -16,10 +16,14 @@ from tailrace.pipelines.errors import SqlSyntaxError, ViewError
 
 
 class AnsiSpark(Spark):
-    """Spark 4: CAST fails on what does not fit; only TRY_CAST gives NULL."""
+    """Spark 4: CAST fails on what does not fit, only TRY_CAST gives NULL; v:path; 'it''s'."""
+
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["\\", "'", '"']  # 'it''s' is one text
 
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         STRICT_CAST = True
+        COLON_IS_VARIANT_EXTRACT = True
 
     class Generator(Spark.Generator):  # type: ignore[misc,valid-type]
         def datatype_sql(self, expression: exp.DataType) -> str:

@@ -18,11 +18,7 @@ _GROUPS = {
     "off in Spark unless spark.sql.timestampNanosTypes.enabled; timestamps have microseconds": """
         timestamp_nanos unix_nanos
     """,
-    "views have no VARIANT, GEOMETRY or collations; use from_json, get_json_object, lower": """
-        parse_json try_parse_json to_variant_object is_valid_variant is_variant_null
-        schema_of_variant schema_of_variant_agg variant_get try_variant_get variant_explode
-        variant_explode_outer variant_array_append try_variant_array_append variant_delete
-        variant_insert try_variant_insert variant_set try_variant_set variant_strip_nulls
+    "views have no GEOMETRY or collations; use lower": """
         st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid collate collation
     """,
     "parsers of Spark's own: decode in a stream before the view": """

@@ -79,6 +79,21 @@ def _generated(
     return made
 
 
+def _generated_by_join(binder: QueryBinder, plan: Plan, node: exp.Join, scope: Scope) -> Plan:
+    """JOIN LATERAL explode(…): with LEFT also rows without elements."""
+    condition = node.args.get("on")
+    outer = (node.side or "").upper() == "LEFT"
+    made = _generated(binder, plan, node.this, scope, outer)
+    if condition is None or (isinstance(condition, exp.Boolean) and condition.this):
+        return made
+    if outer:
+        raise binder.context.not_incremental(
+            "LEFT JOIN LATERAL of a generator on more than ON true", condition, "put it into WHERE"
+        )
+    bind = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
+    return Filter(made, bind.condition(condition))
+
+
 def _relation(
     binder: QueryBinder, node: exp.Expr, common: Common, scope: Scope, outer: Scope | None
 ) -> Plan:
@@ -214,7 +229,7 @@ def _join(
 ) -> Plan:
     before = list(scope.sources)
     if isinstance(node.this, exp.Lateral) and generators.generator_name(node.this.this):
-        return _generated(binder, left, node.this, scope, (node.side or "").lower() == "left")
+        return _generated_by_join(binder, left, node, scope)
     version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
     right = _relation(binder, node.this, common, scope, outer)
     for join in node.this.args.get("joins") or () if isinstance(node.this, exp.Table) else ():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.errors import (
@@ -17,6 +18,7 @@ from tailrace.pipelines.errors import (
     SqlTypeError,
     ViewError,
 )
+from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import Field
 
@@ -64,6 +66,14 @@ class Context:
 
     def not_incremental(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(NotIncrementalError, message, node, hint)
+
+    def comparable(self, kind: pa.DataType, node: exp.Expr) -> None:
+        """Refuse what compares values that have no order and no equality."""
+        if types.has_variant(kind):
+            raise self.type_error(
+                f"{types.ddl(kind)} has no order and no equality", node,
+                "cast it, or take a part of it by variant_get, to a type that has them",
+            )  # fmt: skip
 
     def only(self, node: exp.Expr, *known: str) -> None:
         """Refuse a node with parts that nobody here reads: they would be ignored."""

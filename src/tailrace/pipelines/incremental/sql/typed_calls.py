@@ -140,6 +140,8 @@ def _hashed(name: str, kind: pa.DataType) -> Rule:
         wants(binder, given, node, 1, None)
         if any(pa.types.is_map(value.type) for value in given):
             raise binder.context.type_error("a map has no hash", node)
+        for value in given:
+            binder.context.comparable(value.type, node)
         return Call(name, tuple(given), kind)
 
     return rule
@@ -362,7 +364,7 @@ def _from_json(binder: ExpressionBinder, given: list[Expression], node: exp.Expr
         raise binder.context.not_incremental("from_json with options", node)
     wants(binder, given, node, 2, 2)
     kind = written_type(binder, given[1], node)
-    if not pa.types.is_nested(kind):
+    if not pa.types.is_nested(kind) and kind != types.VARIANT:
         raise binder.context.type_error("from_json gives a struct, an array or a map", node)
     return Call("from_json", (binder.coerce(given[0], types.STRING, node),), kind)
 
@@ -371,7 +373,7 @@ def _to_json(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) 
     if len(given) == 2:
         raise binder.context.not_incremental("to_json with options", node)
     wants(binder, given, node, 1, 1)
-    if not pa.types.is_nested(given[0].type):
+    if not pa.types.is_nested(given[0].type) and given[0].type != types.VARIANT:
         raise binder.context.type_error("to_json takes a struct, an array or a map", node)
     return Call("to_json", (given[0],), types.STRING)
 

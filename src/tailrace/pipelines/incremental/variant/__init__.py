@@ -1,0 +1,1 @@
+"""VARIANT: documents in the open binary encoding of Parquet and Spark."""

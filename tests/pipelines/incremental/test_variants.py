@@ -1,0 +1,183 @@
+"""VARIANT: the encoding read by Spark's own reader, rows made of variants, the changelog."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.pipelines.errors import EvaluationError, SqlTypeError
+from tailrace.pipelines.incremental.changelog import record_pairs
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.pipelines.incremental.variant import paths, texts
+from tailrace.pipelines.incremental.variant.encoding import decode, encode, metadata
+from tailrace.testing.ticks import MemoryTables, table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 80), 1 << 80)
+    | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=80),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=30,
+)  # fmt: skip
+STEPS = st.lists(st.sampled_from(["a", "b", "é"]) | st.integers(0, 3), min_size=1, max_size=4).map(
+    tuple
+)
+
+
+@given(DOCUMENTS)
+def test_sparks_own_reader_reads_what_is_written_here(document: Any) -> None:
+    from pyspark.sql.variant_utils import VariantUtils
+
+    data = texts.parse(json.dumps(document))
+    _, at = metadata(data)
+    read = VariantUtils.to_python(data[at:], data[:at])
+    assert _same(read, document)
+    assert encode(decode(encode(decode(data)))) == encode(decode(data))
+    assert _same(json.loads(texts.to_json(data)), document)
+
+
+def _same(left: Any, right: Any) -> bool:
+    if isinstance(right, dict):
+        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in right)
+    if isinstance(right, list):
+        return len(left) == len(right) and all(map(_same, left, right))
+    if isinstance(right, float) or isinstance(left, float):
+        return math.isclose(float(left), float(right), rel_tol=1e-15)
+    return bool(left == right)
+
+
+@given(DOCUMENTS, st.integers(0, 200), st.integers(0, 255))
+def test_damaged_bytes_are_refused_or_read_never_worse(
+    document: Any, place: int, byte: int
+) -> None:
+    data = bytearray(texts.parse(json.dumps(document)))
+    data[place % len(data)] = byte
+    for damaged in (bytes(data), bytes(data[: place % len(data)])):
+        try:
+            decode(damaged)
+        except (ValueError, IndexError):
+            pass
+
+
+@given(DOCUMENTS, STEPS, DOCUMENTS)
+def test_what_is_set_is_found_there(document: Any, steps: paths.Steps, value: Any) -> None:
+    node, new = (decode(texts.parse(json.dumps(one))) for one in (document, value))
+    try:
+        changed = paths.put(node, steps, new, True)
+    except paths.PathMismatch:
+        return
+    assert paths.get(changed, steps) == (True, new)
+    found, _ = paths.get(paths.delete(changed, steps), steps)
+    assert not found or isinstance(steps[-1], int)  # the next element moved up
+    assert decode(encode(changed)) == decode(encode(decode(encode(changed))))
+
+
+def test_a_thousand_levels_are_read_and_one_more_is_not() -> None:
+    deepest = texts.parse("[" * 1000 + "]" * 1000)
+    assert texts.to_json(deepest) == "[" * 1000 + "]" * 1000
+    for levels in (1001, 200_000):
+        with pytest.raises(ValueError, match="deep"):
+            texts.parse("[" * levels + "]" * levels)
+
+
+def _memory(sql: str) -> MemoryTables:
+    known = table("t", "id BIGINT, g INT, j STRING", ["id"])
+    return MemoryTables(compile_views([ViewDefinition("v", sql)], [known]))
+
+
+ROWS = [
+    (1, 1, '{"b":{"z":1,"a":[1,{"q":2.50}]},"a":3}'), (2, 1, '[1,"x",null,{"b":1}]'), (3, 2, "17"),
+    (4, 2, '"text"'), (5, 3, "null"), (6, 3, None), (7, 4, '{"a":1}'), (8, 4, '{"a":1.5,"c":[]}'),
+    (9, 4, '{"a":1}'), (10, 5, "[]"), (11, 6, None),
+]  # fmt: skip
+QUERIES = [
+    "SELECT id, e.pos, e.key, e.value FROM t, LATERAL variant_explode(try_parse_json(j)) AS e",
+    "SELECT id, e.p, e.k, e.v FROM t, LATERAL variant_explode_outer(try_parse_json(j)) AS e(p, k, v)",
+    "SELECT id, e.pos, e.value:q::decimal(5,2) AS q FROM t"
+    " LEFT JOIN LATERAL variant_explode(try_parse_json(j):b.a) AS e ON true",
+    "SELECT id, e.pos FROM t LEFT JOIN LATERAL variant_explode(try_parse_json(j)) AS e ON true",
+    "SELECT id, e.pos FROM t JOIN LATERAL variant_explode(try_parse_json(j)) AS e ON e.pos > id",
+    "SELECT g, schema_of_variant_agg(try_parse_json(j)) AS s,"
+    " max_by(try_parse_json(j), id) AS m FROM t WHERE id NOT IN (7) GROUP BY g",
+    "SELECT schema_of_variant_agg(try_parse_json(j)) FILTER (WHERE g = 4) AS s FROM t",
+    "SELECT schema_of_variant_agg(try_parse_json(j)) AS s FROM t WHERE g > 100",
+    "SELECT id, schema_of_variant_agg(try_parse_json(j)) OVER (PARTITION BY g ORDER BY id) AS s FROM t",
+    "SELECT id, a.v FROM (SELECT id, try_parse_json(j) AS v FROM t) AS a WHERE a.v:a::int = 1"
+    " UNION ALL SELECT id, CAST(g AS VARIANT) AS v FROM t",
+]  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if type(value).__name__ == "VariantVal":
+        return bytes(value.metadata) + bytes(value.value)
+    return value
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_rows_and_groups_of_variants_are_sparks_also_after_changes(spark: SparkSession) -> None:
+    spark.createDataFrame(ROWS, "id BIGINT, g INT, j STRING").createOrReplaceTempView("t")
+    for sql in QUERIES:
+        memory = _memory(sql)
+        for key, group, text in ROWS:
+            memory.upsert("t", {"id": key, "g": group, "j": '{"gone":[true]}'})
+            memory.upsert("t", {"id": key + 100, "g": group, "j": text})
+        memory.tick()
+        for key, group, text in ROWS:
+            memory.upsert("t", {"id": key, "g": group, "j": text})
+            memory.delete("t", {"id": key + 100})
+        memory.tick()
+        ours = sorted((list(row.values()) for row in memory.rows("v")), key=repr)
+        theirs = [[_plain(value) for value in row] for row in spark.sql(sql).collect()]
+        assert ours == sorted(theirs, key=repr), sql
+
+
+def test_in_the_changelog_a_variant_is_the_text_of_its_json() -> None:
+    memory = _memory(
+        "SELECT id, parse_json(j) AS v, array(parse_json(j)) AS vs, struct(parse_json(j) AS v) AS s FROM t"
+    )
+    memory.upsert("t", {"id": 1, "g": 1, "j": '{"b": 1.50, "a": "x"}'})
+    memory.upsert("t", {"id": 2, "g": 1, "j": None})
+    emitted = memory.tick()
+    pairs = record_pairs(memory.graph.views["v"], emitted["v"])
+    rows = [orjson.loads(value)["row"] for _, value in sorted(pairs) if value is not None]
+    text = '{"a":"x","b":1.5}'
+    assert rows == [
+        {"id": 1, "v": text, "vs": [text], "s": {"v": text}},
+        {"id": 2, "v": None, "vs": [None], "s": {"v": None}},
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT parse_json(j) AS v FROM t",
+        "SELECT count(*) AS n FROM t GROUP BY parse_json(j)",
+        "SELECT parse_json(j) AS v FROM t UNION SELECT parse_json(j) AS v FROM t",
+        "SELECT parse_json(j) AS v FROM t EXCEPT ALL SELECT parse_json(j) AS v FROM t",
+        "SELECT id, row_number() OVER (PARTITION BY parse_json(j) ORDER BY id) AS n FROM t",
+        "SELECT id FROM t ORDER BY parse_json(j) LIMIT 1",
+        "SELECT max(parse_json(j)) AS m FROM t",
+        "SELECT a.id FROM t AS a JOIN t AS b ON parse_json(a.j) = parse_json(b.j)",
+        "SELECT explode(parse_json(j)) AS x FROM t",
+    ],
+)
+def test_what_compares_variants_is_refused_with_its_place(sql: str) -> None:
+    with pytest.raises(SqlTypeError) as caught:
+        _memory(sql)
+    assert "^" in caught.value.detail
+
+
+def test_a_far_index_does_not_fill_the_memory() -> None:
+    memory = _memory("SELECT id, variant_set(parse_json(j), '$[2000000000]', 1) AS v FROM t")
+    memory.upsert("t", {"id": 1, "g": 1, "j": "[]"})
+    with pytest.raises(EvaluationError, match="too long"):
+        memory.tick()
