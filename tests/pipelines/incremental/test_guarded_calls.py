@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tailrace.pipelines.errors import EvaluationError, NotIncrementalError
+from tailrace.pipelines.errors import EvaluationError, NotIncrementalError, SqlTypeError
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.library import guarded
 from tailrace.testing.ticks import MemoryTables, table
@@ -85,3 +85,38 @@ def test_counter_diff_follows_late_rows() -> None:
     tables.delete("t", {"id": 4})
     tables.tick()
     assert {r["id"]: r["x"] for r in tables.rows("v")} == {1: None, 2: 1, 3: 4}
+
+
+POINT = "st_geomfromwkb(unhex('0101000000000000000000F03F0000000000000040'))"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT id, {POINT} AS x FROM t",
+        f"SELECT id FROM t WHERE {POINT} = {POINT}",
+        f"SELECT st_asbinary(g) AS x FROM (SELECT {POINT} AS g FROM t)",
+        f"SELECT count(*) AS c FROM t GROUP BY {POINT}",
+        f"SELECT id FROM t ORDER BY {POINT} LIMIT 3",
+        f"SELECT id, array({POINT}) AS x FROM t",
+    ],
+)
+def test_a_geometry_stays_inside_an_expression(sql: str) -> None:
+    with pytest.raises(SqlTypeError, match="st_asbinary, st_srid") as caught:
+        memory(sql)
+    assert "st_geomfromwkb" in caught.value.detail
+    assert "^" in caught.value.detail
+
+
+def test_the_srid_of_a_row_and_one_that_is_not_known_are_refused() -> None:
+    with pytest.raises(NotIncrementalError, match="must be a constant"):
+        memory("SELECT id, st_srid(st_geomfromwkb(unhex(s), CAST(n AS INT))) AS x FROM t")
+    with pytest.raises(SqlTypeError, match="the SRID 12345 is not known"):
+        memory("SELECT id, st_srid(st_geomfromwkb(unhex(s), 12345)) AS x FROM t")
+
+
+def test_geometries_in_geometries_without_end_are_an_error_of_the_row() -> None:
+    tables = memory("SELECT id, st_asbinary(st_geomfromwkb(unhex(s))) AS x FROM t")
+    tables.upsert("t", {"id": 1, "n": 1, "s": "010700000001000000" * 5_000})
+    with pytest.raises(EvaluationError, match="too deep"):
+        tables.tick()

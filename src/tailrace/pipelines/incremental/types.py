@@ -21,6 +21,8 @@ DATE = pa.date32()
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 TIMESTAMP_NTZ = pa.timestamp("us")
 INTERVAL = pa.month_day_nano_interval()
+# Only inside an expression: the SRID and the WKB, as bytes and in hexadecimal.
+GEOMETRY, GEOGRAPHY = pa.large_binary(), pa.large_string()
 TIME = pa.time64("us")
 TIMES = {0: pa.time32("s"), 3: pa.time32("ms"), 6: TIME}
 VARIANT = pa.large_binary()  # metadata, then value: see `variant.encoding`
@@ -37,6 +39,7 @@ _DDL = {
     NULL: "VOID", BOOLEAN: "BOOLEAN", TINYINT: "TINYINT", SMALLINT: "SMALLINT", INT: "INT",
     BIGINT: "BIGINT", FLOAT: "FLOAT", DOUBLE: "DOUBLE", STRING: "STRING", BINARY: "BINARY",
     DATE: "DATE", TIMESTAMP: "TIMESTAMP", TIMESTAMP_NTZ: "TIMESTAMP_NTZ", INTERVAL: "INTERVAL",
+    GEOMETRY: "GEOMETRY", GEOGRAPHY: "GEOGRAPHY",
     **{kind: f"TIME({digits})" for digits, kind in TIMES.items()},
     VARIANT: "VARIANT",
 }  # fmt: skip

@@ -18,8 +18,8 @@ _GROUPS = {
     "off in Spark unless spark.sql.timestampNanosTypes.enabled; timestamps have microseconds": """
         timestamp_nanos unix_nanos
     """,
-    "views have no GEOMETRY or collations; use lower": """
-        st_asbinary st_geogfromwkb st_geomfromwkb st_setsrid st_srid collate collation
+    "views have no collations; use lower": """
+        collate collation
     """,
     "parsers of Spark's own: decode in a stream before the view": """
         from_avro to_avro schema_of_avro from_protobuf to_protobuf from_xml to_xml schema_of_xml
