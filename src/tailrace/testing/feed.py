@@ -1,7 +1,8 @@
 """A source without a database: writes change topics the way capture does.
 
 Every call of `transaction` is one log transaction with its cut, and `rows` is what the
-tables hold afterwards: the naive twin that views are judged by.
+tables hold afterwards: the naive twin that views are judged by (unless the feed is told not to
+`remember`, for tables too large).
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ class ChangeFeed:
     """Writes tables of the schema `public` of one source. A context manager."""
 
     def __init__(
-        self, bootstrap: str, source: str, tables: Iterable[FeedTable], *, partitions: int = 2
-    ) -> None:
+        self, bootstrap: str, source: str, tables: Iterable[FeedTable], *, partitions: int = 2,
+        remember: bool = True,
+    ) -> None:  # fmt: skip
         self.source = source
         self.tables = {table.name: table for table in tables}
         self.rows: dict[str, dict[bytes, Row]] = {name: {} for name in self.tables}
+        self.remember = remember
         self.position = 0
         with Admin(bootstrap) as admin:
             for name in self.tables:
@@ -103,7 +106,7 @@ class ChangeFeed:
             if full is None:
                 writer.send(self.topic(table), None, key, None)
                 self.rows[table].pop(key, None)
-            else:
+            elif self.remember:
                 self.rows[table][key] = full
         if before is not None:
             writer.flush()
