@@ -1,12 +1,13 @@
 """Multisets of rows by key, for operators that must remember their inputs.
 
     key                -> 03 + entries (1 byte) + marshal {row bytes: weight}     a small bag
-    key                -> 01 + count of distinct rows (8 bytes)   a large one: its rows follow
+    key                -> 01                                      a large one: its rows follow
     key + hash(row)    -> marshal (weight, row bytes)
 
 A small bag is read and written as one value, and rows that come are put behind the others
 without looking at them: a row may then stand there twice, and its weights add up. (Earlier
-versions wrote 00 + marshal {…}, and 02 + entries + dicts, each behind 4 bytes of length.) A hot key costs no more per change than a cold one, because only the
+versions wrote 00 + marshal {…}, 02 + entries + dicts, each behind 4 bytes of length, and 01 + a
+count.) A hot key costs no more per change than a cold one, because only the
 touched rows of a large bag are read and written. A bag that empties leaves the state.
 """
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
 from tailrace.pipelines.incremental.rows import Row, dumps
@@ -87,7 +88,7 @@ class Bag:
             else:
                 rows.pop(row, None)
         if len(rows) > SPILL_ROWS:
-            puts.append((self._key, b"\x01" + len(rows).to_bytes(8, "big")))
+            puts.append((self._key, b"\x01"))
             puts.extend(
                 (self._key + _hash(row), dumps((weight, row))) for row, weight in rows.items()
             )
@@ -104,15 +105,21 @@ class Bag:
             found = self._state.get_many(keys)
         else:
             found = [self._found[key] for key in keys]
-        assert self._header is not None
-        count = int.from_bytes(self._header[1:], "big")
+        gone: set[bytes] = set()
         for (key, row, weight), value in zip(touched, found, strict=True):
-            before = marshal.loads(value)[0] if value is not None else 0
-            after = before + weight
-            count += (after != 0) - (before != 0)
+            after = weight + (marshal.loads(value)[0] if value is not None else 0)
+            if not after:
+                gone.add(key)
             puts.append((key, dumps((after, row)) if after else None))
-        puts.append((self._key, b"\x01" + count.to_bytes(8, "big") if count else None))
-        return count > 0
+        if len(gone) < len(keys) or self._holds_more_than(gone):
+            return True
+        puts.append((self._key, None))
+        return False
+
+    def _holds_more_than(self, gone: Collection[bytes]) -> bool:
+        """Whether a large bag has a row that is not `gone`: mostly its first."""
+        size = len(self._key)
+        return any(len(key) > size and key not in gone for key, _ in self._state.scan(self._key))
 
 
 def _framed(rows: dict[bytes, int]) -> bytes:
