@@ -93,7 +93,7 @@ def sum_columns(
 
 def _is_plain(kind: pa.DataType) -> bool:
     """Whether Arrow and Python order values of a type as Spark does."""
-    tests = (pa.types.is_integer, pa.types.is_temporal, pa.types.is_decimal)
+    tests = (pa.types.is_integer, pa.types.is_timestamp, pa.types.is_date, pa.types.is_decimal)
     return any(test(kind) for test in tests)
 
 
