@@ -184,6 +184,9 @@ QUERIES = [
     "SELECT id, k = 1 OR NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n = c.n)) x FROM shop.a",
     "SELECT k, count(*) n FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n = c.n)) GROUP BY k",
     "SELECT a.id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM (SELECT DISTINCT s FROM shop.c WHERE s IS NOT NULL) x WHERE NOT EXISTS (SELECT 1 FROM shop.b JOIN shop.c ON b.k = c.k WHERE b.k = a.k AND c.s = x.s))",
+    "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k = a.k AND b.n >= c.n))",
+    "SELECT id FROM shop.a WHERE NOT EXISTS (SELECT 1 FROM shop.c WHERE c.n IS NOT NULL AND NOT EXISTS (SELECT 1 FROM shop.b WHERE b.s = a.s AND b.n + a.k > c.n))",
+    "SELECT id FROM shop.a WHERE EXISTS (SELECT 1 FROM shop.c WHERE NOT EXISTS (SELECT 1 FROM shop.b WHERE b.k < a.k AND b.n <> c.n))",
     # A subquery about both sides of an outer join's ON.
     "SELECT a.id, b.id bid FROM shop.a LEFT JOIN shop.b ON a.k = b.k AND EXISTS (SELECT 1 FROM shop.c WHERE c.s = a.s AND c.n = b.n)",
     "SELECT a.id, b.id bid FROM shop.a RIGHT JOIN shop.b ON a.k = b.k AND NOT EXISTS (SELECT 1 FROM shop.c WHERE c.s = a.s AND c.n = b.n)",

@@ -172,7 +172,7 @@ def _push_inner(plan: Join, parts: list[Expression]) -> Plan:
         own = [p for p in remaining if columns_of(p) and columns_of(p) <= ids(relation)]
         remaining = [p for p in remaining if p not in own]
         placed.append(_push(relation, own))
-    current = placed.pop(0)
+    current = placed.pop(_first(placed, remaining))
     while placed:
         chosen = _next(current, placed, remaining)
         relation = placed.pop(chosen)
@@ -194,6 +194,17 @@ def _flatten(plan: Plan, relations: list[Plan], conditions: list[Expression]) ->
         _flatten(plan.input, relations, conditions)
     else:
         relations.append(plan)
+
+
+def _first(placed: list[Plan], parts: list[Expression]) -> int:
+    """The first relation that a condition ties to one other alone; else simply the first."""
+    every = [ids(relation) for relation in placed]
+    for position, here in enumerate(every):
+        others = [other for other in every if other is not here]
+        for used in map(columns_of, parts):
+            if used & here and any(used & other and used <= here | other for other in others):
+                return position
+    return 0
 
 
 def _next(current: Plan, placed: list[Plan], parts: list[Expression]) -> int:

@@ -242,11 +242,22 @@ class _Domain:
         ]
         return Join("inner", plan.left, distinct, conjunction(list(equal))), values
 
-    def missing(self, plan: Join) -> tuple[Plan, list[Expression]] | None:
+    def _pairs(self, plan: Join) -> tuple[Plan, Values]:
+        """Each row of the left side, which has no two alike, with the values of the domain for
+        which it matches, whatever ties the two sides."""
+        left = ids(plan.left)
+        parts = conjuncts(plan.condition)
+        predicate = conjunction([part for part in parts if not columns_of(part) & left])
+        below = plan.right if predicate is None else Filter(plan.right, predicate)
+        right, values = self.push(below)
+        tied = [substitute(part, values) for part in parts if columns_of(part) & left]
+        joined = Join("inner", plan.left, right, conjunction(tied))
+        return Distinct(self._only(joined, plan.left.fields, values)), values
+
+    def missing(self, plan: Join) -> tuple[Plan, list[Expression]]:
         """The values for which a row of the left side of an anti join has no match."""
-        met = self._semi(replace(plan, mode="semi"))
-        if met is None:
-            return None
+        plan = replace(plan, mode="semi", left=Distinct(plan.left))
+        met = self._semi(plan) or self._pairs(plan)
         count = AggregateCall("count", (), types.BIGINT)
         matched, rows = (
             Field(self.context.fresh(name), name, types.BIGINT) for name in ("matched", "rows")
