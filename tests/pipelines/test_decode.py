@@ -67,13 +67,14 @@ def test_a_bag_counts_rows_and_a_truncate_empties_it() -> None:
 def test_history_keeps_every_version_with_its_time() -> None:
     table = TableInput("t", "shop.public.orders", SCHEMA, ("id",), "history")
     key = b'{"id":1}'
-    decoded = decode(table, records((key, event("r", ROW)), (key, event("u", ROW, ts_ms=7)), (key, event("d", None, ts_ms=9)), (key, None), (b"1", event("d", None))), 3)  # fmt: skip
+    decoded = decode(table, records((key, event("r", ROW, ts_ms=5)), (key, event("u", ROW, ts_ms=7)), (key, event("d", None, ts_ms=9)), (key, None), (b"1", event("d", None))), 3)  # fmt: skip
     assert [(dead.offset, dead.reason[:25]) for dead in decoded.dead] == [
         (14, "the key of a delete canno")
     ]
     assert decoded.rows.column("id").to_pylist() == [1, 1, 1]  # a delete says whose it is
     assert decoded.rows.column("amount").to_pylist()[2] is None
-    assert decoded.rows.column("__versioned_at").cast(pa.int64()).to_pylist() == [-62_135_596_800_000_000, 7000, 9000]  # fmt: skip
+    assert decoded.rows.column("__versioned_at").cast(pa.int64()).to_pylist() == [5000, 7000, 9000]
+    assert decoded.rows.column("__copied").to_pylist() == [True, False, False]
     assert decoded.rows.column("__deleted").to_pylist() == [False, False, True]
     assert decoded.rows.drop_columns(["__shard"]).schema == input_schema(table)
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import (
+    COPIED,
     DELETED,
     KEY,
     SHARD,
@@ -28,8 +29,6 @@ from tailrace.pipelines.reader import Records
 from tailrace.records.decode import Headers
 from tailrace.records.decode_columns import RecordColumns
 from tailrace.records.rows import Refused, read_column, read_objects
-
-_SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +142,15 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
     after = rows["after"].combine_chunks()
     stamps = rows["source"].combine_chunks().field("ts_ms").to_pylist()
     versioned = [
-        # A row of the first copy is the oldest version there is: valid since ever.
-        _SINCE_EVER if op == "r" else (records.timestamps[index] if ms is None else ms) * 1000
-        for op, ms, (index, _) in zip(rows["op"].to_pylist(), stamps, where, strict=True)
+        (records.timestamps[index] if ms is None else ms) * 1000
+        for ms, (index, _) in zip(stamps, where, strict=True)
     ]
     made = pa.table(
         [
             *_with_keys(after, table, keys),
             pa.array([records.keys[index] for index, _ in where], pa.binary()),
             pa.array(versioned, pa.timestamp("us", tz="UTC")),
+            pc.fill_null(pc.equal(rows["op"].combine_chunks(), "r"), False),
             pc.is_null(after),
             _shard(records, shards, len(where)),
         ],
@@ -159,6 +158,7 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
             table.schema,
             (KEY, pa.binary()),
             (VERSIONED_AT, pa.timestamp("us", tz="UTC")),
+            (COPIED, pa.bool_()),
             (DELETED, pa.bool_()),
             (SHARD, pa.int32()),
         ),

@@ -127,6 +127,46 @@ def test_rows_of_a_stream_leave_and_what_was_shown_stays() -> None:
     assert memory.forgotten == {"shop.public.rates": 1}
 
 
+def copied(memory: MemoryTables, since: int, value: int) -> None:
+    """A row of a copy of the table, read at that time."""
+    row = {"currency": "EUR", "rate": value, "__versioned_at": at(since), "__copied": True}
+    memory.upsert("shop.public.rates", row)
+
+
+def test_the_first_copy_is_valid_since_ever_and_a_later_one_does_not_rewrite_the_past() -> None:
+    memory = shop()
+    copied(memory, 100, 1)
+    tick(memory, 0)
+    for number, when in enumerate((50, 150, 250, 350)):
+        order(memory, number, when)
+    rate(memory, 200, 2)
+    tick(memory, 0)
+    assert shown(memory) == {0: 1, 1: 1, 2: 2, 3: 2}
+    copied(memory, 300, 2)  # copied again: it says what is known
+    tick(memory, 0)
+    assert shown(memory) == {0: 1, 1: 1, 2: 2, 3: 2}
+    copied(memory, 300, 3)  # a change that was missed: true from then on
+    tick(memory, 0)
+    assert shown(memory) == {0: 1, 1: 1, 2: 2, 3: 3}
+
+
+def test_a_row_that_changed_before_it_was_copied_is_as_old_as_the_change() -> None:
+    memory = shop()
+    rate(memory, 100, 1)  # captured while the first copy runs
+    copied(memory, 120, 1)
+    order(memory, 1, 50)
+    order(memory, 2, 150)
+    tick(memory, 0)
+    assert shown(memory) == {1: None, 2: 1}
+    rate(memory, 200, None)
+    tick(memory, 0)
+    copied(memory, 300, 4)  # it came back, and nobody saw it come
+    order(memory, 3, 250)
+    order(memory, 4, 350)
+    tick(memory, 0)
+    assert shown(memory) == {1: None, 2: 1, 3: None, 4: 4}
+
+
 @pytest.mark.parametrize("history", ["forever", None])
 def test_a_history_for_ever_forgets_nothing(history: str | None) -> None:
     document: dict[str, object] = {

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tailrace.clock import SYSTEM
 from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.graph import (
+    COPIED,
     DELETED,
     KEY,
     SHARD,
@@ -105,6 +106,7 @@ def input_schema(table: TableInput) -> pa.Schema:
         schema = schema.append(pa.field(KEY, pa.binary()))
     if table.kind == "history":
         schema = schema.append(pa.field(VERSIONED_AT, pa.timestamp("us", tz="UTC")))
+        schema = schema.append(pa.field(COPIED, pa.bool_()))
     if table.kind == "bag":
         schema = schema.append(pa.field(WEIGHT, pa.int64()))
     if table.kind != "stream":

@@ -28,6 +28,7 @@ KEY = "__key"
 DELETED = "__deleted"
 SHARD = "__shard"
 VERSIONED_AT = "__versioned_at"
+COPIED = "__copied"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,8 @@ class TableInput:
       before this one are gone" (truncated, or a copy that starts again).
     - `stream`: the columns of `schema`; every row is a fact.
     - `history`: like `table`, with `__versioned_at` (TIMESTAMP: when the version became
-      valid); every version counts for as-of joins.
+      valid) and `__copied` (bool: it was read by a copy at that time, and may be older);
+      every version counts for as-of joins.
 
     A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
     partition modulo the number of shards, so that it needs no exchange.

@@ -8,7 +8,9 @@
 
 A version is valid from its own time until that of the next one. The rows behind a version
 that comes late are computed again, so it corrects what was joined before; a late row simply
-finds its version.
+finds its version. A row of a copy of the table is valid since ever where it is the first that
+is known of its key. Else it says what was true when it was copied: a version of its own if
+that differs from the one known, nothing if it does not.
 
 Where the table's history is kept for a time only (`kept_ms`), a version leaves that long after
 a tick saw it replaced, unless a row still stands on it: a row that is there can always be
@@ -23,13 +25,19 @@ from __future__ import annotations
 
 import hashlib
 import marshal
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.graph import DELETED, VERSIONED_AT, WEIGHT, TickContext
+from tailrace.pipelines.incremental.graph import (
+    COPIED,
+    DELETED,
+    VERSIONED_AT,
+    WEIGHT,
+    TickContext,
+)
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -44,6 +52,7 @@ from tailrace.pipelines.incremental.rows import (
 from tailrace.pipelines.state.store import OperatorState
 
 ORDINAL = "__ordinal"
+SINCE_EVER = -62_135_596_800_000_000  # 0001-01-01, in microseconds
 _OFFSET = 1 << 63
 _LEFT = b"z"
 _LAST, _REPLACED, _HELD, _FORGOTTEN = range(4)  # the status of a version
@@ -75,6 +84,7 @@ class History:
 def history_schema(schema: pa.Schema) -> pa.Schema:
     return (
         schema.append(pa.field(VERSIONED_AT, pa.timestamp("us", tz="UTC")))
+        .append(pa.field(COPIED, pa.bool_()))
         .append(pa.field(DELETED, pa.bool_()))
         .append(pa.field(ORDINAL, pa.int64()))
     )
@@ -86,6 +96,9 @@ class _Version:
     since: int
     row: Row | None
     status: int
+
+
+_Arrival = tuple[int, int, bool, "Row | None"]  # ordinal, time, of a copy?, row (None: gone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,20 +145,20 @@ class AsOf:
             entry = b"u" + key + digest if time is None else b"l" + key + _bytes(time) + digest
             found = rows.setdefault(key, {}).setdefault(entry, [time, row, 0])
             found[2] += weight
-        versions: dict[bytes, list[tuple[bytes, Row | None]]] = {}
-        payload = to_rows(right, self.right)
-        gone = physical(right.column(DELETED))
-        since = physical(right.column(VERSIONED_AT))
-        ordinals = physical(right.column(ORDINAL))
-        for at, key in enumerate(encode_keys(right, self.right_keys)):
-            ordinal = cast(int, ordinals[at]).to_bytes(8, "big")
-            entry = b"r" + key + _bytes(cast(int, since[at])) + ordinal
-            versions.setdefault(key, []).append((entry, None if gone[at] else payload[at]))
+        versions: dict[bytes, list[_Arrival]] = {}
+        columns = (right.column(name) for name in (ORDINAL, VERSIONED_AT, COPIED, DELETED))
+        for key, row, ordinal, since, copied, gone in zip(
+            encode_keys(right, self.right_keys),
+            to_rows(right, self.right),
+            *map(physical, columns),
+            strict=True,
+        ):
+            arrival = (cast(int, ordinal), cast(int, since), bool(copied), None if gone else row)
+            versions.setdefault(key, []).append(arrival)
         out: list[Row] = []
         counts: list[int] = []
         for key in sorted(rows.keys() | versions.keys()):
-            added = sorted(versions.get(key, []), key=lambda pair: pair[0])
-            self._apply_key(state, key, rows.get(key, {}), added, tick, out, counts)
+            self._apply_key(state, key, rows.get(key, {}), versions.get(key, []), tick, out, counts)
         return changes(out, counts, self.schema)
 
     def _apply_key(
@@ -153,13 +166,14 @@ class AsOf:
         state: OperatorState,
         key: bytes,
         delta: dict[bytes, list[Any]],
-        added: list[tuple[bytes, Row | None]],
+        arrived: list[_Arrival],
         tick: TickContext,
         out: list[Row],
         counts: list[int],
     ) -> None:
         before = _versions(state, key)
         after = before
+        added = self._timed(key, before, arrived)
         if added:
             after = self._take_in(state, before, added, tick)
             earliest = added[0][0][1:-8]  # the key and the time of the first
@@ -189,6 +203,24 @@ class AsOf:
             left += [_moment(entry[-16:-8]) - 1 for entry, _ in added]
             for time in left:
                 self._release(state, key, time)
+
+    def _timed(
+        self, key: bytes, before: list[_Version], arrived: list[_Arrival]
+    ) -> list[tuple[bytes, Row | None]]:
+        """The versions that came, by their entries: those of a copy have their times now."""
+        known = list(before)
+        place = self.right.index(VERSIONED_AT) if VERSIONED_AT in self.right else None
+        for ordinal, since, copied, row in sorted(arrived, key=lambda one: one[0]):
+            if copied and not known:
+                since = SINCE_EVER
+                if row is not None and place is not None:
+                    row = (*row[:place], since, *row[place + 1 :])
+            elif copied and _without(_at(known, since), place) == _without(row, place):
+                continue
+            entry = b"r" + key + _bytes(since) + ordinal.to_bytes(8, "big")
+            insort(known, _Version(entry, since, row, _LAST), key=lambda version: version.entry)
+        old = {version.entry for version in before}
+        return [(version.entry, version.row) for version in known if version.entry not in old]
 
     def _take_in(
         self,
@@ -293,6 +325,11 @@ def _at(versions: list[_Version], time: int | None) -> Row | None:
         return None
     at = bisect_right(versions, time, key=lambda version: version.since)
     return versions[at - 1].row if at else None
+
+
+def _without(row: Row | None, place: int | None) -> Row | None:
+    """A version without the time it tells of itself."""
+    return row if row is None or place is None else row[:place] + row[place + 1 :]
 
 
 def _is_forgotten(versions: list[_Version], time: int | None) -> bool:
