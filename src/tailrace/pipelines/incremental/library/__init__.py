@@ -25,6 +25,7 @@ from tailrace.pipelines.incremental.library import (
     tuples,
     variants,
     vectors,
+    xpaths,
 )
 
 __all__ = [
@@ -46,4 +47,5 @@ __all__ = [
     "tuples",
     "variants",
     "vectors",
+    "xpaths",
 ]

@@ -28,6 +28,7 @@ from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
+from tailrace.pipelines.incremental.sql.xml_calls import XML
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -560,6 +561,7 @@ RULES: dict[str, Rule] = {
     **CLOCK_TIMES,
     **VARIANTS,
     **SHAPES,
+    **XML,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     **SKETCHES,

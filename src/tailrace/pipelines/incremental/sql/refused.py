@@ -23,8 +23,7 @@ _GROUPS = {
     """,
     "parsers of Spark's own: decode in a stream before the view": """
         from_avro to_avro schema_of_avro from_protobuf to_protobuf from_xml to_xml schema_of_xml
-        xpath xpath_boolean xpath_double xpath_float xpath_int xpath_long xpath_number
-        xpath_short xpath_string sentences
+        sentences
     """,
     "sketches of other kinds: use approx_count_distinct, kll_sketch_agg_double, approx_top_k, or the exact aggregates": """
         approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate count_min_sketch
