@@ -9,6 +9,7 @@ from __future__ import annotations
 from tailrace.pipelines.incremental.library import (
     bitmaps,
     clock_times,
+    collated,
     csv,
     encodings,
     guarded,
@@ -31,6 +32,7 @@ from tailrace.pipelines.incremental.library import (
 __all__ = [
     "bitmaps",
     "clock_times",
+    "collated",
     "csv",
     "encodings",
     "guarded",

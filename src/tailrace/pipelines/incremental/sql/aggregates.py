@@ -15,6 +15,7 @@ from tailrace.pipelines.incremental.operators.aggregates import MOMENTS
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SHAPES
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
+from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import refuse
 from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_call
@@ -325,7 +326,7 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
         inner = item.this if isinstance(item, exp.Ordered) else item
         descending = bool(item.args.get("desc"))
         first = item.args.get("nulls_first")
-        bound = binder.bind(inner)
+        bound = key_of(binder.bind(inner))
         binder.context.comparable(bound.type, item)
         order.append((bound, descending, not descending if first is None else bool(first)))
     return tuple(order)
@@ -339,7 +340,7 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     if collected is None:
         raise binder.context.type_error("a window function is not allowed here", node)
     binder.context.only(node, "this", "partition_by", "order", "spec", "over")
-    partition = tuple(binder.bind(part) for part in node.args.get("partition_by") or ())
+    partition = tuple(key_of(binder.bind(part)) for part in node.args.get("partition_by") or ())
     for part in partition:
         binder.context.comparable(part.type, node)
     order_node = node.args.get("order")

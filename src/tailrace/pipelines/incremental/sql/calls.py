@@ -19,6 +19,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
+from tailrace.pipelines.incremental.sql.collations import COLLATIONS, collation_name
 from tailrace.pipelines.incremental.sql.format_calls import FORMATS
 from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
@@ -197,6 +198,7 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
         [exp.var(node.args["unit"].name), node.expression, node.this],
     ),
     exp.Struct: lambda node: ("named_struct", _named(node)),
+    exp.Collate: lambda node: ("collate", [node.this, _string(collation_name(node.expression))]),
     exp.DPipe: lambda node: ("concat", [node.this, node.expression]),
     exp.Concat: lambda node: ("concat", list(node.expressions)),
     exp.Like: lambda node: ("like", [node.this, node.expression]),
@@ -562,6 +564,7 @@ RULES: dict[str, Rule] = {
     **VARIANTS,
     **SHAPES,
     **XML,
+    **COLLATIONS,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     **SKETCHES,

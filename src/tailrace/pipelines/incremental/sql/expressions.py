@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
+from tailrace.pipelines.incremental.sql.collations import compared
 from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
@@ -304,6 +305,7 @@ class ExpressionBinder:
         return [self.coerce(bound, kind, node) for bound in bounds], kind
 
     def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
+        left, right = compared(self, [left, right], node)
         right = _fitted(right, left.type)
         left = _fitted(left, right.type)
         (left, right), kind = self.alike([left, right], node)
@@ -390,7 +392,7 @@ class ExpressionBinder:
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
-        bounds, kind = self.alike(bounds, node)
+        bounds, kind = self.alike(compared(self, bounds, node), node)
         self.context.comparable(kind, node)
         return Call("in", tuple(bounds), types.BOOLEAN)
 
@@ -401,8 +403,7 @@ class ExpressionBinder:
             return Call("is null", (value,), types.BOOLEAN)
         if isinstance(other, exp.Boolean):
             return Call("is true" if other.this else "is false", (value,), types.BOOLEAN)
-        (left, right), _ = self.alike([value, self.bind(other)], node)
-        return Call("<=>", (left, right), types.BOOLEAN)
+        return self.compare("<=>", value, self.bind(other), node)
 
     def _cast(self, node: exp.Cast) -> Expression:
         self.context.only(node, "this", "to", "_type", "safe")

@@ -18,9 +18,6 @@ _GROUPS = {
     "off in Spark unless spark.sql.timestampNanosTypes.enabled; timestamps have microseconds": """
         timestamp_nanos unix_nanos
     """,
-    "views have no collations; use lower": """
-        collate collation
-    """,
     "parsers of Spark's own: decode in a stream before the view": """
         from_avro to_avro schema_of_avro from_protobuf to_protobuf from_xml to_xml schema_of_xml
         sentences
