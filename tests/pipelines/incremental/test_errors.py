@@ -55,7 +55,6 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
         ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
         ("SELECT to_number(status, '9..9') r FROM shop.orders", SqlTypeError, "no pattern of a number", "to_number"),
         ("SELECT to_char(n, status) r FROM shop.orders", NotIncrementalError, "must be a constant", "to_char"),
-        ("SELECT histogram_numeric(n, 5) r FROM shop.orders", NotIncrementalError, "not computed", "histogram_numeric"),
         ("SELECT try_reflect(status) r FROM shop.orders", NotIncrementalError, "not computed", "try_reflect"),
         ("SELECT rand() r FROM shop.orders", NotIncrementalError, "not deterministic", "rand"),
         ("SELECT status, count(*) c FROM shop.orders", SqlNameError, "neither grouped", "status"),

@@ -4,15 +4,18 @@ bad arguments, and the accuracy that is stated."""
 from __future__ import annotations
 
 import random
+from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.pipelines.errors import SketchError, SqlTypeError, ViewError
+from tailrace.pipelines.errors import EvaluationError, SketchError, SqlTypeError, ViewError
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.library import theta, tuples
+from tailrace.pipelines.incremental.library.frequent import Frequent
 from tailrace.pipelines.incremental.library.kll import Kll, merged
 from tailrace.pipelines.incremental.library.theta import Theta
 from tailrace.pipelines.incremental.library.tuples import Tuples
@@ -246,3 +249,86 @@ def test_arguments_by_name_are_those_spark_knows() -> None:
     for call in ("theta_sketch_agg(user, lg => 5)", "tuple_sketch_agg_double(user, ms, key => 5)"):
         with pytest.raises(ViewError):
             compile_views([ViewDefinition("v", f"SELECT {call} AS x FROM orders")], [ORDERS])
+
+
+def test_an_array_in_an_aggregate_has_the_type_of_all_its_parts() -> None:
+    sql = (
+        "SELECT max(array(1, ms)) AS x, approx_percentile(ms, array(0, 0.5D, 1.0)) AS p FROM orders"
+    )
+    graph = compile_views([ViewDefinition("v", sql)], [ORDERS])
+    assert dict(graph.views["v"].columns)["x"] == "ARRAY<DOUBLE>"
+    memory = MemoryTables(graph)
+    memory.upsert("orders", {"id": 1, "site": "a", "user": 5, "ms": 2.5})
+    memory.tick()
+    assert memory.rows("v") == [{"x": [1.0, 2.5], "p": [2.5, 2.5, 2.5]}]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        ("approx_top_k(user, 3, 2)", "the top 3 of 2"),
+        ("approx_top_k(user, NULL)", "k lies between"),
+        ("approx_top_k(user, user)", "must be a constant"),
+        ("approx_top_k(user, 5, 1000001)", "between 1 and 1000000"),
+        ("approx_top_k(X'00')", "BINARY are not counted"),
+        ("approx_top_k_accumulate(array(user))", "are not counted"),
+        ("approx_top_k_combine(user)", "is not what approx_top_k_accumulate gives"),
+        ("approx_top_k_estimate(user)", "is not what approx_top_k_accumulate gives"),
+        ("count_min_sketch(user, 0.5D, 0.5D)", "wrong number"),
+        ("count_min_sketch(user, 0.5, 0.5D, 1)", "is a DOUBLE"),
+        ("count_min_sketch(user, 0D, 0.5D, 1)", "above 0"),
+        ("count_min_sketch(user, 0.5D, 1D, 1)", "below 1"),
+        ("count_min_sketch(user, 0.5D, NULL, 1)", "below 1"),
+        ("count_min_sketch(user, 0.5D, 0.5D, user)", "constant whole number"),
+        ("count_min_sketch(ms, 0.5D, 0.5D, 1)", "not DOUBLE"),
+        ("vector_sum(array(ms))", "takes ARRAY<FLOAT>, not ARRAY<DOUBLE>"),
+        ("vector_avg(array(1))", "takes ARRAY<FLOAT>, not ARRAY<INT>"),
+        ("histogram_numeric(user, 1)", "between 2 and"),
+        ("histogram_numeric(user > 5, 5)", "no histogram of BOOLEAN"),
+        ("histogram_numeric(user)", "wrong number"),
+    ],
+)
+def test_wrong_arguments_of_summaries_point_into_the_sql(call: str, message: str) -> None:
+    with pytest.raises(SqlTypeError, match=message) as caught:
+        compile_views([ViewDefinition("v", f"SELECT {call} AS x FROM orders")], [ORDERS])
+    assert call.split("(")[0] in str(caught.value.detail)
+
+
+def test_frequent_items_of_a_stream_stay_small_and_right() -> None:
+    chance = random.Random(5)
+    sketch = Frequent(pa.string(), 30)
+    exact: Counter[str | None] = Counter()
+    for _ in range(40):
+        some = Counter(f"w{int(chance.paretovariate(0.9))}" for _ in range(200))
+        some[None] += 3  # type: ignore[index]
+        sketch.update(some.items())
+        sketch = Frequent.from_bytes(bytes(sketch), pa.string())
+        exact.update(some)
+    assert len(sketch.counts) <= sketch.room
+    assert sketch.nulls == 120
+    for item, estimate in sketch.top(4):
+        assert abs(estimate - exact[item]) <= sketch.offset
+    assert [item for item, _ in sketch.top(2)] == [item for item, _ in exact.most_common(2)]
+
+
+def test_sums_of_vectors_come_back_to_what_they_were() -> None:
+    vectors = table("v", "id BIGINT, x ARRAY<FLOAT>", ["id"])
+    sql = "SELECT vector_sum(x) AS s, vector_avg(x) AS a FROM v"
+    memory = MemoryTables(compile_views([ViewDefinition("out", sql)], [vectors]))
+    memory.tick()
+    assert memory.rows("out") == [{"s": None, "a": None}]
+    memory.upsert("v", {"id": 1, "x": [0.1, 2.0]})
+    memory.tick()
+    before = memory.rows("out")
+    for number, x in enumerate([[3e38, 1e-30], [3e38, float("inf")], [None, 1.0]], 2):
+        memory.upsert("v", {"id": number, "x": x})
+    memory.tick()
+    (row,) = memory.rows("out")
+    assert row["s"] == [float("inf"), float("inf")]
+    for number in (2, 3, 4):
+        memory.delete("v", {"id": number})
+    memory.tick()
+    assert memory.rows("out") == before
+    memory.upsert("v", {"id": 2, "x": [1.0]})
+    with pytest.raises(EvaluationError, match="dimensions"):
+        memory.tick()

@@ -136,7 +136,8 @@ def by_group(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answers of a view, after rows were changed and deleted, and those of Spark."""
     known = table("t", DDL, ["id"])
-    spark.createDataFrame(ROWS, schema=DDL).createOrReplaceTempView("t")
+    # In one partition: histograms of several show a value once for each.
+    spark.createDataFrame(ROWS, schema=DDL).coalesce(1).createOrReplaceTempView("t")
     listed = ", ".join(f"{call} AS x{number}" for number, call in enumerate(calls))
     sql = form.format(listed=listed)
     memory = MemoryTables(compile_views([ViewDefinition("v", sql)], [known]), shards=2)
@@ -156,8 +157,13 @@ def by_group(
 
 
 def meaning(value: Any) -> Any:
-    """A value in a form that both sides share; a tuple sketch without the order it has."""
+    """A value in a form that both sides share; a tuple sketch without the order it has, frequent
+    items that are equally frequent in one order."""
     value = plain(value)
+    if isinstance(value, list) and value and isinstance(value[0], dict) and "item" in value[0]:
+        return sorted(value, key=lambda one: (-one["count"], str(one["item"])))
+    if isinstance(value, dict) and "itemDataTypeDDL" in value:
+        return {**value, "sketch": len(value["sketch"])}
     if not isinstance(value, bytes) or value[2] != 9:
         return value
     for whole in (True, False):
@@ -210,15 +216,102 @@ def test_quantiles_of_few_values_are_sparks(spark: SparkSession) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+_TYPED = (
+    "i", "n", "s", "d + 0D", "f + 0F", "i > 100", "CAST(i AS TINYINT)", "CAST(i AS SMALLINT)",
+    "CAST(i AS DECIMAL(12, 2))", "CAST(i AS DECIMAL(18, 4))", "CAST(n AS DECIMAL(30, 3))",
+    "date_from_unix_date(i % 999)", "timestamp_micros(n % 999)",
+    "CAST(timestamp_micros(n % 999) AS TIMESTAMP_NTZ)",
+)  # fmt: skip
+SUMMARIES = [
+    *(f"count_min_sketch({c}, 0.1D, 0.9D, 42)" for c in ("i", "n", "s", "y", "i % 3")),
+    "count_min_sketch(CAST(i % 99 AS TINYINT), 0.001D, 0.999D, -1)",
+    "count_min_sketch(i, 7D, 0.01D, 12345678901)",
+    "count_min_sketch(DISTINCT i, 0.5D, 0.5D, 0)",
+    "count_min_sketch(column => s, confidence => 0.5D, epsilon => 0.5D, seed => 5)",
+    "vector_sum(array(CAST(i % 100 AS FLOAT), f * 2F))",
+    "transform(vector_avg(array(CAST(i % 100 AS FLOAT), 1F)), x -> round(x, 3))",
+    "vector_sum(DISTINCT array(CAST(i % 100 AS FLOAT)))",
+    "vector_sum(CAST(a AS ARRAY<FLOAT>)) FILTER (WHERE size(a) = 2)",
+    "histogram_numeric(DISTINCT i % 9, 300)",
+    *(f"approx_top_k({c}, 1000)" for c in _TYPED),
+    *(f"approx_top_k_accumulate({c})" for c in _TYPED),
+    *(f"approx_top_k_estimate(approx_top_k_accumulate({c}, 500), 400)" for c in _TYPED),
+    "approx_top_k_estimate(approx_top_k_accumulate(g))",
+    "approx_top_k(i % 3)",
+]
+
+
+# In a query of their own: beside a DISTINCT Spark divides the rows, and shows a value that is in
+# several parts several times.
+HISTOGRAMS = [
+    *(
+        f"histogram_numeric({c}, 300)"
+        for c in ("i", "n", "i % 50 / 4", "CAST(i AS DECIMAL(12, 2))")
+    ),
+    "histogram_numeric(date_from_unix_date(i % 999), 300)",
+    "histogram_numeric(timestamp_micros(n % 999), 1000)",
+    "histogram_numeric(string(i), 300)",
+]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_histograms_of_few_values_are_sparks(spark: SparkSession) -> None:
+    wrong = wrong_answers(spark, HISTOGRAMS)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_counts_and_sums_of_vectors_are_sparks(spark: SparkSession) -> None:
+    calls = [call.replace("CAST(i AS TINYINT)", "CAST(i % 99 AS TINYINT)") for call in SUMMARIES]
+    calls = [call.replace("CAST(i AS SMALLINT)", "CAST(i % 999 AS SMALLINT)") for call in calls]
+    wrong = wrong_answers(spark, calls)
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_a_histogram_is_sparks_of_sorted_rows(spark: SparkSession) -> None:
+    calls = [
+        f"histogram_numeric({x}, {bins})"
+        for x in ("x", "CAST(x AS INT)", "CAST(x AS DECIMAL(9, 3))", "CAST(x AS FLOAT)")
+        for bins in (2, 5, 20)
+    ]
+    chance = random.Random(2)
+    rows = [
+        (number, chance.gauss(0, 9) if number % 3 else number % 7 * 1.0) for number in range(400)
+    ]
+    rows.sort(key=lambda row: row[1])
+    listed = ", ".join(f"{call} AS x{at}" for at, call in enumerate(calls))
+    upward = spark.createDataFrame(rows, "id BIGINT, x DOUBLE").coalesce(1)
+    upward.createOrReplaceTempView("upward")
+    theirs = spark.sql(f"SELECT {listed} FROM upward").collect()[0].asDict()
+    known = table("upward", "id BIGINT, x DOUBLE", ["id"])
+    definition = ViewDefinition("v", f"SELECT {listed} FROM upward")
+    memory = MemoryTables(compile_views([definition], [known]))
+    for number, x in random.Random(3).sample(rows, len(rows)):
+        memory.upsert("upward", {"id": number, "x": x})
+    memory.tick()
+    (ours,) = memory.rows("v")
+    assert {name: plain(value) for name, value in ours.items()} == {
+        name: plain(value) for name, value in theirs.items()
+    }
+
+
 PARTS = """WITH parts AS (
         SELECT g, i % 4 AS p, theta_sketch_agg(n, 6) AS t, theta_sketch_agg(n % 7) AS r,
             tuple_sketch_agg_double(n, d) AS d, tuple_sketch_agg_double(n % 7, d, 5, 'min') AS m,
             tuple_sketch_agg_integer(n, i) AS i, tuple_sketch_agg_integer(n % 7, i) AS o,
             kll_sketch_agg_bigint(n, 300) AS b, kll_sketch_agg_float(f, 300) AS f,
-            kll_sketch_agg_double(d + 0D, 300) AS x
+            kll_sketch_agg_double(d + 0D, 300) AS x, approx_top_k_accumulate(i % 5, 100) AS k,
+            approx_top_k_accumulate(s, 500) AS w
         FROM t GROUP BY g, i % 4)
     SELECT g, {listed} FROM parts GROUP BY g"""
 MERGES = [
+    "approx_top_k_estimate(approx_top_k_combine(k), 100)",
+    "approx_top_k_combine(k, 50)",
+    "approx_top_k_estimate(approx_top_k_combine(w), 500)",
     "theta_union_agg(t)",
     "theta_union_agg(t, 5)",
     "theta_union_agg(t) FILTER (WHERE p = 2)",
@@ -253,7 +346,9 @@ SKETCHES = """SELECT
     tuple_sketch_agg_double(n, n / 3, 5) AS d, tuple_sketch_agg_integer(n, 2, 6) AS i,
     tuple_sketch_agg_double(n + 300, 1, 5, 'min') AS e,
     kll_sketch_agg_bigint(n * n, 20) AS b, kll_sketch_agg_float(CAST(n AS FLOAT), 9) AS f,
-    kll_sketch_agg_double(n / 7, 200) AS x, kll_sketch_agg_bigint(n, 8) AS c
+    kll_sketch_agg_double(n / 7, 200) AS x, kll_sketch_agg_bigint(n, 8) AS c,
+    approx_top_k_accumulate(CAST(n % 40 AS STRING), 100) AS k,
+    approx_top_k_accumulate(CASE WHEN n % 2 = 0 THEN 5 ELSE n END, 20) AS l
     FROM numbers"""
 ASKED = [
     "theta_sketch_estimate(t)",
@@ -290,6 +385,8 @@ ASKED = [
     "kll_sketch_get_rank_double(x, array(-1D, 0D, 17.5D, 100D, 427D, 428.4D, 1e30D))",
     "kll_sketch_to_string_double(x)",
     "kll_sketch_get_n_bigint(kll_sketch_merge_bigint(b, c))",
+    "approx_top_k_estimate(k, 100)",
+    "approx_top_k_estimate(l, 20)",
 ]
 
 
@@ -307,18 +404,27 @@ def test_either_side_reads_the_sketches_of_the_other(spark: SparkSession) -> Non
     memory.tick()
     (ours,) = memory.rows("v")
     assert ours["t"] == bytes(theirs["t"])
-    ddl = "side STRING, " + ", ".join(f"{name} BINARY" for name in theirs)
-    rows = [{"side": "ours", **ours}, {"side": "theirs", **theirs}]
+    kept = {"k": "STRING", "l": "BIGINT"}
+    ddl = "side STRING, " + ", ".join(
+        f"{name} STRUCT<sketch: BINARY, maxItemsTracked: INT, itemDataType: {kept[name]},"
+        " itemDataTypeDDL: STRING>"
+        if name in kept
+        else f"{name} BINARY"
+        for name in theirs
+    )
+    rows: list[dict[str, Any]] = [
+        {"side": side, **{name: plain(value) for name, value in row.items()}}
+        for side, row in (("ours", ours), ("theirs", theirs))
+    ]
     listed = ", ".join(f"{call} AS x{number}" for number, call in enumerate(ASKED))
     sql = f"SELECT side, {listed} FROM sketches"
-    spark.createDataFrame(
-        [tuple(bytearray(v) if n != "side" else v for n, v in row.items()) for row in rows], ddl
-    ).createOrReplaceTempView("sketches")
+    frame = spark.createDataFrame([tuple(row.values()) for row in rows], ddl)
+    frame.createOrReplaceTempView("sketches")
     answers = {row["side"]: row.asDict() for row in spark.sql(sql).collect()}
     sketches = table("sketches", ddl, ["side"])
     memory = MemoryTables(compile_views([ViewDefinition("v", sql)], [sketches]))
     for row in rows:
-        memory.upsert("sketches", {n: v if n == "side" else bytes(v) for n, v in row.items()})
+        memory.upsert("sketches", row)
     memory.tick()
     wrong = [
         f"{call} of {row['side']}: {mine!r}, in Spark {other!r}"

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
+from tailrace.pipelines.incremental.library.histograms import shown
 from tailrace.pipelines.incremental.types import is_decimal, is_float
 
 Slots = list[int]
@@ -241,7 +242,7 @@ MOMENTS = ("stddev", "stddev_samp", "stddev_pop", "std", "variance", "var_samp",
 ORDERED = (
     "min", "max", "first", "last", "any_value", "percentile", "median", "percentile_disc",
     "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "min_by", "max_by",
-    "mode", "single_value", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
+    "mode", "single_value", "histogram_numeric", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
 )  # fmt: skip
 
 
@@ -312,6 +313,11 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
             )
         case "mode":
             return _mode
+        case "histogram_numeric":
+            bins = cast(int, aggregate.parameters[0])
+            if aggregate.distinct:
+                return lambda values: shown([(value, 1) for value, _ in values], bins, kind)
+            return lambda values: shown(values, bins, kind)
         case "bitmap_construct_agg":
             return lambda values: bitmap_of(cast("int", v) for v, _ in values)
         case "bitmap_or_agg":

@@ -14,7 +14,7 @@ Nothing can be taken out of a sketch. So the compiler looks at the input of a gr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, cast
 
 import pyarrow as pa
@@ -98,37 +98,6 @@ class ApproxPercentile(SketchRule):
         return value if value is None or is_float(self.argument) else round(cast(float, value))
 
 
-class ApproxTopK(SketchRule):
-    def new(self) -> sketches.Frequent:
-        items = cast(int, self.parameters[1])
-        return sketches.Frequent(max(4, math.ceil(math.log2(items / 0.75))))
-
-    def load(self, data: bytes) -> sketches.Frequent:
-        return sketches.Frequent.from_bytes(data)
-
-    def add(self, sketch: sketches.Frequent, values: Values) -> sketches.Frequent:
-        sketch.update(values)
-        return sketch
-
-    def finish(self, sketch: sketches.Frequent | None) -> object:
-        if sketch is None:
-            return ()
-        whole = not pa.types.is_string(self.argument)
-        return _top(
-            [
-                (int(one.item) if whole else one.item, one.estimate)
-                for one in sketch.top(cast(int, self.parameters[0]))
-            ]
-        )
-
-    def exactly(self, values: Values) -> object:
-        counts: dict[object, int] = {}
-        for value, count in values:
-            counts[value] = counts.get(value, 0) + count
-        ranked = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
-        return _top(ranked[: cast(int, self.parameters[0])])
-
-
 class BloomFilter(SketchRule):
     def new(self) -> sketches.Members:
         expected, share = self.parameters
@@ -161,7 +130,12 @@ class Merging(SketchRule):
 _RULES: dict[str, Callable[[Aggregate], SketchRule]] = {
     "approx_count_distinct": ApproxCountDistinct,
     "approx_percentile": ApproxPercentile,
-    "approx_top_k": ApproxTopK,
+    "approx_top_k": kinds.TopK,
+    "approx_top_k_accumulate": kinds.TopK,
+    "approx_top_k_combine": kinds.TopKCombine,
+    "count_min_sketch": kinds.CountMinSketch,
+    "vector_sum": kinds.Vectors,
+    "vector_avg": kinds.Vectors,
     "hll_sketch_agg": HllSketch,
     **{f"kll_sketch_agg_{kind}": kinds.KllSketch for kind in ("bigint", "float", "double")},
     **{f"kll_merge_agg_{kind}": kinds.KllMerge for kind in ("bigint", "float", "double")},
@@ -180,10 +154,6 @@ SKETCHED = frozenset(_RULES)
 
 def rule_of(aggregate: Aggregate) -> SketchRule:
     return _RULES[aggregate.function](aggregate)
-
-
-def _top(pairs: Sequence[tuple[object, int]]) -> object:
-    return tuple(("d", ("item", item), ("count", count)) for item, count in pairs)
 
 
 class Sketched:

@@ -18,7 +18,8 @@ from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import refuse
-from tailrace.pipelines.incremental.sql.sketched import bind_argument, sketched_call
+from tailrace.pipelines.incremental.sql.sketched import sketched_call
+from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ KNOWN = {
     "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
     "count_if", "any_value", "mode", "try_sum", "collect_union", "regr_avgx", "regr_avgy",
     "schema_of_variant_agg", *BITMAPS, *BITS, *SHAPES, *PAIRED,
-    *MOMENTS, *SKETCHED,
+    *MOMENTS, *SKETCHED, *SUMMARIES,
 }  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
@@ -160,7 +161,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
                 arguments.append(argument)
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
-        bound = [bind_argument(binder, argument) for argument in arguments]
+        bound = [binder.bind(argument) for argument in arguments]
         if ignores and bound:
             known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
             condition = known if condition is None else conjunction([condition, known])
@@ -201,6 +202,8 @@ def _typed(
         return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
     if not bound:
         raise context.type_error(f"{name} needs an argument", node)
+    if name in SUMMARIES:
+        return summary_call(binder, name, bound, distinct, condition, node)
     if name in SKETCHED:
         return sketched_call(binder, name, bound, distinct, condition, node)
     if name in ("regr_avgx", "regr_avgy") and len(bound) == 2:

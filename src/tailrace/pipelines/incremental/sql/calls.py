@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
+from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
 from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
@@ -568,5 +569,6 @@ RULES: dict[str, Rule] = {
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
     **SKETCHES,
+    "approx_top_k_estimate": top_estimate,
     "might_contain": _any_second(types.BOOLEAN, types.BINARY),
 }

@@ -22,10 +22,6 @@ _GROUPS = {
         from_avro to_avro schema_of_avro from_protobuf to_protobuf from_xml to_xml schema_of_xml
         sentences
     """,
-    "sketches of other kinds: use approx_count_distinct, kll_sketch_agg_double, approx_top_k, or the exact aggregates": """
-        approx_top_k_accumulate approx_top_k_combine approx_top_k_estimate count_min_sketch
-    """,
-    "Spark rounds them after every row, in any order": "vector_sum vector_avg histogram_numeric",
 }  # fmt: skip
 REFUSED: dict[str, str] = {
     name: reason for reason, names in _GROUPS.items() for name in names.split()

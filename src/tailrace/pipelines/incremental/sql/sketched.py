@@ -48,16 +48,6 @@ def sketched_call(
             # Spark's accuracy a means a rank within 1/a; KLL needs about 3 a values for it.
             accuracy = int(given[1]) if len(given) > 1 else 0  # type: ignore[call-overload]
             parameters = (shares, min(max(3 * accuracy, sketches.SIZE), 65_000))
-        case "approx_top_k":
-            if value.type != types.STRING and not types.is_integer(value.type):
-                raise binder.context.type_error(
-                    "approx_top_k counts texts and whole numbers: cast the value to STRING", node
-                )
-            result = pa.list_(pa.struct([("item", value.type), ("count", types.BIGINT)]))
-            parameters = (
-                _whole(binder, given[0], node) if given else 5,
-                _whole(binder, given[1], node) if len(given) > 1 else 10_000,
-            )
         case "hll_sketch_agg":
             if value.type != types.STRING and not types.is_integer(value.type):
                 raise binder.context.type_error(
@@ -75,14 +65,6 @@ def sketched_call(
                 raise binder.context.type_error(f"{name} merges sketches, which are BINARY", node)
     order = ((value, False, True),)
     return AggregateCall(name, (value,), result, distinct, condition, order, parameters)
-
-
-def bind_argument(binder: ExpressionBinder, node: exp.Expr) -> Expression:
-    """An argument of an aggregate; array(0.5, 0.9) is one only here."""
-    if not isinstance(node, exp.Array):
-        return binder.bind(node)
-    parts = tuple(binder.bind(part) for part in node.expressions)
-    return Call("array", parts, pa.list_(parts[0].type if parts else types.NULL))
 
 
 def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> object:
