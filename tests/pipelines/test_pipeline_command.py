@@ -120,7 +120,7 @@ def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> Non
         "code": "evaluation",
     }
     progress = {users: {"state": "running", "batch": 3, "busy_seconds": 95}}
-    part.report("running", failed={paid: error}, error=error, streams=progress, tick=7)
+    part.report("lagging", failed={paid: error}, error=error, streams=progress, tick=7)
     listed = orjson.loads(ticked.call("list", "--json"))
     assert [(row["name"], row["state"]) for row in listed] == [
         (paid, "failed"),
@@ -130,6 +130,9 @@ def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> Non
     assert "evaluation]\n  " in ticked.call("status", paid)
     assert "batch           3\n" in ticked.call("status", users)
     assert orjson.loads(ticked.call("status", users, "--json"))["error"] is None
+    part.report("lagging", failed={"another": error}, error=error, forgotten={"rates": 3})
+    told = orjson.loads(ticked.call("status", paid, "--json"))
+    assert (told["error"], told["state"], told["forgotten"]) == (None, "running", {"rates": 3})
     part.report("running", failed={}, error=error)  # of another part of the process
     assert orjson.loads(ticked.call("status", paid, "--json"))["error"] is None
 

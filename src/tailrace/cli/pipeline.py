@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 
+AT_WORK = ("running", "lagging")
 LONG_BATCH_SECONDS = 30
 
 
@@ -88,14 +89,16 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
 
 def _runs(report: dict[str, Any]) -> dict[str, str]:
     """The views that the running process knows, each with the mark of its text."""
-    return (report.get("views") or {}) if report.get("state") == "running" else {}
+    return (report.get("views") or {}) if report.get("state") in AT_WORK else {}
 
 
 def _view_state(report: dict[str, Any], name: str, mark: str) -> str:
     """A view's own state while the process runs, else the process's."""
     state = str(report.get("state", "stopped"))
-    if state == "running" and name in (report.get("failed") or {}):
-        return "failed"
+    if state in AT_WORK:  # it lags where a view has failed, which need not be this one
+        if name in (report.get("failed") or {}):
+            return "failed"
+        state = "running"
     runs = _runs(report)
     if runs and runs.get(name) != mark:
         return "changed: restart to run it" if name in runs else "new: restart to run it"
@@ -105,7 +108,7 @@ def _view_state(report: dict[str, Any], name: str, mark: str) -> str:
 
 def _state(process: str, progress: dict[str, Any]) -> str:
     """A stream's own state while the process runs, else the process's."""
-    if process not in ("running", "starting"):
+    if process not in (*AT_WORK, "starting"):
         return process
     busy = int(progress.get("busy_seconds") or 0)
     long = f", {busy} s in a batch" if busy >= LONG_BATCH_SECONDS else ""
@@ -147,7 +150,8 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         found["progress"] = progress or None
     else:
         found["tick_ms"] = report.get("tick_ms")
-        if report.get("state") == "running":  # else the error is that of them all
+        found["forgotten"] = report.get("forgotten") or None
+        if report.get("state") in AT_WORK:  # else the error is that of them all
             found["error"] = (report.get("failed") or {}).get(name)
     if as_json:
         print_json(found)
