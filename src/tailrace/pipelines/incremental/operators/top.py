@@ -24,7 +24,7 @@ from tailrace.pipelines.incremental.rows import (
     changes,
     decode_row,
     dumps,
-    encode_row,
+    encode_rows,
     physical,
     to_rows,
     weights,
@@ -70,15 +70,12 @@ class Top:
             or [b""] * table.num_rows
         )
         keys = [bounded(key, _PARTITION_LIMIT) for key in encode_keys(table, self.partition)]
-        deltas: dict[bytes, dict[bytes, list[Any]]] = {}
-        for key, order, row, weight in zip(
-            keys, orders, to_rows(table, self.columns), weights(table), strict=True
-        ):
-            data = encode_row(row)
-            entry = (
-                key + bounded(order, _ORDER_LIMIT) + hashlib.blake2b(data, digest_size=16).digest()
-            )
-            partition = deltas.setdefault(key, {})
+        deltas: dict[bytes, dict[bytes, list[Any]]] = {key: {} for key in keys}
+        rows = encode_rows(to_rows(table, self.columns))
+        for key, order, data, weight in zip(keys, orders, rows, weights(table), strict=True):
+            place = order if 0 < len(order) <= _ORDER_LIMIT else bounded(order, _ORDER_LIMIT)
+            entry = key + place + hashlib.blake2b(data, digest_size=16).digest()
+            partition = deltas[key]
             found = partition.get(entry)
             if found is None:
                 partition[entry] = [data, weight, order]
