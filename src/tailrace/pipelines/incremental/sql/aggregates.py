@@ -162,6 +162,7 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
         bound = [binder.bind(argument) for argument in arguments]
+        passing = condition
         if ignores and bound:
             known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
             condition = known if condition is None else conjunction([condition, known])
@@ -169,7 +170,24 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         binder.collected, binder.subquery = saved, subquery
     if name not in KNOWN:
         raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
-    return _typed(binder, name, bound, distinct, condition, order, within, outer)
+    call = _typed(binder, name, bound, distinct, condition, order, within, outer)
+    return call if passing is None else _only_where(passing, call)
+
+
+def _only_where(passing: Expression, call: AggregateCall) -> AggregateCall:
+    """The aggregate with arguments that are computed only for rows that pass its FILTER, so that
+    `sum(1 / x) FILTER (WHERE x <> 0)` never divides by zero."""
+
+    def guarded(value: Expression) -> Expression:
+        if not isinstance(value, Call):
+            return value
+        return Call("case", (passing, value, Literal(None, value.type)), value.type)
+
+    return replace(
+        call,
+        arguments=tuple(map(guarded, call.arguments)),
+        order=tuple((guarded(value), down, first) for value, down, first in call.order),
+    )
 
 
 def _typed(
