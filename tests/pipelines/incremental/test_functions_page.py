@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tailrace.pipelines.errors import ViewError
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.sql.aggregates import KNOWN, NAMES, RANKING
 from tailrace.pipelines.incremental.sql.calls import known_functions
 from tailrace.pipelines.incremental.sql.generators import GENERATORS
-from tailrace.pipelines.incremental.sql.refused import REFUSED
+from tailrace.pipelines.incremental.sql.refused import REFUSED, VOLATILE
+from tailrace.testing.ticks import table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+AGGREGATES = {name for name in REFUSED if name.startswith("approx_top_k_")}
+README = Path(__file__).parents[3] / "README.md"
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "view-sql.md"
 
 
@@ -38,6 +43,19 @@ def test_the_reference_names_what_is_refused_with_the_reason() -> None:
     assert listed == REFUSED
 
 
+@pytest.mark.parametrize("name", sorted(REFUSED.keys() - VOLATILE - AGGREGATES))
+def test_a_refusal_says_why(name: str) -> None:
+    """Whichever way the parser reads it, in SELECT or in FROM."""
+    known = table("t", "id BIGINT, s STRING", ["id"])
+    reasons = []
+    for sql in (f"SELECT {name}(s) AS x FROM t", f"SELECT {name}() AS x FROM t",
+                f"SELECT * FROM {name}()"):  # fmt: skip
+        with pytest.raises(ViewError) as caught:
+            compile_views([ViewDefinition("v", sql)], [known])
+        reasons.append(caught.value.hint)
+    assert REFUSED[name] in reasons
+
+
 # Words of the language, and the clock, which have pages and tests of their own.
 LANGUAGE = {
     "and", "or", "not", "in", "between", "case", "when", "cast", "if", "div", "struct", "grouping",
@@ -53,3 +71,23 @@ def test_every_function_of_spark_is_computed_or_refused_by_name(spark: SparkSess
     ours = {*known_functions(), *KNOWN, *NAMES, *RANKING, *GENERATORS, *LANGUAGE}
     assert REFUSED.keys() & ours == set()
     assert words - ours == REFUSED.keys()
+
+
+@pytest.mark.spark
+def test_the_readme_says_how_many_are_computed(spark: SparkSession) -> None:
+    """Those that have a name; operators are below."""
+    every = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    theirs = {name for name in every if name[0].isalpha()}
+    stated = re.search(r"(\d+) of Spark's (\d+) functions", README.read_text())
+    assert stated is not None
+    assert (int(stated[1]), int(stated[2])) == (len(theirs) - len(REFUSED), len(theirs))
+
+
+@pytest.mark.spark
+def test_every_operator_of_spark_is_known(spark: SparkSession) -> None:
+    theirs = {row[0] for row in spark.sql("SHOW SYSTEM FUNCTIONS").collect()}
+    signs = {name for name in theirs if not name[0].isalpha()}
+    known = table("t", "id BIGINT, n INT, b BOOLEAN, s STRING", ["id"])
+    for sign in sorted(signs):
+        sides = {"!": "! b", "~": "~ n", "||": "s || s"}.get(sign, f"n {sign} n")
+        compile_views([ViewDefinition("v", f"SELECT id, {sides} AS x FROM t")], [known])

@@ -23,6 +23,7 @@ from tailrace.pipelines.incremental.sql.collations import COLLATIONS, collation_
 from tailrace.pipelines.incremental.sql.format_calls import FORMATS
 from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
+from tailrace.pipelines.incremental.sql.parse import is_unsigned
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
@@ -223,7 +224,10 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.BitwiseXor: lambda node: ("^", [node.this, node.expression]),
     exp.BitwiseNot: lambda node: ("~", [node.this]),
     exp.BitwiseLeftShift: lambda node: ("shiftleft", [node.this, node.expression]),
-    exp.BitwiseRightShift: lambda node: ("shiftright", [node.this, node.expression]),
+    exp.BitwiseRightShift: lambda node: (
+        "shiftrightunsigned" if is_unsigned(node) else "shiftright",
+        [node.this, node.expression],
+    ),
     exp.Overlay: lambda node: (
         "overlay",
         [node.args[p] for p in ("this", "expression", "from_", "for_") if node.args.get(p)],

@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, 
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
+from tailrace.pipelines.incremental.sql.refused import VOLATILE
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
 from tailrace.pipelines.incremental.sql.time_calls import (
     CLOCK_COLUMNS,
@@ -39,29 +40,6 @@ ARITHMETIC: dict[type[exp.Expr], str] = {
 NONDETERMINISTIC = (
     exp.Rand, exp.Randn, exp.Uuid,
 )  # fmt: skip
-VOLATILE = {
-    "rand",
-    "random",
-    "randn",
-    "randstr",
-    "uniform",
-    "uuid",
-    "shuffle",
-    "input_file_name",
-    "monotonically_increasing_id",
-    "spark_partition_id",
-    "input_file_block_start",
-    "input_file_block_length",
-    "current_user",
-    "user",
-    "session_user",
-    "current_catalog",
-    "current_database",
-    "current_schema",
-    "version",
-    "reflect",
-    "java_method",
-}
 CLOCK_WORDS = ("now", "curdate")
 CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime)
 

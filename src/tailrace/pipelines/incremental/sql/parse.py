@@ -23,6 +23,22 @@ class AnsiSpark(Spark):
 
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]
         STRICT_CAST = True
+        _unsigned = False
+
+        def _match_pair(self, first: TokenType, second: TokenType, advance: bool = True) -> bool:
+            """`>>>` begins like `>>`; what is shifted by is marked (see `is_unsigned`)."""
+            matched = bool(super()._match_pair(first, second, advance))
+            if matched and advance and first == second == TokenType.GT:
+                self._unsigned = bool(self._match(TokenType.GT))
+            return matched
+
+        def _parse_term(self, *how: object, **more: object) -> exp.Expr | None:
+            unsigned, self._unsigned = self._unsigned, False
+            term: exp.Expr | None = super()._parse_term(*how, **more)
+            if unsigned and term is not None:
+                term.meta["unsigned"] = True
+            return term
+
         COLON_IS_VARIANT_EXTRACT = True
 
     class Generator(Spark.Generator):  # type: ignore[misc,valid-type]
@@ -46,6 +62,11 @@ def _keep_words() -> None:
     for table in ("FUNCTIONS", "FUNCTION_PARSERS", "NO_PAREN_FUNCTION_PARSERS"):
         kept = {k: v for k, v in getattr(parser, table).items() if str(k) not in plain}
         setattr(parser, table, kept)
+
+
+def is_unsigned(shift: exp.Expr) -> bool:
+    """Whether a shift to the right was written `>>>`."""
+    return bool(shift.expression.meta.get("unsigned"))
 
 
 @lru_cache(1)

@@ -17,7 +17,7 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
-from tailrace.pipelines.incremental.sql.calls import bind_call
+from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.parse import place
@@ -194,7 +194,7 @@ def _function(binder: QueryBinder, node: exp.Func) -> Plan:
     scope = ExpressionBinder(binder.context, Scope(), subqueries.refuse(binder.context))
     if isinstance(node, exp.Anonymous) and node.name.lower() == "range":
         return generators.bind_range(scope, node)
-    if isinstance(node, exp.Anonymous) and node.name.lower() in REFUSED:
+    if name_and_arguments(node)[0] in REFUSED:
         return bind_call(scope, node)  # type: ignore[return-value]  # raises the reason
     raise binder.context.not_incremental(
         f"the function {node.sql('spark')} in FROM", node, "LATERAL VIEW explode(…)"
