@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -83,8 +84,15 @@ class Inputs:
                 f'stream "{stream.name}" reads view "{given.name}", which has not ticked yet',
                 hint="it starts by itself once the view has its first tick",
             )
-        options = _form(known.topic, "view", [list(pair) for pair in known.columns], "earliest")
+        columns = [[name, stream_type(kind)] for name, kind in known.columns]
+        options = _form(known.topic, "view", columns, "earliest")
         return options | {"key": orjson.dumps(known.key).decode()}
+
+
+def stream_type(kind: str) -> str:
+    """The type in which a stream gets a view's column. Spark hides TIME unless it is asked for:
+    times of day come as the text they are in the log."""
+    return re.sub(r"\bTIME\(\d\)", "STRING", kind)
 
 
 def _topic(topic: Topic) -> Options:

@@ -19,6 +19,7 @@ from tailrace.pipelines.incremental.keys import decode_key, encode_keys
 from tailrace.pipelines.incremental.rows import physical, to_array
 from tailrace.pipelines.incremental.shards import shards_of
 from tailrace.pipelines.incremental.types import TIME, TIMES, ddl, parse_type
+from tailrace.pipelines.inputs import stream_type
 from tailrace.records.rows import read_objects
 from tailrace.sinks.sql import DUCKDB_TYPES, MYSQL_TYPES, POSTGRES_TYPES, SQLITE_TYPES, sql_type
 from tailrace.testing.ticks import MemoryTables, table
@@ -114,6 +115,16 @@ def test_a_sink_takes_a_time_as_text() -> None:
     assert sql_type("TIME(3)", MYSQL_TYPES) == "LONGTEXT"
     assert sql_type("TIME(0)", SQLITE_TYPES) == "TEXT"
     assert sql_type("TIME(0)", DUCKDB_TYPES) == "VARCHAR"
+
+
+def test_a_stream_over_a_view_gets_text() -> None:
+    asked = "STRUCT<a: TIME(0), b: ARRAY<TIME(6)>, c: TIMESTAMP, TIME: INT>"
+    assert stream_type(asked) == "STRUCT<a: STRING, b: ARRAY<STRING>, c: TIMESTAMP, TIME: INT>"
+    line = b'{"a":"12:34:56.5","b":["01:00:00"]}'
+    kinds = [("a", stream_type("TIME(6)")), ("b", stream_type("ARRAY<TIME(3)>"))]
+    read, refused = read_objects([line], pa.schema([(n, parse_type(k)) for n, k in kinds]))
+    assert not refused
+    assert read.to_pylist() == [{"a": "12:34:56.5", "b": ["01:00:00"]}]
 
 
 def test_words_of_the_type() -> None:
