@@ -44,6 +44,7 @@ _DDL = {
     VARIANT: "VARIANT",
 }  # fmt: skip
 _DECIMAL = re.compile(r"(?:DECIMAL|DEC|NUMERIC)\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.I)
+_FIELD = re.compile(r"(?:`((?:[^`]|``)+)`|([^:\s]+))\s*[:\s]\s*(.+)", re.DOTALL)
 _DIGITS = {TINYINT: 3, SMALLINT: 5, INT: 10, BIGINT: 20}
 _WIDTH = {TINYINT: 1, SMALLINT: 2, INT: 3, BIGINT: 4}
 
@@ -68,14 +69,20 @@ def parse_type(text: str) -> pa.DataType:
         key, value = _split(text[4:-1])
         return pa.map_(parse_type(key), parse_type(value))
     if upper.startswith("STRUCT<") and upper.endswith(">"):
-        fields = [re.split(r"[:\s]", part.strip(), maxsplit=1) for part in _split(text[7:-1])]
-        return pa.struct([(name.strip("`"), parse_type(kind)) for name, kind in fields])
+        fields = [_FIELD.fullmatch(part.strip()) for part in _split(text[7:-1])]
+        if None in fields:
+            raise ValueError(f"unknown type {text!r}")
+        pairs = [(found[1] or found[2], found[3]) for found in fields if found is not None]
+        return pa.struct([(name.replace("``", "`"), parse_type(kind)) for name, kind in pairs])
     raise ValueError(f"unknown type {text!r}")
 
 
 def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
+    parts, depth, start, quoted = [], 0, 0, False
     for position, letter in enumerate(text):
+        quoted ^= letter == "`"
+        if quoted:
+            continue
         if letter in "<(":
             depth += 1
         elif letter in ">)":

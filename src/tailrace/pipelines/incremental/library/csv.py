@@ -209,7 +209,7 @@ def _to_csv(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     def compute(row: dict[str, Any], options: str) -> str | None:
         form = read_form(options)
         values = [
-            form.null if row[field.name] is None else _shown(row[field.name], field.type, form)
+            form.null if row[field.name] is None else shown(row[field.name], field.type, form)
             for field in kinds[0]
         ]
         if len(values) == 1 and row[kinds[0][0].name] is None and not form.null:
@@ -233,7 +233,8 @@ def _written(value: str, first: bool, separator: str) -> str:
     return '"' + trimmed.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _shown(value: Any, kind: pa.DataType, form: Form) -> str:
+def shown(value: Any, kind: pa.DataType, form: Form) -> str:
+    """A value as text, without quotes."""
     match value:
         case bool():
             return "true" if value else "false"

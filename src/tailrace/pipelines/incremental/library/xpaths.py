@@ -1,4 +1,4 @@
-"""xpath and its kin: the value of an XPath in an XML text."""
+"""XML texts: xpath and its kin, from_xml and to_xml."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
+
 from tailrace.pipelines.errors import EvaluationError
-from tailrace.pipelines.incremental.functions import simple
+from tailrace.pipelines.incremental.functions import Scalar, simple
+from tailrace.pipelines.incremental.library.signatures import plain_typed
+from tailrace.pipelines.incremental.xml.rows import read_form, row_of, written
 from tailrace.pipelines.incremental.xml.tree import read
 from tailrace.pipelines.incremental.xml.xpath import (
     Value,
@@ -76,3 +80,13 @@ _register("xpath_float", _single)
 _register("xpath_int", _whole(32))
 _register("xpath_long", _whole(64))
 _register("xpath_short", _short)
+
+
+@plain_typed("from_xml")
+def _from_xml(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    return lambda text, options: row_of(text, kind, read_form(options))
+
+
+@plain_typed("to_xml")
+def _to_xml(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    return lambda row, options: written(row, kinds[0], read_form(options))

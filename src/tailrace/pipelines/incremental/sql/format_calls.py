@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -19,12 +19,16 @@ from tailrace.pipelines.incremental.sql.typed_calls import constant, wants, writ
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
+Meant = TypeVar("Meant")
 Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expression]"
 
 
-def _options(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expr
-) -> tuple[Literal, Form]:
+def read_options(
+    binder: ExpressionBinder,
+    given: list[Expression],
+    node: exp.Expr,
+    read: Callable[[str], Meant],
+) -> tuple[Literal, Meant]:
     """The options `map('sep', '|')` of a call, as a text and as they are meant."""
     options: dict[Any, Any] = {}
     for whole in given:
@@ -34,9 +38,15 @@ def _options(
         options = dict(zip(values[::2], values[1::2], strict=True))
     text = json.dumps(options, sort_keys=True)
     try:
-        return Literal(text, types.STRING), read_form(text)
+        return Literal(text, types.STRING), read(text)
     except ValueError as error:
         raise binder.context.not_incremental(str(error), node) from error
+
+
+def _options(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expr
+) -> tuple[Literal, Form]:
+    return read_options(binder, given, node, read_form)
 
 
 def _from_csv(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:

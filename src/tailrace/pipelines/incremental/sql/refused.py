@@ -25,7 +25,6 @@ _GROUPS = {
         from_avro to_avro schema_of_avro from_protobuf to_protobuf
     """,
     "breaks texts by tables of the Java that Spark runs on": "sentences",
-    "parsers of Spark's own: decode in a stream before the view": "from_xml to_xml schema_of_xml",
 }  # fmt: skip
 REFUSED: dict[str, str] = {
     name: reason for reason, names in _GROUPS.items() for name in names.split()

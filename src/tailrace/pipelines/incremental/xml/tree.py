@@ -58,8 +58,9 @@ class Document:
         self.root, self.ids = root, ids
 
 
-def read(text: str) -> Document:
-    """The tree of a document; XmlError when it is none."""
+def read(text: str, *, leading: bool = False) -> Document:
+    """The tree of a document; XmlError when it is none. `leading`: whatever follows its element
+    is left out, and entities of its own are none (as Spark's reader of rows has it)."""
     builder = _Builder()
     parser = expat.ParserCreate("utf-8")
     parser.ordered_attributes = True
@@ -80,7 +81,10 @@ def read(text: str) -> Document:
     try:
         parser.Parse(_DECLARED_VERSION.sub(r"\g<1>1.0\2", text, count=1).encode(), True)
     except (expat.ExpatError, UnicodeEncodeError) as error:
-        raise XmlError(str(error)) from error
+        if not (leading and builder.complete):
+            raise XmlError(str(error)) from error
+    if leading and builder.entities:
+        raise XmlError("entities are not known here")
     return Document(builder.root, builder.ids)
 
 
@@ -93,9 +97,14 @@ class _Builder:
         self.ids: dict[str, Node] = {}
         self._at = self.root
         self._id_names: set[tuple[str, str]] = set()
-        self._entities: dict[str, str] = {}
+        self.entities: dict[str, str] = {}
         self._inside = self._split = False
         self.body: Any = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the element of the document has ended."""
+        return self._at is self.root and any(one.kind == "element" for one in self.root.children)
 
     def _order(self) -> int:
         self._orders += 1
@@ -146,7 +155,7 @@ class _Builder:
 
     def doctype(self, begins: bool) -> None:
         self._inside = begins
-        if not begins and self._entities:
+        if not begins and self.entities:
             self._refuse_explosions()
 
     def attributes(
@@ -157,7 +166,7 @@ class _Builder:
 
     def entity(self, name: str, is_parameter: int, value: str | None, *rest: object) -> None:
         if not is_parameter:
-            self._entities.setdefault(name, value or "")
+            self.entities.setdefault(name, value or "")
 
     def _refuse_explosions(self) -> None:
         """Java counts every use of an entity, also inside of others."""
@@ -167,10 +176,10 @@ class _Builder:
             if name not in costs:
                 if name in above:
                     raise XmlError(f"the entity {name!r} is made of itself")
-                inner = _REFERENCE.findall(self._entities.get(name, ""))
+                inner = _REFERENCE.findall(self.entities.get(name, ""))
                 costs[name] = 1 + sum(cost(one, above | {name}) for one in inner)
             return costs[name]
 
-        used = [name for name in _REFERENCE.findall(self.body()) if name in self._entities]
+        used = [name for name in _REFERENCE.findall(self.body()) if name in self.entities]
         if sum(cost(name, frozenset()) for name in used) > _MOST_EXPANSIONS:
             raise XmlError(f"more than {_MOST_EXPANSIONS} entities")
