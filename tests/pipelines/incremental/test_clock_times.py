@@ -150,6 +150,11 @@ def test_what_a_time_is_not_is_said_at_its_place(expression: str, said: str) -> 
     assert "^" in caught.value.detail
 
 
+def test_a_schema_with_fewer_digits_than_spark_would_read_is_refused() -> None:
+    with pytest.raises(NotIncrementalError, match="more digits"):
+        memory("SELECT id, from_json(s, 'a TIME(3)') AS x FROM t")
+
+
 def test_nanoseconds_are_refused() -> None:
     with pytest.raises(NotIncrementalError, match="nanoseconds"):
         memory("SELECT id, TIME'12:00:00.123456789' AS x FROM t")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -158,7 +159,15 @@ def _format_number(binder: ExpressionBinder, given: list[Expression], node: exp.
 def _format_string(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 1, None)
     form = binder.coerce(given[0], types.STRING, node)
-    return Call("format_string", (form, *given[1:]), types.STRING)
+    return Call("format_string", (form, *map(_formatted, given[1:])), types.STRING)
+
+
+def _formatted(value: Expression) -> Expression:
+    """An argument of format_string; Spark shows a time of day by its nanoseconds."""
+    if not types.is_time(value.type):
+        return value
+    micros = Call("time_to_micros", (value,), types.BIGINT)
+    return Call("*", (micros, Literal(1_000, types.BIGINT)), types.BIGINT)
 
 
 def _to_digits(name: str) -> Rule:
@@ -350,6 +359,10 @@ def _window_time(binder: ExpressionBinder, given: list[Expression], node: exp.Ex
 def written_type(binder: ExpressionBinder, given: Expression, node: exp.Expr) -> pa.DataType:
     """The type that a constant text names: a DDL type, or the fields of a struct."""
     text = str(constant(binder, given, node, "the schema"))
+    if re.search(r"\bTIME\s*\(\s*[0-5]\s*\)", text, re.IGNORECASE):
+        raise binder.context.not_incremental(
+            "Spark reads more digits into such a TIME than it has", node, "read TIME and cast it"
+        )
     try:
         return types.parse_type(text)
     except ValueError:
