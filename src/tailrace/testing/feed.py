@@ -84,22 +84,29 @@ class ChangeFeed:
         return f"pg:{self.source}:{self.position:016X}"
 
     def transaction(
-        self, *changes: Change, copying: Iterable[str] = (), abort: bool = False
-    ) -> str:
-        """One transaction of (table, key columns, row or None); its position."""
+        self, *changes: Change, copying: Iterable[str] = (), abort: bool = False,
+        at_ms: int | None = None, copied: bool = False,
+    ) -> str:  # fmt: skip
+        """One transaction of (table, key columns, row or None); its position. `at_ms`: when it
+        was committed. `copied`: its rows are those of a copy."""
         before = {name: dict(rows) for name, rows in self.rows.items()} if abort else None
         self.position += 1
         writer = self._writer
         for table, key_columns, row in changes:
             key = orjson.dumps({name: key_columns[name] for name in self.tables[table].key})
             old = self.rows[table].get(key)
-            op = "d" if row is None else "c" if old is None else "u"
+            op = "d" if row is None else "r" if copied else "c" if old is None else "u"
             full = None if row is None else {**key_columns, **row}
             envelope = {
                 "before": None,
                 "after": full,
                 "op": op,
-                "source": {"name": self.source, "table": table, "commit_lsn": self.position},
+                "source": {
+                    "name": self.source,
+                    "table": table,
+                    "commit_lsn": self.position,
+                    "ts_ms": at_ms,
+                },
                 "ts_ms": 0,
             }
             writer.send(self.topic(table), None, key, orjson.dumps(envelope))
