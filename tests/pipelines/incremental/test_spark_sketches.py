@@ -136,6 +136,7 @@ def by_group(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The answers of a view, after rows were changed and deleted, and those of Spark."""
     known = table("t", DDL, ["id"])
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
     # In one partition: histograms of several show a value once for each.
     spark.createDataFrame(ROWS, schema=DDL).coalesce(1).createOrReplaceTempView("t")
     listed = ", ".join(f"{call} AS x{number}" for number, call in enumerate(calls))
@@ -151,7 +152,11 @@ def by_group(
         memory.delete("t", {"id": row["id"] + 10_000})
     memory.tick()
     ours = {row["g"]: row for row in memory.rows("v")}
-    theirs = {row["g"]: row.asDict() for row in spark.sql(sql).collect()}
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    try:
+        theirs = {row["g"]: row.asDict() for row in spark.sql(sql).collect()}
+    finally:
+        spark.conf.unset("spark.sql.timeType.enabled")
     assert set(ours) == set(theirs)
     return ours, theirs
 
@@ -220,7 +225,8 @@ _TYPED = (
     "i", "n", "s", "d + 0D", "f + 0F", "i > 100", "CAST(i AS TINYINT)", "CAST(i AS SMALLINT)",
     "CAST(i AS DECIMAL(12, 2))", "CAST(i AS DECIMAL(18, 4))", "CAST(n AS DECIMAL(30, 3))",
     "date_from_unix_date(i % 999)", "timestamp_micros(n % 999)",
-    "CAST(timestamp_micros(n % 999) AS TIMESTAMP_NTZ)",
+    "CAST(timestamp_micros(n % 999) AS TIMESTAMP_NTZ)", "make_time(abs(i % 24), 5, 6.5)",
+    "CAST(make_time(abs(i % 24), 5, 6) AS TIME(0))",
 )  # fmt: skip
 SUMMARIES = [
     *(f"count_min_sketch({c}, 0.1D, 0.9D, 42)" for c in ("i", "n", "s", "y", "i % 3")),
@@ -251,6 +257,7 @@ HISTOGRAMS = [
     "histogram_numeric(date_from_unix_date(i % 999), 300)",
     "histogram_numeric(timestamp_micros(n % 999), 1000)",
     "histogram_numeric(string(i), 300)",
+    "histogram_numeric(make_time(abs(i % 24), 5, 6.5), 300)",
 ]
 
 

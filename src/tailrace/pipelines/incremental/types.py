@@ -133,6 +133,11 @@ def is_time(kind: pa.DataType) -> bool:
     return bool(pa.types.is_time(kind))
 
 
+def nanos(kind: pa.DataType) -> int:
+    """The nanoseconds in a unit of a time of day."""
+    return {"s": 1_000_000_000, "ms": 1_000_000, "us": 1_000}[kind.unit]
+
+
 def digits_of(kind: pa.DataType) -> int:
     """How many digits of a second a time of day has."""
     return {"s": 0, "ms": 3, "us": 6}[kind.unit]

@@ -26,7 +26,7 @@ from tailrace.pipelines.errors import SketchError
 from tailrace.pipelines.incremental.functions import Scalar
 from tailrace.pipelines.incremental.library.signatures import plain_typed
 from tailrace.pipelines.incremental.library.theta import unreadable
-from tailrace.pipelines.incremental.types import ddl, is_decimal, is_integer
+from tailrace.pipelines.incremental.types import ddl, is_decimal, is_integer, is_time, nanos
 
 ITEMS = 10_000
 MOST_ITEMS = 1_000_000
@@ -139,7 +139,7 @@ def _form(kind: pa.DataType) -> tuple[bytes, str] | None:
         return bytes([mark]), form
     if kind == pa.float64():
         return b"", "d"
-    if kind == pa.int64() or pa.types.is_timestamp(kind) or is_decimal(kind):
+    if kind == pa.int64() or is_time(kind) or pa.types.is_timestamp(kind) or is_decimal(kind):
         return (b"", "q") if not is_decimal(kind) or kind.precision <= 18 else None
     return None
 
@@ -149,6 +149,8 @@ def _write(kind: pa.DataType, items: list[Any]) -> bytes:
         bits = sum(1 << at for at, item in enumerate(items) if item)
         return bits.to_bytes((len(items) + 7) // 8, "little")
     form = _form(kind)
+    if is_time(kind):
+        items = [item * nanos(kind) for item in items]
     if form is not None:
         return b"".join(form[0] + struct.pack(f"<{form[1]}", item) for item in items)
     texts = [
@@ -171,10 +173,11 @@ def _read(kind: pa.DataType, data: bytes, count: int) -> list[Any]:
         size = len(form[0]) + struct.calcsize(f"<{form[1]}")
         if len(data) != count * size:
             raise unreadable("frequent items", f"{len(data)} bytes for {count} items of {size}")
-        return [
+        found = [
             struct.unpack_from(f"<{form[1]}", data, at * size + len(form[0]))[0]
             for at in range(count)
         ]
+        return [item // nanos(kind) for item in found] if is_time(kind) else found
     items, at = [], 0
     for _ in range(count):
         (length,) = struct.unpack_from("<i", data, at)
@@ -191,6 +194,9 @@ def _back(kind: pa.DataType) -> Callable[[Any], Any]:
         return lambda raw: decimal.Decimal(raw).scaleb(-kind.scale, _EXACT)
     if kind == pa.date32():
         return lambda raw: _EPOCH + datetime.timedelta(days=raw)
+    if is_time(kind):
+        micros = nanos(kind) // 1000
+        return lambda raw: (_START + datetime.timedelta(microseconds=raw * micros)).time()
     if pa.types.is_timestamp(kind):
         zone = datetime.UTC if kind.tz else None
         return lambda raw: (_START + datetime.timedelta(microseconds=raw)).replace(tzinfo=zone)
@@ -204,6 +210,7 @@ def countable(kind: pa.DataType) -> bool:
         or is_decimal(kind)
         or kind in (pa.bool_(), pa.float32(), pa.float64(), pa.string(), pa.date32())
         or pa.types.is_timestamp(kind)
+        or is_time(kind)
     )
 
 

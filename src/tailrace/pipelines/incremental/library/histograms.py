@@ -106,6 +106,6 @@ def _typed(point: float, kind: pa.DataType) -> object:
 
 def _plain_of(kind: pa.DataType) -> pa.DataType:
     """The type of numbers that a type's values are kept as."""
-    if pa.types.is_date32(kind):
+    if pa.types.is_date32(kind) or pa.types.is_time32(kind):
         return pa.int32()
-    return pa.int64() if pa.types.is_timestamp(kind) else kind
+    return pa.int64() if pa.types.is_timestamp(kind) or pa.types.is_time64(kind) else kind

@@ -65,9 +65,10 @@ def summary_call(
             wants(binder, bound, node, 2, 2)
             if value.type in (types.STRING, types.NULL):
                 value = binder.coerce(value, types.DOUBLE, node)
-            if not (types.is_numeric(value.type) or types.is_temporal(value.type)):
+            kind = value.type
+            if not (types.is_numeric(kind) or types.is_temporal(kind) or types.is_time(kind)):
                 raise binder.context.type_error(
-                    f"no histogram of {types.ddl(value.type)}", node, "of numbers, dates and times"
+                    f"no histogram of {types.ddl(kind)}", node, "of numbers, dates and times"
                 )
             result = histogram_type(value.type)
             parameters = (whole(binder, bound[1], node, "the number of bins", 2, _MOST),)
