@@ -20,6 +20,7 @@ from tailrace.pipelines.incremental.types import (
     DATE,
     STRING,
     TIMESTAMP_NTZ,
+    VARIANT,
     is_decimal,
     is_float,
     is_integer,
@@ -68,6 +69,8 @@ def shards_of(table: pa.Table, route: Sequence[str], shards: int) -> np.ndarray:
 
 def _hash_column(column: pa.ChunkedArray, seeds: np.ndarray) -> np.ndarray:
     kind = column.type
+    if kind == VARIANT:
+        column, kind = column.cast(BINARY), BINARY
     if kind in (STRING, BINARY):
         hashes = _hash_texts(column, seeds)
     elif is_float(kind):
