@@ -173,6 +173,11 @@ def test_rows_in_errors_are_shown_as_people_write_them() -> None:
         ("1 / (n - n)", "division by zero"),
         ("CAST(status AS INT)", "cannot be cast"),
         ("n % 0", "division by zero"),
+        ("add_months(DATE '2020-01-01', n)", "add_months: year .* out of range"),
+        ("timestamp_seconds(CAST(n AS BIGINT)) + make_interval(0, n)", "out of range"),
+        ("date_format(timestamp_seconds(CAST(n AS BIGINT) * 1000), 'yyyy')", "date_format"),
+        ("raise_error(status)", "x"),
+        ("assert_true(n < 0)", "'n < 0' is not true!"),
     ],
 )
 def test_expression_that_fails_stops_the_tick(expression: str, message: str) -> None:

@@ -41,20 +41,24 @@ def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array
         whole = _whole_remainders(name, arrays[0], arrays[1], kind)
         if whole is not None:
             return whole
-    if name in PLAIN:
-        return _map_plain(PLAIN[name](kinds, kind), arrays, kind, name in KEEPS_NULL)
-    compute = FUNCTIONS[name](kinds, kind)
-    columns = [physical(array) for array in arrays]
-    if name in KEEPS_NULL:
-        return to_array([compute(*values) for values in zip(*columns, strict=True)], kind)
-    out = [
-        None if any(value is None for value in values) else compute(*values)
-        for values in zip(*columns, strict=True)
-    ]
     try:
-        return to_array(out, kind)
+        if name in PLAIN:
+            return _map_plain(PLAIN[name](kinds, kind), arrays, kind, name in KEEPS_NULL)
+        return _map_physical(FUNCTIONS[name](kinds, kind), arrays, kind, name in KEEPS_NULL)
     except (pa.ArrowInvalid, OverflowError) as error:
         raise EvaluationError(f"{name} overflows {ddl(kind)}", detail=str(error)) from error
+    except (ValueError, ArithmeticError) as error:  # a year past 9999 and its like
+        raise EvaluationError(f"{name}: {error}") from error
+
+
+def _map_physical(
+    compute: Scalar, arrays: list[pa.Array], kind: pa.DataType, keeps_null: bool
+) -> pa.Array:
+    rows = zip(*(physical(array) for array in arrays), strict=True)
+    if keeps_null:
+        return to_array([compute(*values) for values in rows], kind)
+    out = [None if any(value is None for value in values) else compute(*values) for values in rows]
+    return to_array(out, kind)
 
 
 def _whole_remainders(
