@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.errors import NotIncrementalError
+from tailrace.pipelines.errors import NotIncrementalError, PipelineError
 from tailrace.pipelines.incremental import types
+from tailrace.pipelines.incremental.evaluate import evaluate
 from tailrace.pipelines.incremental.expression import (
     Call,
     Expression,
     Literal,
+    columns_of,
     conjunction,
     conjuncts,
 )
@@ -213,10 +216,31 @@ def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
         Field(binder.context.fresh(f"col{i + 1}"), f"col{i + 1}", kind)
         for i, (_, kind) in enumerate(columns)
     )
-    if not all(isinstance(value, Literal) for values, _ in columns for value in values):
-        raise binder.context.not_incremental("VALUES must be constants", node)
-    values = zip(*([v.value for v in values] for values, _ in columns), strict=True)  # type: ignore[union-attr]
-    return Constant(fields, tuple(values))
+    found = [[_constant(binder, value, node) for value in values] for values, _ in columns]
+    return Constant(fields, tuple(zip(*found, strict=True)))
+
+
+_ONE_ROW = pa.table({"_": [0]})
+
+
+def _constant(binder: QueryBinder, value: Expression, node: exp.Expr) -> object:
+    """The value of an expression over no columns; arrays and structs as tuples."""
+    if isinstance(value, Literal):
+        return value.value
+    try:
+        if not columns_of(value):
+            return _tuples(evaluate(value, _ONE_ROW)[0].as_py())
+    except PipelineError as error:
+        raise binder.context.not_incremental(
+            f"VALUES must be constants: {error.message}", node
+        ) from error
+    raise binder.context.not_incremental("VALUES must be constants", node)
+
+
+def _tuples(value: object) -> object:
+    if isinstance(value, dict):
+        return tuple(map(_tuples, value.values()))
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 def _join(
