@@ -88,9 +88,9 @@ def test_a_thousand_levels_are_read_and_one_more_is_not() -> None:
             texts.parse("[" * levels + "]" * levels)
 
 
-def _memory(sql: str, shards: int = 1) -> MemoryTables:
+def _memory(sql: str, shards: int = 1, key: tuple[str, ...] | None = None) -> MemoryTables:
     known = table("t", "id BIGINT, g INT, j STRING", ["id"])
-    return MemoryTables(compile_views([ViewDefinition("v", sql)], [known]), shards=shards)
+    return MemoryTables(compile_views([ViewDefinition("v", sql, key)], [known]), shards=shards)
 
 
 ROWS = [
@@ -110,9 +110,12 @@ QUERIES = [
     "SELECT schema_of_variant_agg(try_parse_json(j)) FILTER (WHERE g = 4) AS s FROM t",
     "SELECT schema_of_variant_agg(try_parse_json(j)) AS s FROM t WHERE g > 100",
     "SELECT id, schema_of_variant_agg(try_parse_json(j)) OVER (PARTITION BY g ORDER BY id) AS s FROM t",
-    "SELECT id, a.v FROM (SELECT id, try_parse_json(j) AS v FROM t) AS a WHERE a.v:a::int = 1"
-    " UNION ALL SELECT id, CAST(g AS VARIANT) AS v FROM t",
+    "SELECT id, 1 AS n, a.v FROM (SELECT id, try_parse_json(j) AS v FROM t) AS a WHERE a.v:a::int = 1"
+    " UNION ALL SELECT id, 2 AS n, CAST(g AS VARIANT) AS v FROM t",
 ]  # fmt: skip
+
+
+KEYS = {QUERIES[0]: ("id", "pos"), QUERIES[1]: ("id", "p"), QUERIES[-1]: ("id", "n")}
 
 
 def _plain(value: Any) -> Any:
@@ -126,7 +129,8 @@ def _plain(value: Any) -> Any:
 def test_rows_and_groups_of_variants_are_sparks_also_after_changes(spark: SparkSession) -> None:
     spark.createDataFrame(ROWS, "id BIGINT, g INT, j STRING").createOrReplaceTempView("t")
     for sql in QUERIES:
-        memory = _memory(sql)
+        # A view without a key shows variants by their JSON, so that its bytes are others.
+        memory = _memory(sql, key=KEYS.get(sql))
         for key, group, text in ROWS:
             memory.upsert("t", {"id": key, "g": group, "j": '{"gone":[true]}'})
             memory.upsert("t", {"id": key + 100, "g": group, "j": text})
@@ -201,6 +205,24 @@ def test_what_compares_variants_is_refused_with_its_place(sql: str) -> None:
     with pytest.raises(SqlTypeError) as caught:
         _memory(sql)
     assert "^" in caught.value.detail
+
+
+def test_a_view_without_a_key_counts_variants_by_what_they_show() -> None:
+    memory = _memory("SELECT parse_json(j) AS v, array(parse_json(j)) AS vs FROM t")
+    texts_given = ["1.0", "1.00", "1", '{"b":1,"a":2}', '{"a":2,"b":1}', '"1"']
+    for number, text in enumerate(texts_given):
+        memory.upsert("t", {"id": number, "g": 1, "j": text})
+    emitted = memory.tick()
+    pairs = record_pairs(memory.graph.views["v"], emitted["v"])
+    counts = {key: orjson.loads(value)["row"]["count"] for key, value in pairs if value}
+    assert len(pairs) == 3
+    assert sorted(counts.values()) == [1, 2, 3]
+    assert len(memory.rows("v")) == len(texts_given)
+
+
+def test_a_variant_is_no_key() -> None:
+    with pytest.raises(SqlTypeError, match="key column 'v'"):
+        _memory("SELECT id, parse_json(j) AS v FROM t", key=("v",))
 
 
 def test_a_far_index_does_not_fill_the_memory() -> None:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from tailrace.pipelines.errors import SqlNameError, ViewError
+from tailrace.pipelines.errors import SqlNameError, SqlTypeError, ViewError
+from tailrace.pipelines.incremental.expression import Call, Expression
 from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
 from tailrace.pipelines.incremental.sql.bind import QueryBinder
@@ -17,11 +18,11 @@ from tailrace.pipelines.incremental.sql.catalog import Catalog
 from tailrace.pipelines.incremental.sql.infer import best_key, keys_of
 from tailrace.pipelines.incremental.sql.lower import Lowering
 from tailrace.pipelines.incremental.sql.parse import parse, place
-from tailrace.pipelines.incremental.sql.plan import Plan
+from tailrace.pipelines.incremental.sql.plan import Field, Plan, Project
 from tailrace.pipelines.incremental.sql.recompute import recomputed
 from tailrace.pipelines.incremental.sql.scope import Context
 from tailrace.pipelines.incremental.sql.strict import refuse_recomputing
-from tailrace.pipelines.incremental.types import ddl
+from tailrace.pipelines.incremental.types import ddl, has_variant
 
 
 class ViewLike(Protocol):
@@ -79,6 +80,8 @@ def _compile(
     plan = arrange(_bind(context, declared, catalog, ()))
     _check_names(context, view, plan)
     key = _key(context, view, plan)
+    if key is None:
+        plan = _told_apart(context, plan)
     lowering.places = context.places
     node = lowering.result(view.name, recomputed(lowering, plan, view.policy), key)
     if view.policy == "strict":
@@ -157,6 +160,19 @@ def _check_names(context: Context, view: ViewLike, plan: Plan) -> None:
         seen.add(field.name.lower())
 
 
+def _told_apart(context: Context, plan: Plan) -> Plan:
+    """The plan of a bag, whose rows are known by what they show: variants of one JSON text
+    become one, or their counts would be written over each other."""
+    if not any(has_variant(field.type) for field in plan.fields):
+        return plan
+    fields = tuple(Field(context.fresh(f.name), f.name, f.type) for f in plan.fields)
+    shown: list[Expression] = [
+        Call("variant_normal", (f.column,), f.type) if has_variant(f.type) else f.column
+        for f in plan.fields
+    ]
+    return Project(plan, fields, tuple(shown))
+
+
 def _key(context: Context, view: ViewLike, plan: Plan) -> tuple[str, ...] | None:
     """The declared key, or the one that follows from the query; None makes a bag."""
     names = {f.name.lower(): f.name for f in plan.fields}
@@ -171,7 +187,15 @@ def _key(context: Context, view: ViewLike, plan: Plan) -> tuple[str, ...] | None
                     if near
                     else f"columns: {', '.join(names.values())}",
                 )
-        return tuple(names[part.lower()] for part in view.key)
+        chosen = tuple(names[part.lower()] for part in view.key)
+        for field in plan.fields:
+            if field.name in chosen and has_variant(field.type):
+                raise SqlTypeError(
+                    f"view {view.name!r}: key column {field.name!r} is a {ddl(field.type)}",
+                    detail=_selected(context, field.name),
+                    hint="variants have no equality: declare other columns, or cast it",
+                )
+        return chosen
     found = best_key(plan)
     if found is None:
         if "count" in names:

@@ -27,7 +27,7 @@ from tailrace.pipelines.incremental.expression import (
 from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
 from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
-from tailrace.pipelines.incremental.library.variants import getter, to_objects
+from tailrace.pipelines.incremental.library.variants import getter, normal, to_objects
 from tailrace.pipelines.incremental.repeated import computed, window_start, window_starts
 from tailrace.pipelines.incremental.rows import consolidate, physical, to_array
 from tailrace.pipelines.incremental.types import is_float, is_integer
@@ -346,6 +346,7 @@ NATIVE: dict[str, Native] = {
     "named_struct": _named_struct,
     "to_variant_object": to_objects,
     "variant_get": getter(False),
+    "variant_normal": normal,
     "try_variant_get": getter(True),
     "window": _window,
     "window_start": window_start,

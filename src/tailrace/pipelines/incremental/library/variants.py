@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,7 +11,7 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.functions import KEEPS_NULL, Scalar, made, simple
 from tailrace.pipelines.incremental.library.signatures import plain
 from tailrace.pipelines.incremental.rows import physical
-from tailrace.pipelines.incremental.types import VARIANT
+from tailrace.pipelines.incremental.types import VARIANT, has_variant
 from tailrace.pipelines.incremental.variant import paths, schemas, texts
 from tailrace.pipelines.incremental.variant.convert import nodes_of, typed
 from tailrace.pipelines.incremental.variant.encoding import (
@@ -73,6 +74,23 @@ def to_objects(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     missing = values[0].is_null().to_pylist()
     pairs = zip(nodes_of(values[0]), missing, strict=True)
     return pa.array([None if null else encode(node) for node, null in pairs], VARIANT)
+
+
+def normal(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """The variants made anew of their JSON: equal texts, equal bytes."""
+    return pa.array([_normal(value, kind) for value in values[0].to_pylist()], kind)
+
+
+def _normal(value: Any, kind: pa.DataType) -> Any:
+    if value is None or not has_variant(kind):
+        return value
+    if pa.types.is_map(kind):
+        return [(key, _normal(part, kind.item_type)) for key, part in value]
+    if pa.types.is_list(kind):
+        return [_normal(part, kind.value_type) for part in value]
+    if pa.types.is_struct(kind):
+        return {field.name: _normal(value[field.name], field.type) for field in kind}
+    return texts.parse(texts.to_json(value))
 
 
 def getter(forgiving: bool) -> Callable[[list[pa.Array], pa.DataType], pa.Array]:
