@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from tailrace.errors import TailraceError
+from tailrace.pipelines.reader import LogReader
 from tailrace.views.reader import Views
 
 PIPELINE = """
@@ -100,6 +101,12 @@ class Live:
         found: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return found
 
+    def cuts(self) -> int:
+        """Where the log of the source's cuts ends."""
+        path = self.directory / ".tailrace" / "run" / "broker-log.json"
+        with LogReader(json.loads(path.read_text())["address"]) as reader:
+            return sum(end for _, end in reader.bounds("shop.transactions").values())
+
     def until(self, true: Callable[[], bool], what: str) -> None:
         deadline = time.monotonic() + 150
         while not true():
@@ -137,7 +144,9 @@ def live(tmp_path: Path) -> Iterator[Live]:
     try:
         running.until(lambda: "totals" in running.names(), "there")
         for number in range(CUTS):  # each a cut of its own, so that a fill takes many ticks
+            before = running.cuts()
             running.insert(range(number * ROWS, number * ROWS + ROWS))
+            running.until(lambda: running.cuts() > before, "captured")  # noqa: B023
         running.until(running.equal, "filled")
         yield running
     finally:
