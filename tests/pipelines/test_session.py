@@ -34,3 +34,17 @@ def test_the_python_of_the_executors_is_a_setting(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert used.exists()
+
+
+def test_sockets_lie_in_the_scratch_directory_if_their_names_fit(tmp_path: Path) -> None:
+    from tailrace.pipelines.session import _socket_settings
+
+    short, long = Path("/tmp") / tmp_path.name, tmp_path / ("x" * 61)
+    try:
+        settings = _socket_settings(short)
+        assert settings["spark.python.unix.domain.socket.dir"] == str(short)
+        assert short.is_dir()
+    finally:
+        short.rmdir()
+    assert _socket_settings(long) == {}
+    assert not long.exists()

@@ -44,7 +44,7 @@ SETTINGS = {
     "spark.locality.wait": "0s",
 }
 
-_LONGEST_SOCKET_DIRECTORY = 55  # of the 104 bytes that systems allow; Spark's names take 43
+_LONGEST_SOCKET_DIRECTORY = 60  # of the 104 bytes that systems allow; Spark's names take 43
 
 _LOGGING = """\
 rootLogger.level = warn
