@@ -209,6 +209,7 @@ def test_a_rebuild_goes_on_where_it_was_killed(live: Live) -> None:
     live.until(live.equal, "equal")
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.timeout(400)
 def test_other_sql_is_filled_beside_what_is_shown(live: Live) -> None:

@@ -256,23 +256,23 @@ def test_windows_that_cannot_change_leave_the_state_and_stay_in_the_view(
 
     with clicks.ticking() as ticks:
         held: list[int] = []
-        for first in range(0, 24, 3):
+        for first in range(0, 48, 3):
             clicks.write(0, *(m * 60 + s for m in range(first, first + 3) for s in (5, 6)))
             settle(ticks)
             held.append(kept(ticks))
         # A shard forgets when rows reach it: some windows stay a little longer.
-        without = held[0] + 7 * (held[1] - held[0])
+        without = held[0] + 15 * (held[1] - held[0])
         assert max(held) < 0.7 * without, (held, without)
         before = ticks.main.late.get(clicks.name, 0)
-        clicks.write(0, 10)  # 23 minutes late: no window of its time is left
+        clicks.write(0, 10)  # 47 minutes late: no window of its time is left
         settle(ticks)
         assert ticks.main.late.get(clicks.name, 0) == before + 1
-        clicks.write(0, 21 * 60 + 7)  # two minutes late: corrected
+        clicks.write(0, 45 * 60 + 7)  # two minutes late: corrected
         settle(ticks)
         shown = clicks.shown_windows()
-    late = START + timedelta(minutes=21, seconds=7)
+    late = START + timedelta(minutes=45, seconds=7)
     expected: dict[tuple[str, str], int] = {}
-    for at in [START + timedelta(seconds=m * 60 + s) for m in range(24) for s in (5, 6)] + [late]:
+    for at in [START + timedelta(seconds=m * 60 + s) for m in range(48) for s in (5, 6)] + [late]:
         for place in windows_of(window, at):
             expected[place] = expected.get(place, 0) + 1
     assert shown == expected

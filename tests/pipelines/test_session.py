@@ -21,6 +21,7 @@ spark.stop()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_the_python_of_the_executors_is_a_setting(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ def test_a_type_with_a_collation_is_refused() -> None:
         memory("SELECT CAST(s AS STRING COLLATE UTF8_LCASE) = 'a' AS x FROM t")
 
 
+@pytest.mark.thorough
 @pytest.mark.spark
 @pytest.mark.timeout(300)
 def test_every_letter_is_lowered_as_in_spark(spark: SparkSession) -> None:
