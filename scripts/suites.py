@@ -2,9 +2,13 @@
 
 Two pytest runs side by side, because most tests wait more than they compute: one for the
 rooms that need Spark, one for all others; shared servers (Kafka, Postgres, Spark) start
-once in each. Machines that run this are shared and noisy: what failed is run once more,
-alone, and both results are shown; a test that passes only the second time is named as
-unsteady and wants mending. The exit status is that of the second run.
+once in each. Each run notes in a journal what it begins and ends. A test that ends its whole
+run (a time-out, a crash, a hang deep in a library, which is ended with the stacks of all threads)
+has failed, and the run goes on behind it.
+
+Machines that run this are shared and noisy: what failed is run once more, alone, and both
+results are shown; a test that passes only the second time is named as unsteady and wants
+mending. The exit status is that of the second run.
 """
 
 from __future__ import annotations
@@ -15,29 +19,71 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 FAST = "not clients and not crash and not cluster and not thorough"
-WITH_SPARK = ("tests/pipelines", "tests/node", "tests/contract")
+WITH_SPARK = ("tests/pipelines", "tests/node")
 MOST_REPEATED = 10
+MOST_BEGINNINGS = 4  # of a run that its tests end
 NOTHING_WRONG = (0, 5)  # pytest's status when all passed, or when there was nothing to run
+# Longer than any fast test may take. pytest-timeout comes first, unless somebody keeps
+# Python's lock and its thread does not run; this one needs no lock.
+HANGS = ["-o", "faulthandler_timeout=700", "-o", "faulthandler_exit_on_timeout=true"]
+
+
+class Journal:
+    """The tests that a run began, and how they ended; a line each, there after any death."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def note(self, what: str, test: str) -> None:
+        with self._path.open("a") as journal:
+            journal.write(json.dumps([what, test]) + "\n")
+
+    def tests(self, what: str) -> list[str]:
+        """Those with such a note, each once."""
+        text = self._path.read_text() if self._path.exists() else ""
+        lines = (json.loads(line) for line in text.splitlines())
+        return list(dict.fromkeys(test for kind, test in lines if kind == what))
+
+    def cut_short(self) -> list[str]:
+        """Those that ended their run."""
+        ended = set(self.tests("ended"))
+        return [test for test in self.tests("began") if test not in ended]
 
 
 class Watch:
-    """Adds up the time of tests by their folder, and remembers what failed."""
+    """Adds up the time of tests by their folder, keeps the journal, passes over what is in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, journal: Journal) -> None:
         self.by_suite: defaultdict[str, float] = defaultdict(float)
-        self.failed: dict[str, None] = {}
+        self.journal = journal
         self.began = time.monotonic()
+
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        known = set(self.journal.tests("began"))
+        if passed_over := [item for item in items if item.nodeid in known]:
+            config.hook.pytest_deselected(items=passed_over)
+            items[:] = [item for item in items if item.nodeid not in known]
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        self.journal.note("began", nodeid)
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.journal.note("ended", nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         folder = report.nodeid.split("::")[0].rpartition("/")[0]
         self.by_suite[folder] += report.duration
         if report.failed:
-            self.failed[report.nodeid] = None
+            self.journal.note("failed", report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("seconds by suite")
@@ -46,40 +92,61 @@ class Watch:
         terminalreporter.write_line(f"{time.monotonic() - self.began:8.1f} s  in all")
 
 
-def run_half(result: Path, arguments: list[str]) -> int:
-    """One of the two runs; what failed is written to `result`."""
-    watch = Watch()
-    status = int(pytest.main(["-m", FAST, "-q", *arguments], plugins=[watch]))
-    result.write_text(json.dumps(list(watch.failed)))
-    return status
+class Half(Thread):
+    """One of the two runs, begun again behind a test that ended it."""
+
+    def __init__(self, journal: Path, arguments: Sequence[str], output: Path | None) -> None:
+        super().__init__()
+        self._command = [sys.executable, __file__, "--half", str(journal), *arguments]
+        self._output = output
+        self.journal = Journal(journal)
+        self.status = 0
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        for _ in range(MOST_BEGINNINGS):
+            known = len(self.journal.cut_short())
+            if self._output is None:
+                self.status = subprocess.run(self._command).returncode
+            else:
+                with self._output.open("ab") as kept:
+                    self.status = subprocess.run(
+                        self._command, stdout=kept, stderr=subprocess.STDOUT
+                    ).returncode
+            if len(self.journal.cut_short()) == known:
+                break
+        cut_short = self.journal.cut_short()
+        self.failed = [*self.journal.tests("failed"), *cut_short]
+        if cut_short and self.status in (*NOTHING_WRONG, 1):
+            self.status = 1
 
 
 def main() -> int:
     if sys.argv[1:2] == ["--half"]:
-        return run_half(Path(sys.argv[2]), sys.argv[3:])
+        watch = Watch(Journal(Path(sys.argv[2])))
+        return int(pytest.main(["-m", FAST, "-q", *HANGS, *sys.argv[3:]], plugins=[watch]))
     others = ["tests", "--ignore=tests/docs", *(f"--ignore={room}" for room in WITH_SPARK)]
-    with tempfile.TemporaryDirectory() as directory:
-        results = [Path(directory, name) for name in ("others", "spark")]
-        output = Path(directory, "output")
-        command = [sys.executable, __file__, "--half"]
-        with output.open("wb") as kept:
-            beside = subprocess.Popen(
-                [*command, str(results[1]), *WITH_SPARK, *sys.argv[1:]],
-                stdout=kept,
-                stderr=subprocess.STDOUT,
-            )
-            first = subprocess.run([*command, str(results[0]), *others, *sys.argv[1:]])
-            statuses = [first.returncode, beside.wait()]
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        output = directory / "output"
+        halves = [
+            Half(directory / "others", [*others, *sys.argv[1:]], None),
+            Half(directory / "spark", [*WITH_SPARK, *sys.argv[1:]], output),
+        ]
+        for half in halves:
+            half.start()
+        for half in halves:
+            half.join()
         print(output.read_text(errors="replace"), flush=True)
-        if all(status in NOTHING_WRONG for status in statuses):
-            return 0
-        if any(status not in (*NOTHING_WRONG, 1) for status in statuses):
-            return max(statuses)
-        failed = [name for result in results for name in json.loads(result.read_text())]
+    if all(half.status in NOTHING_WRONG for half in halves):
+        return 0
+    failed = [test for half in halves for test in half.failed]
+    if any(half.status not in (*NOTHING_WRONG, 1) for half in halves):
+        return 1
     if not 0 < len(failed) <= MOST_REPEATED:
         return 1
     print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
-    again = subprocess.run([sys.executable, "-m", "pytest", "-q", *failed]).returncode
+    again = subprocess.run([sys.executable, "-m", "pytest", "-q", *HANGS, *failed]).returncode
     if again == 0:
         print("unsteady, please mend: " + ", ".join(failed), flush=True)
     return again

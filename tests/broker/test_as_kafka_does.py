@@ -349,6 +349,7 @@ def settings(script: Script) -> None:
         script.note("change", changes, answer.responses[0].error_code)
 
     def tell(*names: str) -> None:
+        SYSTEM.sleep(0.5)  # Kafka answers a change before its broker has taken it in
         answer = script.client.ask(
             ApiKey.DESCRIBE_CONFIGS,
             4,

@@ -5,6 +5,8 @@ The twin of a view that forgets is the same view that does not; late rows are ke
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,8 +29,8 @@ from tailrace.testing.state import MemoryStates
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 SCHEMA = pa.schema([("id", pa.int64()), ("kind", pa.string()), ("at", TIMESTAMP), ("n", pa.int64())])  # fmt: skip
-CLICKS = TableInput("clicks", "clicks", SCHEMA, kind="stream")
-VIEWS = TableInput("searches", "searches", SCHEMA, kind="stream")
+CLICKS = TableInput("clicks", "clicks", SCHEMA, kind="stream", time="at")
+VIEWS = TableInput("searches", "searches", SCHEMA, kind="stream", time="at")
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEEP = 20
 
@@ -92,6 +94,58 @@ DECLARED = {
     ),
 }  # fmt: skip
 
+# Joins that report rows without a partner, and those made of them.
+OUTER = {
+    "left interval join": tr.view(
+        "o1",
+        "SELECT a.id AS a, a.at AS at, b.id AS b FROM searches a LEFT JOIN clicks b "
+        "ON a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND",
+    ),
+    "right interval join": tr.view(
+        "o2",
+        "SELECT a.id AS a, b.at AS at, b.id AS b FROM searches a RIGHT JOIN clicks b "
+        "ON a.kind = b.kind AND b.at - a.at < INTERVAL '40' SECOND AND b.at >= a.at",
+    ),
+    "full interval join": tr.view(
+        "o3",
+        "SELECT a.id AS a, b.id AS b, coalesce(b.at, a.at) AS at FROM searches a FULL JOIN clicks b "
+        "ON a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND",
+    ),
+    "left interval join, counted": tr.view(
+        "o4",
+        "SELECT a.id AS a, a.at AS at, count(b.id) AS clicks FROM searches a LEFT JOIN clicks b "
+        "ON a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND GROUP BY a.id, a.at",
+        key=["a", "at"],
+    ),
+    "without a partner": tr.view(
+        "o5",
+        "SELECT a.id AS a, a.at AS at FROM searches a WHERE NOT EXISTS (SELECT 1 FROM clicks b "
+        "WHERE a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND)",
+        key="a",
+    ),
+    "with a partner": tr.view(
+        "o6",
+        "SELECT a.id AS a, a.at AS at FROM searches a WHERE EXISTS (SELECT 1 FROM clicks b "
+        "WHERE a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND)",
+        key="a",
+    ),
+    "windows side by side": tr.view(
+        "o7",
+        "SELECT coalesce(a.s, b.s) AS s, coalesce(a.kind, b.kind) AS kind, a.n AS searches, b.n AS clicks FROM "
+        "(SELECT kind, window.start s, count(*) n FROM searches GROUP BY kind, window(at, '1 minute')) a "
+        "FULL JOIN "
+        "(SELECT kind, window.start s, count(*) n FROM clicks GROUP BY kind, window(at, '1 minute')) b "
+        "ON a.kind <=> b.kind AND a.s = b.s",
+        key=["s", "kind"],
+    ),
+    "unmatched when the window closes": tr.view(
+        "o8",
+        "SELECT a.id AS a, a.at AS at, b.id AS b FROM searches a LEFT JOIN clicks b "
+        "ON a.kind = b.kind AND b.at BETWEEN a.at AND a.at + INTERVAL '40' SECOND "
+        "WHERE b.id IS NOT NULL OR a.at < watermark('searches', 'clicks') - INTERVAL '40' SECOND",
+    ),
+}  # fmt: skip
+
 Event = tuple[str, str | None, int, int]  # topic, kind, seconds, n
 # Rows are just not too late (so many seconds after the horizon), or the newest so far.
 DRAWN = st.tuples(
@@ -105,12 +159,12 @@ TICKS = st.lists(st.lists(DRAWN, min_size=1, max_size=6), min_size=4, max_size=1
 
 
 class Kept:
-    """A view over ticks, and what it shows."""
+    """Views over ticks, and what they show."""
 
-    def __init__(self, view: View, *, forgets: bool) -> None:
-        self.graph = compile_views([view], [CLICKS, VIEWS])
+    def __init__(self, *views: View, forgets: bool) -> None:
+        self.graph = compile_views(views, [CLICKS, VIEWS])
         self.states = MemoryStates()
-        self.shown: dict[bytes, Any] = {}
+        self.shown: dict[tuple[str, bytes], Any] = {}
         self.forgets = forgets
 
     def tick(self, number: int, events: list[tuple[int, Event]], horizon: int) -> None:
@@ -128,23 +182,22 @@ class Kept:
             )
         at = int((START + timedelta(seconds=horizon)).timestamp() * 1000)
         known = dict.fromkeys(inputs, ("at", at)) if self.forgets else {}
-        context = TickContext(number, 0, horizons=known)
+        mark = int((START + timedelta(seconds=horizon + KEEP)).timestamp() * 1000)
+        context = TickContext(number, 0, dict.fromkeys(inputs, mark), known)
         for name, changes in run_tick(self.graph, inputs, self.states, context).items():
             for key, value in record_pairs(self.graph.views[name], changes):
                 if value is None:
-                    del self.shown[key]
+                    del self.shown[name, key]
                 else:
-                    self.shown[key] = orjson.loads(value)["row"]
+                    self.shown[name, key] = orjson.loads(value)["row"]
 
     def rows(self) -> int:
         return sum(len(state.rows) for state in self.states.states.values())
 
 
-@pytest.mark.parametrize("name", DECLARED)
-@given(ticks=TICKS)
-def test_forgetting_changes_no_number(name: str, ticks: list[Any]) -> None:
-    view = DECLARED[name]
-    forgetful, faithful = Kept(view, forgets=True), Kept(view, forgets=False)
+def forgotten_and_kept(views: Iterable[View], ticks: list[Any]) -> None:
+    """The views show the same whether they forget or not."""
+    forgetful, faithful = Kept(*views, forgets=True), Kept(*views, forgets=False)
     number, newest = 0, 0
     for drawn in ticks:
         horizon = newest - KEEP
@@ -157,12 +210,43 @@ def test_forgetting_changes_no_number(name: str, ticks: list[Any]) -> None:
             kept.tick(number, events, horizon)
         # What this tick's rows say of the time counts from the next one on.
         newest = max([newest, *(event[2] for _, event in events)])
-    assert forgetful.shown == faithful.shown
+        assert forgetful.shown == faithful.shown
 
 
 @pytest.mark.parametrize("name", DECLARED)
+@given(ticks=TICKS)
+def test_forgetting_changes_no_number(name: str, ticks: list[Any]) -> None:
+    forgotten_and_kept([DECLARED[name]], ticks)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", OUTER)
+@given(ticks=TICKS)
+def test_forgetting_changes_no_row_without_a_partner(name: str, ticks: list[Any]) -> None:
+    forgotten_and_kept([OUTER[name]], ticks)
+
+
+def test_outer_joins_forget_and_show_the_same() -> None:
+    chance = random.Random(4)
+    ticks = [
+        [
+            (
+                chance.choice(["clicks", "searches"]),
+                chance.choice(["a", "b", None]),
+                chance.choice(["late", "late", "new"]),
+                chance.randint(0, 25),
+                chance.randint(0, 5),
+            )
+            for _ in range(6)
+        ]
+        for _ in range(12)
+    ]
+    forgotten_and_kept(OUTER.values(), ticks)
+
+
+@pytest.mark.parametrize("name", [*DECLARED, "outer joins"])
 def test_state_does_not_grow_with_time(name: str) -> None:
-    kept = Kept(DECLARED[name], forgets=True)
+    kept = Kept(*([DECLARED[name]] if name in DECLARED else OUTER.values()), forgets=True)
     held = []
     for tick in range(40):
         now = tick * 60

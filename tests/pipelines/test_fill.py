@@ -210,10 +210,13 @@ def test_a_rebuilt_view_is_shown_up_to_date_until_its_new_generation_takes_over(
             assert project.rows("paid") == expected(feed, "paid")
 
 
-def test_what_operators_keep_is_told_from_the_running_cache(project: Project) -> None:
+def test_what_operators_keep_is_told_from_the_running_cache(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tailrace.pipelines.state import inspect
     from tailrace.pipelines.state.cache import close_opened
     from tailrace.pipelines.state.files import LocalFiles
-    from tailrace.pipelines.state.inspect import cached_sizes, sizes
+    from tailrace.pipelines.state.inspect import cached_sizes, current_sizes, sizes
 
     assert cached_sizes(project.directory / "cache") == {}
     with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
@@ -228,3 +231,18 @@ def test_what_operators_keep_is_told_from_the_running_cache(project: Project) ->
     # The running cache is at most one tick behind.
     assert told.keys() == exact.keys()
     assert sum(size.rows for size in told.values()) > 0
+    close_opened()
+    # What the last tick changed has not come to the caches yet: it is read from its files.
+    assert {n: s.rows for n, s in told.items()} != {n: s.rows for n, s in exact.items()}
+    now, whole = current_sizes(
+        files, project.directory / "cache", project.directory / "more", last.state
+    )
+    assert ({n: s.rows for n, s in now.items()}, whole) == (
+        {n: s.rows for n, s in exact.items()},
+        True,
+    )
+    close_opened()
+    monkeypatch.setattr(inspect, "MOST_BYTES_READ", 1)
+    assert current_sizes(
+        files, project.directory / "cache", project.directory / "more", last.state
+    ) == (told, False)

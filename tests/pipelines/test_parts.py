@@ -108,6 +108,7 @@ def test_little_work_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(parts.parts(graph, 8, 10_000, parts.Costs())) > 1
 
 
+@pytest.mark.thorough
 def test_ticks_in_parts_may_alternate_with_others(log_address: str, tmp_path: Path) -> None:
     chance = random.Random(7)
 

@@ -29,7 +29,7 @@ from tailrace.pipelines.errors import (
     StateVersionError,
 )
 from tailrace.pipelines.state import cache
-from tailrace.pipelines.state.files import LocalFiles, RemoteFiles, Sink
+from tailrace.pipelines.state.files import Draft, LocalFiles, RemoteFiles, Sink
 from tailrace.pipelines.state.route import TIERS, route
 from tailrace.pipelines.state.shard import Attempt, ShardAttempt
 from tailrace.pipelines.state.sweep import live_files, sweep
@@ -63,7 +63,14 @@ class FailingFiles(LocalFiles):
         super().__init__(root)
         object.__setattr__(self, "left", [None] * room)
 
-    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+    def put(
+        self,
+        shard: int,
+        stem: str,
+        suffix: str,
+        fill: Callable[[Sink], None],
+        drafts: list[Draft] | None = None,
+    ) -> str:
         left: list[None] = self.left  # type: ignore[attr-defined]
 
         def until_full(sink: Sink) -> None:
@@ -72,7 +79,7 @@ class FailingFiles(LocalFiles):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             left.pop()
 
-        return super().put(shard, stem, suffix, until_full)
+        return super().put(shard, stem, suffix, until_full, drafts)
 
 
 class Ended(BaseException):
@@ -181,6 +188,7 @@ class StateMachine(RuleBasedStateMachine):
         ):
             self.work(attempt, self.model.copy(), changes)
             attempt.finish(self.tick + 1, merged=(2, 4))
+        assert not list(self.files.root.glob("*/*.tmp"))  # they would fill the disk further
         self.commit_a_tick(changes, 1000, (2, 4))
 
     @rule(limit=st.sampled_from([None, 1, 10**9]))
@@ -394,6 +402,21 @@ def test_caches_stay_under_their_limit_and_the_one_longest_unused_goes(tmp_path:
     assert sorted(path.parent.name for path in root.glob("*/data.mdb")) == ["1", "3"]
     with ShardAttempt(files, tmp_path / "a", 0, versions[0]) as attempt:
         assert len(list(attempt.of("count").scan())) == 500
+
+
+def test_a_file_that_cannot_be_flushed_leaves_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    files = LocalFiles(tmp_path / "state")
+    commit(files, tmp_path / "a", (), 1, {b"k": b"1"})
+    before = sorted((tmp_path / "state" / "0").iterdir())
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StateError, match="cannot be written"):
+        files.put(0, "0000000002-0", ".delta", lambda sink: sink.write(b"x") and None)
+    assert sorted((tmp_path / "state" / "0").iterdir()) == before
 
 
 def test_a_full_disk_is_told_and_leaves_the_state_as_it_was(tmp_path: Path) -> None:

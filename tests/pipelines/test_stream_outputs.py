@@ -198,6 +198,7 @@ def test_raw_records_are_copied_with_key_and_headers(harness: Harness) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_of_another_pipeline_is_refused(harness: Harness) -> None:
     clicks = clicks_of(harness)
 

@@ -342,9 +342,9 @@ def test_lost_state_files_are_told_and_a_rebuild_of_all_views_goes_on(
 def test_state_in_another_form_is_refused_before_it_runs(
     words: Words, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Group, "format", 2, raising=False)
+    monkeypatch.setattr(Group, "format", 3)
     words.write("x")
-    with pytest.raises(StateVersionError, match="in form 1") as problem:
+    with pytest.raises(StateVersionError, match="in form 2") as problem:
         words.run()
     told(problem.value)
     assert words.shown(0) == {"x": 2, "y": 1}
@@ -353,6 +353,21 @@ def test_state_in_another_form_is_refused_before_it_runs(
     words.write("y")
     words.run()  # the new form is its own now
     assert words.shown(1) == {"x": 3, "y": 2}
+
+
+def test_state_in_a_form_that_is_still_read_goes_on(
+    words: Words, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Group, "format", 3)
+    monkeypatch.setattr(Group, "reads", (1, 2))
+    words.write("x")
+    words.run()
+    assert words.shown(0) == {"x": 3, "y": 1}
+    monkeypatch.setattr(Group, "format", 2)
+    monkeypatch.setattr(Group, "reads", (1,))
+    words.write("y")
+    with pytest.raises(StateVersionError, match="in form 3"):
+        words.run()  # the version before does not know what the newer one wrote
 
 
 def test_the_state_directory_of_another_project_is_refused(words: Words) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,12 @@ import pytest
 
 from pipelines.shop import CUSTOMERS, ORDERS, graph, recompute, shown, traffic
 from tailrace.client.writer import TransactionalWriter
+from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError
 from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.state.cache import ShardCache
+from tailrace.pipelines.state.store import Version
+from tailrace.pipelines.ticks.ahead import catch_up
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.job import Work, gather, guarded
 from tailrace.testing.feed import ChangeFeed
@@ -72,6 +77,41 @@ def test_a_view_equals_a_recompute_after_every_tick(shop: Shop) -> None:
             shop.catch_up(driver, position)
             assert driver.last.number == number
             assert shown(shop.bootstrap, shop.view) == recompute(feed)
+
+
+def test_caches_are_brought_up_to_date_in_the_pause_after_a_tick(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    behind: list[str] = []
+    bring_to = ShardCache.bring_to
+
+    def watched(cache: ShardCache, version: Version) -> None:
+        behind.extend(version)  # a shard that has no state yet is behind nothing
+        bring_to(cache, version)
+
+    with shop.feed() as feed, shop.driver() as driver:
+        for changes in traffic(11, 12):
+            with monkeypatch.context() as patch:
+                patch.setattr(ShardCache, "bring_to", watched)
+                shop.catch_up(driver, feed.transaction(*changes))
+            assert not behind
+            catch_up(driver.settings, driver.last)
+            assert shown(shop.bootstrap, shop.view) == recompute(feed)
+
+
+def test_a_cache_that_cannot_be_written_is_told_by_the_tick_that_needs_it(shop: Shop) -> None:
+    with shop.feed() as feed, shop.driver() as driver:
+        shop.catch_up(driver, feed.transaction(*next(iter(traffic(12, 1)))))
+        cache = Path(driver.settings.cache)
+        shutil.rmtree(cache)
+        cache.write_text("in the way")
+        catch_up(driver.settings, driver.last)  # says nothing
+        position = feed.transaction(("customers", {"id": 9}, {"country": "NL"}))
+        with pytest.raises((TailraceError, OSError)):
+            shop.catch_up(driver, position)
+        cache.unlink()
+        shop.catch_up(driver, position)
+        assert shown(shop.bootstrap, shop.view) == recompute(feed)
 
 
 def test_many_transactions_make_one_tick_and_a_limit_stops_at_a_cut(shop: Shop) -> None:

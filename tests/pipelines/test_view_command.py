@@ -53,6 +53,10 @@ def test_the_commands_move_what_is_shown_and_refuse_what_cannot_be(
                 call(home, command, name)
             assert refused.value.detail
             assert refused.value.hint
+        for command in ("rollback", "switch", "generations"):
+            with pytest.raises(UsageError, match="there is no view 'nonsense'") as refused:
+                call(home, command, "nonsense")
+            assert name in refused.value.detail
         assert shown(home, name) == [(name, True, True)]
         with project.running(paid=OPEN) as ticks:
             project.catch_up(ticks, position)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tailrace.errors import MissingVariableError
+from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
 from tailrace.node.plan import plan
+from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph, load, scaffold
 from tailrace.project.check import check
 from tailrace.project.errors import (
@@ -213,3 +216,129 @@ def test_further_outputs_of_a_stream_are_drawn_and_make_no_circle(tmp_path: Path
     assert {("clicks", "split"), ("split", "odd"), ("odd", "after")} <= set(topology.edges)
     with pytest.raises(CycleError):
         graph.build(project(tmp_path, code.format(extra=", clicks")))
+
+
+ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER, status TEXT)"
+CUSTOMERS = "CREATE TABLE customers (id INTEGER PRIMARY KEY, country TEXT)"
+
+
+def mistakes(directory: Path, code: str, **files: str) -> list[TailraceError]:
+    """What `tailrace check` finds in a project over a database that is there."""
+    with closing(sqlite3.connect(directory / "x.db")) as database:
+        database.execute(ORDERS)
+        database.execute(CUSTOMERS)
+    return [one.error for one in check(project(directory, SHOP + code, **files)) if one.error]
+
+
+def declared(name: str, sql: str, more: str = "") -> str:
+    return f'{name} = tr.view(\n    "{name}",\n    """\n    {sql}\n    """,\n{more})\n'
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "place"),
+    [
+        ("SELECT id,, status FROM shop.orders", "sql-syntax", "main.py:7"),
+        ("SELECT id FROM shop.orders\n    WHERE (id > 3", "sql-syntax", "main.py:8"),
+        ("SELECT id\n    FROM shop.ordes", "missing-input", "main.py:8"),
+        ("SELECT id\n    FROM orders", "missing-input", "main.py:8"),
+        ("SELECT id,\n    statu FROM shop.orders", "sql-name", "main.py:8"),
+        ("SELECT id FROM shop.orders o\n    JOIN shop.customers c ON c.id = o.id", "sql-name", "main.py:7"),
+        ("SELECT id FROM shop.orders\n    WHERE id > DATE '2026-01-01'", "sql-type", "main.py:8"),
+        ("SELECT substring(id) AS s FROM shop.orders", "sql-type", "main.py:7"),
+        ("SELECT id,\n    uuid() AS u FROM shop.orders", "not-incremental", "main.py:8"),
+        ("SELECT o.id FROM shop.orders o,\n    shop.customers c", "not-incremental", "main.py:8"),
+        ("SELECT o.id FROM shop.orders o JOIN shop.customers\n    FOR SYSTEM_TIME AS OF o.id c ON c.id = o.id", "not-incremental", "main.py:7"),
+        ("WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n FROM t) SELECT n FROM t", "not-incremental", "main.py:7"),
+    ],
+)  # fmt: skip
+def test_bad_sql_is_one_error_of_four_parts_that_names_the_line_of_the_file(
+    tmp_path: Path, sql: str, code: str, place: str
+) -> None:
+    (error,) = mistakes(tmp_path, declared("v", sql))
+    assert error.code == code
+    assert "v" in error.message
+    assert "^" in error.detail
+    assert error.detail.splitlines()[-1] == f"at pipelines/{place}"
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        ('v = tr.view("v", "SELECT statu FROM shop.orders")\n', "at pipelines/main.py:4"),
+        ('S = """\nSELECT\nstatu FROM shop.orders"""\nv = tr.view("v", S)\n', "at pipelines/main.py:6"),
+        ('v = tr.view(\n"v",\n"SELECT id, "\n"statu FROM shop.orders")\n', "declared at pipelines/main.py:4"),
+        ('c = "statu"\nv = tr.view("v", f"SELECT {c} FROM shop.orders")\n', "declared at pipelines/main.py:5"),
+    ],
+)  # fmt: skip
+def test_sql_is_found_where_it_is_written_else_where_it_is_declared(
+    tmp_path: Path, code: str, place: str
+) -> None:
+    (error,) = mistakes(tmp_path, code)
+    assert error.detail.splitlines()[-1] == place
+
+
+def test_a_file_of_sql_is_pointed_into_as_well(tmp_path: Path) -> None:
+    (error,) = mistakes(tmp_path, "", v__sql="-- key: id\nSELECT id,\nstatu FROM shop.orders\n")
+    assert error.detail.splitlines()[-1] == "at pipelines/v.sql:3"
+
+
+@pytest.mark.parametrize("text", ["-- policy: fast\nSELECT id FROM shop.orders", " \n"])
+def test_a_file_of_sql_is_held_to_what_a_declaration_is(tmp_path: Path, text: str) -> None:
+    with pytest.raises(DeclarationError, match=r"policy|has no SQL") as caught:
+        mistakes(tmp_path, "", v__sql=text)
+    assert "v.sql:1" in caught.value.detail
+
+
+def test_a_mistake_in_a_view_is_not_told_again_for_those_that_read_it(tmp_path: Path) -> None:
+    code = declared("a", "SELECT statu FROM shop.orders") + declared("b", "SELECT statu FROM a")
+    assert [error.message for error in mistakes(tmp_path, code)] == [
+        "view 'a': column 'statu' does not exist"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (declared("v", "SELECT id FROM v"), "reads itself"),
+        (declared("v", "SELECT id FROM w") + declared("w", "SELECT id FROM v"), "in a circle"),
+    ],
+)
+def test_a_view_that_reads_itself_is_one_error(tmp_path: Path, code: str, told: str) -> None:
+    (error,) = mistakes(tmp_path, code)
+    assert (error.code, told in error.message, bool(error.hint)) == ("cycle", True, True)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "shop.transactions",
+        "shop.schemas",
+        "shop.main.orders",
+        "p.dead",
+        "w.copies.dead",
+        "W",
+        "w.2",
+    ],
+)
+def test_a_view_is_not_named_like_a_topic_that_others_write(tmp_path: Path, name: str) -> None:
+    code = (
+        'w = tr.view("w", "SELECT id FROM shop.orders",'
+        ' to=sinks.SQLite("c.db", table="copies", name="w.copies"))\n'
+        f'v = tr.view("{name}", "SELECT id FROM shop.orders")\n'
+    )
+    (error,) = mistakes(tmp_path, code)
+    assert error.code == "name-clash"
+    assert "main.py:5" in error.detail
+
+
+@pytest.mark.parametrize(
+    "wrong", ['"v", None', '"v", 5', "None, 'SELECT 1'", "'v', 'SELECT 1 AS a', key=5",
+              "'v', 'SELECT 1 AS a', key=[]", "'v', 'SELECT 1 AS a', key=['a', 1]",
+              "'v', 'SELECT 1 AS a', indexes=5", "'v', 'SELECT 1 AS a', policy='fast'"],
+)  # fmt: skip
+def test_a_declaration_of_the_wrong_type_is_told_with_its_place(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        mistakes(tmp_path, f"v = tr.view({wrong})\n")
+    assert "main.py:4" in caught.value.detail
+    assert caught.value.hint

@@ -81,16 +81,20 @@ def test_many_keys_are_hashed_as_single_ones(keys: list[bytes], first: int) -> N
     assert murmur2_of(column).tolist() == [murmur2(key) for key in keys[first:]]
 
 
-def test_every_record_goes_to_the_partition_of_its_key_in_order() -> None:
+@pytest.mark.parametrize("partitions", [1, 3])
+def test_every_record_goes_to_the_partition_of_its_key_in_order(partitions: int) -> None:
     keys = [b"%d" % (number % 40) if number % 9 else None for number in range(500)]
     values = [b"%d" % number for number in range(500)]
     found = {
         index: list(zip(some_keys.to_pylist(), some_values.to_pylist(), strict=True))
         for index, some_keys, some_values in by_partition(
-            pa.array(keys, pa.binary()), pa.array(values, pa.binary()), 3
+            pa.array(keys, pa.binary()), pa.array(values, pa.binary()), partitions
         )
     }
     expected: dict[int, list[tuple[bytes | None, bytes]]] = {}
     for key, value in zip(keys, values, strict=True):
-        expected.setdefault(0 if key is None else partition_for(key, 3), []).append((key, value))
+        place = 0 if key is None else partition_for(key, partitions)
+        expected.setdefault(place, []).append((key, value))
     assert found == expected
+    nothing = pa.array([], pa.binary())
+    assert not list(by_partition(nothing, nothing, partitions))

@@ -5,6 +5,7 @@ import pytest
 
 import tailrace as tr
 from tailrace.cli.main import main
+from tailrace.telemetry.part import Part
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.views.follower import Follower
 
@@ -14,8 +15,12 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "tailrace.toml").write_text('[project]\nname = "shop"\n')
     writer = TickWriter(MemoryLog())
     writer.declare("totals", ["country"], [("country", "STRING"), ("value", "DECIMAL(10,2)")])
+    writer.declare("totals_nl", ["country"], [("country", "STRING"), ("value", "DECIMAL(10,2)")])
     writer.tick(
-        {"totals": [({"country": c}, {"country": c, "value": "1.50"}) for c in ("NL", "DE")]}
+        {
+            "totals_nl": [({"country": "NL"}, {"country": "NL", "value": "1.50"})],
+            "totals": [({"country": c}, {"country": c, "value": "1.50"}) for c in ("NL", "DE")],
+        }
     )
     with Follower(tmp_path / ".tailrace" / "views", writer.log, "shop") as follower:
         follower.step(0)
@@ -37,6 +42,50 @@ def test_list_shows_keys_rows_and_columns(project, capsys):
     assert "value DECIMAL(10,2)" in out
     _, out, _ = run(capsys, "view", "list", "--json")
     assert orjson.loads(out)[0]["rows"] == 2
+
+
+def test_how_far_fills_are_is_told_while_somebody_fills(project, capsys):
+    part = Part("shop", "pipelines", "shop", "", project / ".tailrace")
+    part.report(
+        "running",
+        filled={"totals": 1.0, "half": 0.5, "later": 0.0},
+        filling={"totals": 4, "half": 2, "later": 0},
+        held=["totals"],
+        dead=2,
+    )
+    told = [
+        "totals: held beside the one shown, for `tailrace view switch`",
+        "half: filling, 50% read; not shown until then",
+        "later: waits to be filled; not shown until then",
+    ]
+    _, out, _ = run(capsys, "view", "list")
+    assert out.splitlines()[-3:] == told
+    _, out, _ = run(capsys, "view", "list", "--json")
+    assert "view switch" in orjson.loads(out)[0]["filling"]
+    _, out, _ = run(capsys, "status")
+    assert out.splitlines()[-2] == "view half: filling, 50% read"
+    assert "2 records of the views' tables could not be read: `tailrace pipeline" in out
+    part.report("stopped")
+    _, out, _ = run(capsys, "view", "list")
+    assert "read" not in out
+    _, out, _ = run(capsys, "status")
+    assert "half" not in out
+
+
+def test_diff_compares_two_views_and_names_one_that_is_not_there(project, capsys):
+    status, out, _ = run(capsys, "view", "diff", "totals", "totals")
+    assert (status, out) == (0, "0 rows only in totals\n")
+    status, out, _ = run(capsys, "view", "diff", "totals", "totals_nl", "--json")
+    assert status == 1
+    assert orjson.loads(out) == {
+        "only in totals": [{"country": "DE", "value": "1.50"}],
+        "only in totals_nl": [],
+    }
+    for given in (["total"], ["totals", "total"]):
+        status, _, err = run(capsys, "view", "diff", *given)
+        assert status == 2
+        assert "there is no view 'total'" in err
+        assert "did you mean 'totals'?" in err
 
 
 def test_get_prints_the_row_or_says_no(project, capsys):

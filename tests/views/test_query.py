@@ -139,3 +139,34 @@ def test_questions_from_several_threads_do_not_meet(views):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "joined",
+    [
+        "orders o JOIN totals t USING (country)",
+        "orders NATURAL JOIN totals",
+        "ORDERS o JOIN Totals t ON o.country = t.country",
+        "(SELECT * FROM orders) o JOIN (SELECT country FROM totals) USING (country)",
+    ],
+)
+def test_columns_may_be_joined_by_name_and_views_named_in_any_case(views, joined):
+    by_condition = "orders o JOIN totals t ON t.country = o.country"
+    (expected,) = views.sql(f"SELECT count(*) AS n, sum(id) AS ids FROM {by_condition}").rows
+    assert expected["n"] > 0
+    assert views.sql(f"SELECT count(*) AS n, sum(id) AS ids FROM {joined}").rows == [expected]
+
+
+def test_a_view_that_is_not_there_is_told_with_the_nearest(views):
+    with pytest.raises(QueryError, match="there is no view 'order'") as told:
+        views.sql('SELECT * FROM "order"')
+    assert told.value.hint == "did you mean 'orders'?"
+    with pytest.raises(QueryError) as told:
+        views.sql("SELECT * FROM nothing")
+    assert told.value.hint == "views: orders, totals"
+
+
+def test_a_column_that_is_not_there_is_told_by_name(views):
+    with pytest.raises(QueryError, match="cannot be answered") as told:
+        views.sql("SELECT nothing FROM orders JOIN totals USING (country)")
+    assert '"nothing"' in told.value.detail

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import orjson
 import pyarrow as pa
@@ -101,6 +102,52 @@ def test_not_a_number_and_infinities_are_text_in_json():
 def test_nested_json_in_a_text_column_stays_json():
     table, _ = read_rows([b'{"s":{"a":[1,2]}}'], COLUMNS)
     assert table["s"].to_pylist() == ['{"a":[1,2]}']
+
+
+def test_numbers_of_json_in_a_text_column_keep_their_digits():
+    whole = '{"x":12345678901234567890.123456789,"y":1.50,"z":[1E400,-0.0,"é\\"\\n",null]}'
+    texts = [f'{{"s":{whole},"i":5}}', '{"s":1.50}', '{"s":1.0,"i":"7"}']
+    table, refused = read_rows(
+        [text.encode() for text in texts], [("s", "STRING"), ("i", "BIGINT")]
+    )
+    assert (table["s"].to_pylist(), refused) == ([whole, "1.50", "1.0"], [])
+    assert table["i"].to_pylist() == [5, None, 7]
+    table, refused = read_rows([b'{"s":NaN}', b'{"d":1E400}'], [("s", "STRING"), ("d", "DOUBLE")])
+    assert (table.num_rows, len(refused)) == (0, 2)
+
+
+def test_decimals_of_any_width_are_read_beside_a_row_that_does_not_fit():
+    numbers = ["12345678901.5", "-99999999999999999999.999999999999999999", "0"]
+    texts = [f'{{"d":"{number}"}}'.encode() for number in [*numbers, "NaN"]]
+    table, refused = read_rows(texts, [("d", "DECIMAL(38,18)")])
+    assert table["d"].to_pylist() == [Decimal(number) for number in numbers]
+    assert [(item.index, item.reason) for item in refused] == [
+        (3, "column 'd': 'NaN' is no number of decimal128(38, 18)")
+    ]
+
+
+def test_infinite_dates_are_the_last_and_the_first_there_are():
+    columns = [("d", "DATE"), ("n", "TIMESTAMP_NTZ"), ("z", "TIMESTAMP"), ("l", "ARRAY<DATE>")]
+    far, past = (
+        f'{{"d":"{word}","n":"{word}","z":"{word}","l":["{word}"]}}'.encode()
+        for word in ("infinity", "-infinity")
+    )
+    table, refused = read_rows([far, past], columns)
+    assert refused == []
+    last, first = table.to_pylist()
+    assert (last["d"], first["d"]) == (date(9999, 12, 31), date(1, 1, 1))
+    assert (last["n"], first["n"]) == (datetime.max, datetime.min)
+    assert (last["z"], first["z"]) == (
+        datetime.max.replace(tzinfo=UTC),
+        datetime.min.replace(tzinfo=UTC),
+    )
+    assert (last["l"], first["l"]) == ([date.max], [date.min])
+
+
+def test_what_does_not_fit_in_a_struct_is_named_with_its_way():
+    columns = [("after", "STRUCT<a: INT, b: STRUCT<c: DATE>>")]
+    _, (refused,) = read_rows([b'{"after":{"a":1,"b":{"c":"soon"}}}'], columns)
+    assert refused.reason.startswith("column 'after.b.c': ")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from tailrace.cli.filling import filling
 from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 from tailrace.errors import UsageError, render
 
@@ -102,8 +103,7 @@ def _view_state(report: dict[str, Any], name: str, mark: str) -> str:
     runs = _runs(report)
     if runs and runs.get(name) != mark:
         return "changed: restart to run it" if name in runs else "new: restart to run it"
-    share = (report.get("filled") or {}).get(name)
-    return state if share is None else f"filling, {share:.0%} read"
+    return filling([report]).get(name, state) if report else state
 
 
 def _state(process: str, progress: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from tailrace.cli.filling import filling
 from tailrace.cli.output import json_option, print_json, print_rows
 
 
@@ -13,7 +14,9 @@ from tailrace.cli.output import json_option, print_json, print_rows
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
 @json_option
 def status(directory: Path, as_json: bool) -> int:
-    """Show every part: running, lagging or stopped, freshness, lag, last error."""
+    """Show every part: running, lagging or stopped, freshness, lag, last error.
+
+    Views that are being filled are told below, with how far they are."""
     from tailrace import config
     from tailrace.node.health import status_of
 
@@ -34,4 +37,13 @@ def status(directory: Path, as_json: bool) -> int:
         ]
         columns = ["part", "state", "pid", "freshness ms", "lag", "last error"]
         print_rows(rows, columns, as_json=False, empty="nothing runs here; `tailrace up` starts it")
+        for part in found["parts"]:
+            if part["kind"] == "pipelines" and part.get("dead"):
+                many = "records" if part["dead"] != 1 else "record"
+                click.echo(
+                    f"{part['dead']} {many} of the views' tables could not be read:"
+                    " `tailrace pipeline dead-letters VIEW` says why"
+                )
+        for name, words in filling(found["parts"]).items():
+            click.echo(f"view {name}: {words}")
     return 0 if found["ready"] else 1

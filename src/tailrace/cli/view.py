@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +45,10 @@ def view() -> None:
 @log_option
 @json_option
 def list_views(address: str | None, as_json: bool) -> None:
-    """Every view: key, number of rows, columns."""
+    """Every view: key, number of rows, columns; those being filled, and how far."""
     from tailrace.views.reader import Views
 
+    fills = _fills(address)
     with open_views(address) as views:
         if isinstance(views, Views):
             with views.snapshot() as snapshot:
@@ -64,7 +67,7 @@ def list_views(address: str | None, as_json: bool) -> None:
         else:
             found = views.describe_all()
     if as_json:
-        print_json(found)
+        print_json([{**item, "filling": fills.get(item["name"])} for item in found])
         return
     rows = [
         {
@@ -75,6 +78,20 @@ def list_views(address: str | None, as_json: bool) -> None:
         for item in found
     ]
     print_rows(rows, ["name", "key", "rows", "columns"], as_json=False, empty="no views yet")
+    shown = {item["name"] for item in found}
+    for name, words in fills.items():
+        click.echo(f"{name}: {words}{'' if name in shown else '; not shown until then'}")
+
+
+def _fills(address: str | None) -> dict[str, str]:
+    """Views that are being filled, in words; none where only a console's address is known."""
+    from tailrace import config
+    from tailrace.cli.filling import filling
+    from tailrace.node.health import status_of
+
+    if address and ":" in address and not address.startswith((".", "/")):
+        return {}
+    return filling(status_of(config.load(address or "."))["parts"])
 
 
 @view.command()
@@ -161,10 +178,13 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
 
     project = load(address or ".")
     text = explain_view(project, bootstrap_address(address, reach=False), name)
+    words = _fills(address).get(name)
     if as_json:
-        print_json({"name": name, "text": text})
+        print_json({"name": name, "text": text, "filling": words})
     else:
         click.echo(text)
+        if words is not None:
+            click.echo(f"at present: {words}")
 
 
 @view.command()
@@ -248,6 +268,22 @@ def _last_tick(address: str | None) -> Tick:
     return last
 
 
+def _known(last: Tick, name: str) -> None:
+    """Refuse the name of a view that the project does not have."""
+    if name not in last.views:
+        raise _unknown(name, last.views)
+
+
+def _unknown(name: str, names: Iterable[str]) -> UsageError:
+    known = sorted(names)
+    near = difflib.get_close_matches(name, known, 1)
+    return UsageError(
+        f"there is no view {name!r}",
+        detail=f"Views there are: {', '.join(known) or 'none'}.",
+        hint=f"did you mean {near[0]!r}?" if near else "one that is being filled is not there yet",
+    )
+
+
 @view.command()
 @click.argument("name")
 @log_option
@@ -269,6 +305,8 @@ def generations(name: str, address: str | None, as_json: bool) -> None:
         }
         for info in sorted(kept.values(), key=lambda info: info.generation)
     ]
+    if not rows:
+        _known(last, name)
     columns = ["generation", "topic", "shown", "kept up to date"]
     print_rows(rows, columns, as_json=as_json, empty=f"nothing is known of view {name!r}")
 
@@ -280,6 +318,7 @@ def generations(name: str, address: str | None, as_json: bool) -> None:
 def switch(name: str, address: str | None) -> None:
     """Show the newest generation of view NAME: one that was held, or rolled back."""
     directory, last = _state_directory(address), _last_tick(address)
+    _known(last, name)
     if not _is_held(directory, name) and name not in last.live:
         raise UsageError(
             f"there is nothing to switch view {name!r} to",
@@ -300,6 +339,7 @@ def rollback(name: str, address: str | None) -> None:
     switch NAME` or until the view is built anew.
     """
     directory, last = _state_directory(address), _last_tick(address)
+    _known(last, name)
     if last.previous(name) is None:
         raise UsageError(
             f"view {name!r} has no earlier generation to show",
@@ -328,7 +368,7 @@ def drop(name: str, yes: bool, address: str | None) -> None:
         known = name in last.views
         raise UsageError(
             f"view {name!r} has nothing to drop",
-            detail="Its only generation is in use." if known else "Nothing of it is kept.",
+            detail="What is kept of it is in use." if known else "Nothing of it is kept.",
             hint="take the view out of the project and let it tick once, then drop it"
             if known
             else "`tailrace view list` shows the views there are",
@@ -356,6 +396,9 @@ def diff(
     """Compare view NAME with OTHER (default: the generation being built beside it)."""
     with open_views(address) as views:
         names = views.names
+        for one in (name, other):
+            if one is not None and one not in names:
+                raise _unknown(one, names)
         if other is None:
             other = next((n for n in names if n.startswith(f"{name}@")), None)
             if other is None:
@@ -364,16 +407,22 @@ def diff(
                     detail=f"Views there are: {', '.join(names)}.",
                     hint=f"`tailrace view rebuild --hold {name}`, or name a view to compare with",
                 )
-        sides = {
-            left: views.sql(f'SELECT * FROM "{left}" EXCEPT ALL SELECT * FROM "{right}"')
-            for left, right in ((name, other), (other, name))
-        }
+        # One question for both sides: between two of them a tick may come.
+        one_sided = (
+            'SELECT \'{0}\' AS __side, * FROM (SELECT * FROM "{0}" EXCEPT ALL SELECT * FROM "{1}")'
+        )
+        found = views.sql(
+            f"{one_sided.format(name, other)} UNION ALL {one_sided.format(other, name)}"
+        )
+    sides: dict[str, list[dict[str, Any]]] = {name: [], other: []}
+    for row in found.rows:
+        sides[row.pop("__side")].append(row)
     if as_json:
-        print_json({f"only in {side}": page.rows[:most] for side, page in sides.items()})
+        print_json({f"only in {side}": rows[:most] for side, rows in sides.items()})
     else:
-        for side, page in sides.items():
-            click.echo(f"{len(page.rows)} rows only in {side}")
-            for row in page.rows[:most]:
+        for side, rows in sides.items():
+            click.echo(f"{len(rows)} rows only in {side}")
+            for row in rows[:most]:
                 click.echo(f"  {row}")
-    if any(page.rows for page in sides.values()):
+    if found.rows:
         context.exit(1)

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from tailrace.pipelines.declare import View, caller, view_at
+from tailrace.pipelines.windows import relation_sql
 
 
 class _Table(Protocol):
@@ -40,9 +41,10 @@ def as_of(
 ) -> View:
     """A view of `rows`, each with the version of `versions` that was valid at its time `at`.
 
-    `on` maps columns of the rows to the key columns of the versions. `select` names the
-    columns of the view: SQL over `l` and `r` by name, or just the expressions. `outer` keeps
-    rows that have no version yet. Late rows and late versions correct what was shown.
+    `on` maps columns of the rows to the key columns of the versions. `at` is a column of the
+    rows, or SQL over `l` ("l.placed_at - INTERVAL '1' DAY"). `select` names the columns of the
+    view: SQL over `l` and `r` by name, or just the expressions. `outer` keeps rows that have no
+    version yet. Late rows and late versions correct what was shown.
     """
     shown = (
         ", ".join(f"{sql} AS `{column}`" for column, sql in select.items())
@@ -51,8 +53,9 @@ def as_of(
     )
     same = " AND ".join(f"r.`{theirs}` = l.`{ours}`" for ours, theirs in on.items())
     join = "LEFT JOIN" if outer else "JOIN"
-    left, right = (table if isinstance(table, str) else table.topic for table in (rows, versions))
+    left, right = relation_sql(rows), relation_sql(versions)
+    moment = f"l.`{at}`" if at.isidentifier() else f"({at})"
     sql = (
-        f"SELECT {shown}\nFROM {left} l\n{join} {right} FOR SYSTEM_TIME AS OF l.`{at}` r ON {same}"
+        f"SELECT {shown}\nFROM {left} l\n{join} {right} FOR SYSTEM_TIME AS OF {moment} r ON {same}"
     )
     return view_at(caller(), name, sql, key=key, policy=policy, to=to)

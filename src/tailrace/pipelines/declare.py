@@ -268,8 +268,20 @@ def view_at(
     indexes: str | Sequence[str] = (),
 ) -> View:
     """`view`, for whoever declares one on a user's behalf."""
+    if not isinstance(name, str):
+        raise _wrong(place, f"the name of a view is a text, not {name!r}", 'tr.view("totals", …)')
     if policy not in POLICIES:
         raise _wrong(place, f"unknown policy {policy!r}", f"one of {', '.join(POLICIES)}")
+    if not isinstance(sql, str):
+        raise _wrong(
+            place, f'the SQL of view "{name}" is a text, not {sql!r}', "give a SELECT statement"
+        )
+    if key is not None and key != () and not _are_names(key):  # () of a view of one row
+        raise _wrong(
+            place, f'the key of view "{name}" is {key!r}', 'key="id", or key=["country", "day"]'
+        )
+    if not _are_names(indexes) and indexes != ():
+        raise _wrong(place, f'the indexes of view "{name}" are {indexes!r}', 'indexes=["status"]')
     if not sql.strip():
         raise _wrong(place, f'view "{name}" has no SQL', "give a SELECT statement")
     columns = None if key is None else _names(key)
@@ -366,6 +378,15 @@ def _ms(length: str) -> int:
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:
     return (key,) if isinstance(key, str) else tuple(key)
+
+
+def _are_names(key: object) -> bool:
+    """Whether this is a column's name or several."""
+    if isinstance(key, str):
+        return bool(key)
+    return (
+        isinstance(key, list | tuple) and all(isinstance(k, str) and k for k in key) and bool(key)
+    )
 
 
 def _targets(to: object | Iterable[object]) -> tuple[object, ...]:

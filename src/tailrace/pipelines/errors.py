@@ -206,6 +206,7 @@ class ViewError(PipelineError):
     """A view cannot be compiled or kept."""
 
     code = "view"
+    view = ""  # whose SQL it is about, where that is known
 
 
 class SqlSyntaxError(ViewError):

@@ -32,13 +32,14 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
+from tailrace.pipelines.ticks.ahead import catch_up
 from tailrace.pipelines.ticks.catalog import (
     Catalog,
     CatalogChanged,
     read_catalog,
     topic_table,
 )
-from tailrace.pipelines.ticks.driver import TickSettings, last_row
+from tailrace.pipelines.ticks.driver import TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -240,6 +241,7 @@ def _tick(
         clock=part.clock,
     )
     pace = Pace(settings.tick.freshness.total_seconds())
+    local = settings.spark.master.startswith("local")
     with contextlib.closing(project):
         wishes = [r for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
         project.start([wish.name for wish in wishes])
@@ -253,6 +255,7 @@ def _tick(
             },
             filling=project.filling,
             filled=project.filled_shares,
+            held=sorted(project.held),
         )
         if compiled.failed:  # else what failed before stands until a tick has passed
             part.report(failed=compiled.failed, error=_error(compiled.failed, running))
@@ -283,7 +286,7 @@ def _tick(
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
-                    part.stopping.wait(pace.pause(main.worked_seconds, main.lag > 0))
+                    _rest(part, pace.pause(main.worked_seconds, main.lag > 0), main, local=local)
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
                 part.report(
                     _state(compiled, project),
@@ -292,6 +295,14 @@ def _tick(
                     **_standing(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
+
+
+def _rest(part: Part, seconds: float, main: TickDriver, *, local: bool) -> None:
+    """The pause after a tick; where tasks run here, part of it is used for the next one."""
+    ends_at = part.clock.monotonic() + seconds
+    if local and seconds > 0:
+        catch_up(main.settings, main.last)
+    part.stopping.wait(max(0.0, ends_at - part.clock.monotonic()))
 
 
 def _state(compiled: Compiled, project: ProjectTicks) -> str:
@@ -305,6 +316,7 @@ def _standing(compiled: Compiled, project: ProjectTicks, running: RunningStreams
     return {
         "filling": project.filling,
         "filled": project.filled_shares,
+        "held": sorted(project.held),
         "failed": failed,
         "streams": running.progress(),
         "error": _error(failed, running),

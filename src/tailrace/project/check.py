@@ -19,7 +19,9 @@ from tailrace.config import EnvironmentValue
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.pipelines.declare import View
 from tailrace.project import graph
+from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
+from tailrace.project.places import tell_place
 from tailrace.sources.declare import Postgres, SQLite, patterns
 from tailrace.sources.errors import TableMissingError
 
@@ -41,13 +43,16 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
-    parsed = [
-        _look(f"view {view.name}", _parse, view, place=project.places[view.name])
-        for view in project.views.values()
-    ]
+    parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
     yield from parsed
-    if all(one.error is None for one in parsed):
-        yield _look("topology", _topology, project)
+    told = {
+        view.name for view, one in zip(project.views.values(), parsed, strict=True) if one.error
+    }
+    if not told:
+        topology = _look("topology", _topology, project)
+        if isinstance(topology.error, ProjectError):
+            told.update(topology.error.about)
+        yield topology
     absent = {part: error.message for part, error in missing_variables(project)}
     if not connect:
         for source in project.sources.values():
@@ -58,15 +63,15 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         what = f"{sink.subject} → {sink.declaration.place}"
         yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
     if connect:
-        yield from _connected(project)
-    elif project.views and all(one.error is None for one in parsed):
+        yield from _connected(project, told)
+    elif project.views and not told:
         tables = _known_inputs(project)
         if tables is None:
             yield Checked(
                 "columns and types", "not looked at: they need `tailrace check --connect`"
             )
         else:
-            yield from _compiled(list(project.views.values()), tables)
+            yield from _compiled(project, tables, told)
 
 
 def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
@@ -91,12 +96,10 @@ def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], Missi
                 yield (kind, name), error
 
 
-def _look(what: str, look: Callable[..., str], *about: object, place: str = "") -> Checked:
+def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
     try:
         return Checked(what, look(*about))
     except TailraceError as error:
-        if place and place not in error.detail:
-            error.detail = f"{error.detail}\ndeclared at {place}".strip()
         return Checked(what, error=error)
 
 
@@ -107,10 +110,14 @@ def _topic_settings(settings: dict[str, str]) -> str:
     return f"{len(settings)} settings"
 
 
-def _parse(view: View) -> str:
+def _parse(project: Project, view: View) -> str:
     from tailrace.pipelines.incremental.sql.parse import parse
 
-    parse(view.sql, view.name)
+    try:
+        parse(view.sql, view.name)
+    except TailraceError as error:
+        tell_place(error, view, project.places[view.name], project.directory)
+        raise
     return "SQL is well formed"
 
 
@@ -119,7 +126,7 @@ def _topology(project: Project) -> str:
     return f"{len(topology.nodes)} nodes, {len(topology.edges)} edges, no circle"
 
 
-def _connected(project: Project) -> Iterator[Checked]:
+def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
@@ -139,18 +146,24 @@ def _connected(project: Project) -> Iterator[Checked]:
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     if project.views:
-        yield from _compiled(list(project.views.values()), tables)
+        yield from _compiled(project, tables, told)
 
 
-def _compiled(views: list[View], tables: list[TableInput]) -> Iterator[Checked]:
-    """Every view against the columns and types of its tables."""
+def _compiled(
+    project: Project, tables: list[TableInput], told: Collection[str]
+) -> Iterator[Checked]:
+    """Every view against the columns and types of its tables; those in `told`, and what lies
+    in a view that another reads, are told once."""
     from tailrace.pipelines.incremental.compile import compile_views, problems
 
-    wrong = problems(views, tables)
+    wrong = problems(project.views.values(), tables)
     for name, error in wrong.items():
+        if name in told or error.view not in ("", name):
+            continue
+        tell_place(error, project.views[name], project.places[name], project.directory)
         yield Checked(f"view {name}: columns and types", error=error)
     if not wrong:
-        graph = compile_views(views, tables)
+        graph = compile_views(project.views.values(), tables)
         count = len(graph.views)
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)

@@ -9,6 +9,7 @@ class ProjectError(TailraceError):
     """The project cannot be loaded."""
 
     code = "project"
+    about: tuple[str, ...] = ()  # the declarations at fault
 
 
 class ProjectMissingError(ProjectError):

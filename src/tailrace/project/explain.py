@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import marshal
 import socket
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from tailrace.errors import UsageError
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.explain import Size, explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
+from tailrace.pipelines.incremental.operators.between import HISTOGRAM
+from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.aside import subgraph
 from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
@@ -27,13 +31,46 @@ TABLE = "table:"
 def explain_view(project: Project, bootstrap: str, name: str) -> str:
     """The operators of view `name`, in words; types come from the log, or the databases.
 
-    What each keeps is told where the project runs, or ran, on this host."""
-    from tailrace.pipelines.state.inspect import cached_sizes
+    What each keeps is told as of the last tick, or where the log does not answer or there is
+    too much to read, as the caches of this host have it; they also tell how long partners of
+    joins of streams are apart."""
+    from tailrace.pipelines.state.files import open_files
+    from tailrace.pipelines.state.inspect import cached_sizes, current_sizes
+    from tailrace.pipelines.ticks.driver import last_row
 
     _known(project, name)
-    found = cached_sizes(project.settings.state_directory / "cache")
+    state = project.settings.state_directory
+    tick = None
+    if _answers(bootstrap):
+        with LogReader(bootstrap) as reader:
+            tick = last_row(reader, project.name)
+    if tick is None:
+        found, exact = cached_sizes(state / "cache"), True
+    else:
+        with tempfile.TemporaryDirectory() as scratch:
+            found, exact = current_sizes(
+                open_files(state / "state"), state / "cache", Path(scratch), tick.state
+            )
     sizes = {operator: Size(size.rows, size.bytes) for operator, size in found.items()}
-    return explain(_compiled(project, bootstrap), name, sizes)
+    graph = _compiled(project, bootstrap)
+    text = explain(graph, name, sizes, _apart(graph, state / "cache", found))
+    return text if exact else f"{text}\nrows and bytes are of the tick before"
+
+
+def _apart(graph: Graph, cache: Path, known: Collection[str]) -> dict[str, dict[int, int]]:
+    """The histograms of the joins of streams that have run here, over all shards."""
+    from tailrace.pipelines.state.inspect import cached_values
+
+    joins = [
+        node.id
+        for node in graph.nodes
+        if isinstance(node.operator, Join) and node.operator.between is not None
+    ]
+    counts: dict[str, dict[int, int]] = {join: {} for join in joins if join in known}
+    for operator, value in cached_values(cache, list(counts), HISTOGRAM):
+        for bucket, pairs in marshal.loads(value).items():
+            counts[operator][bucket] = counts[operator].get(bucket, 0) + pairs
+    return counts
 
 
 def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:

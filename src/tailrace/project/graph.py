@@ -18,8 +18,10 @@ from tailrace.project.errors import (
     CycleError,
     HistoryNeededError,
     MissingInputError,
+    NameClashError,
 )
 from tailrace.project.load import Project
+from tailrace.project.places import tell_place
 from tailrace.sources.declare import Inserts, Postgres, SQLite, for_table, patterns
 
 
@@ -79,6 +81,7 @@ class Topology:
 
 def build(project: Project) -> Topology:
     """The topology, or an error that names the declaration at fault."""
+    _refuse_taken_names(project)
     nodes: dict[str, GraphNode] = {}
     edges: list[tuple[str, str]] = []
 
@@ -114,6 +117,51 @@ def build(project: Project) -> Topology:
     return Topology(tuple(_ordered(nodes, unique, project.places)), tuple(unique))
 
 
+def _refuse_taken_names(project: Project) -> None:
+    """A view or stream writes the topic of its name, so that must be nobody else's."""
+    taken = {f"{project.name}.dead": "the records that views of the project cannot read"}
+    for known in project.sources:
+        taken[f"{known}.transactions"] = f"the transactions of source {known}"
+        taken[f"{known}.schemas"] = f"the schemas of source {known}"
+    for stream in project.streams:
+        taken |= {
+            f"{stream}.{end}": f"dead letters of stream {stream}" for end in ("dead", "retry")
+        }
+    for sink in project.sinks:
+        taken.setdefault(f"{sink}.dead", f"dead letters of sink {sink}")
+    for topic in project.topics.values():
+        if topic.time is not None:
+            taken[f"{topic.name}.late"] = f"late rows of topic {topic.name}"
+    for name in (*project.views, *project.streams):
+        parts = name.split(".")
+        source = project.sources.get(parts[0])
+        if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):
+            taken[name] = f"the changes of a table of source {source.name}"
+        base, _, number = name.rpartition(".")
+        if base in project.views and number.isdigit():
+            taken[name] = f"generation {number} of view {base}, if there is one"
+        if name in taken:
+            raise _clash(project, name, f"its topic holds {taken[name]}")
+    cased: dict[str, str] = {}
+    for name in project.views:
+        other = cased.setdefault(name.casefold(), name)
+        if other != name:
+            raise _clash(
+                project, name, f"{other!r} is declared at {project.places[other]}; SQL does not "
+                "tell capital letters from small ones",
+            )  # fmt: skip
+
+
+def _clash(project: Project, name: str, why: str) -> NameClashError:
+    error = NameClashError(
+        f"the name {name!r} is taken",
+        detail=f"{why}\ndeclared at {project.places[name]}",
+        hint="rename it; names become topics",
+    )
+    error.about = (name,)
+    return error
+
+
 def _readings(project: Project) -> Iterator[tuple[str, str]]:
     """(reader, what it reads) for every stream and view."""
     for stream in project.streams.values():
@@ -129,7 +177,13 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
             yield stream.name, given.topic
     for view in project.views.values():
         for parts in tables_of(view):
-            yield view.name, resolve_table(project, view, parts)
+            try:
+                yield view.name, resolve_table(project, view, parts)
+            except (MissingInputError, AmbiguousTableError) as error:
+                error.about = (view.name,)
+                error.detail = place_of_table(view, parts) or error.detail
+                tell_place(error, view, project.places[view.name], project.directory)
+                raise
 
 
 def tables_of(view: View) -> list[tuple[str, ...]]:
@@ -149,6 +203,18 @@ def tables_of(view: View) -> list[tuple[str, ...]]:
         if parts and not (len(parts) == 1 and parts[0] in inner):
             found[parts] = None
     return list(found)
+
+
+def place_of_table(view: View, parts: tuple[str, ...]) -> str:
+    """Where a view's SQL names a table."""
+    from sqlglot import exp
+
+    from tailrace.pipelines.incremental.sql.parse import parse, place
+
+    for table in parse(view.sql, view.name).find_all(exp.Table):
+        if tuple(part.name for part in table.parts) == parts:
+            return place(view.sql, table)
+    return ""
 
 
 def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
@@ -235,15 +301,21 @@ def _ordered(
         ready = [name for name, givers in waiting.items() if not givers]
         if not ready:
             circle = _circle(waiting)
-            raise CycleError(
-                f"{' → '.join(circle)} feed each other in a circle",
+            error = CycleError(
+                f"{' → '.join(circle)} feed each other in a circle"
+                if len(circle) > 2
+                else f"{circle[0]} reads itself",
                 detail="\n".join(
                     f"{name} is declared at {places[name]}"
                     for name in circle[:-1]
                     if name in places
                 ),
-                hint="read one of them from a topic that another project writes",
+                hint="read one of them from a topic that another project writes"
+                if len(circle) > 2
+                else "read the tables it is made of",
             )
+            error.about = tuple(circle)
+            raise error
         for name in ready:
             del waiting[name]
             done.append(nodes[name])

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tailrace import config
 from tailrace.errors import TailraceError
-from tailrace.pipelines.declare import Place, Stream, Topic, View
+from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import Postgres, SQLite
@@ -101,7 +101,7 @@ def sql_view(path: Path) -> View:
                 key = tuple(part.strip() for part in match[2].split(",") if part.strip())
             else:
                 policy = match[2].strip()
-    return View(path.stem, text, key, policy, (), Place(str(path), 1))
+    return view_at(Place(str(path), 1), path.stem, text, key=key or None, policy=policy)
 
 
 class _Collector:

@@ -147,12 +147,21 @@ def by_partition(
     keys: pyarrow.Array, values: pyarrow.Array, partitions: int
 ) -> Iterator[tuple[int, pyarrow.Array, pyarrow.Array]]:
     """The records of each partition that gets any, in order; a null key goes to the first."""
+    if partitions == 1:
+        if len(values):
+            yield 0, keys, values
+        return
     chosen = (murmur2_of(keys) & 0x7FFFFFFF) % partitions
     if keys.null_count:
         chosen[keys.is_null().to_numpy(zero_copy_only=False)] = 0
-    for partition in numpy.unique(chosen).tolist():
-        places = number_array(numpy.flatnonzero(chosen == partition))
-        yield partition, keys.take(places), values.take(places)
+    counts = numpy.bincount(chosen, minlength=partitions).tolist()
+    order = number_array(numpy.argsort(chosen, kind="stable"))
+    keys, values = keys.take(order), values.take(order)
+    first = 0
+    for partition, count in enumerate(counts):
+        if count:
+            yield partition, keys.slice(first, count), values.slice(first, count)
+        first += count
 
 
 def murmur2_of(keys: pyarrow.Array) -> Numbers:

@@ -9,10 +9,11 @@ if any row does not fit, the slow way, which names the rows that do not.
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ import pyarrow.json
 
 Columns = Sequence[tuple[str, str]]
 _BRACE, _END = b"{}"
+_WIDE = Context(prec=80)  # more than any decimal has; Python's own takes 28 digits
 
 SIMPLE = {
     "STRING": pa.string(), "VARCHAR": pa.string(), "CHAR": pa.string(),
@@ -200,15 +202,10 @@ def _read_slow(rows: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, list
     columns: list[list[Any]] = [[] for _ in schema]
     for index, text in enumerate(rows):
         try:
-            row = orjson.loads(text)
-            if not isinstance(row, dict):
-                raise ValueError("not an object")
-            values = []
-            for field in schema:
-                try:
-                    values.append(_convert(row.get(field.name), field.type))
-                except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as reason:
-                    raise ValueError(f"column {field.name!r}: {reason}") from reason
+            try:
+                values = _values(orjson.loads(text), schema)
+            except (_InexactError, orjson.JSONDecodeError):
+                values = _values(exact_json(text), schema)
         except ValueError as reason:
             refused.append(Refused(index, str(reason)))
             continue
@@ -218,12 +215,77 @@ def _read_slow(rows: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, list
     return pa.Table.from_arrays(arrays, schema=schema), refused
 
 
+def _values(row: object, schema: pa.Schema) -> list[Any]:
+    if not isinstance(row, dict):
+        raise ValueError("not an object")
+    return [_convert_field(row.get(field.name), field) for field in schema]
+
+
+class _Number(str):
+    """A number of JSON as it is written."""
+
+    __slots__ = ()
+
+
+class _InexactError(Exception):
+    """A number whose text is wanted was read as a float."""
+
+
+def exact_json(text: bytes) -> Any:
+    """JSON whose numbers are their texts: none is too long or too large."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not JSON")
+
+    return json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=refuse)
+
+
+def _json_text(value: Any) -> str:
+    """What `exact_json` gave, as compact JSON."""
+    match value:
+        case _Number():
+            return str(value)
+        case dict():
+            parts = (f"{orjson.dumps(k).decode()}:{_json_text(v)}" for k, v in value.items())
+            return f"{{{','.join(parts)}}}"
+        case list():
+            return f"[{','.join(map(_json_text, value))}]"
+        case float():
+            raise _InexactError
+        case _:
+            return orjson.dumps(value).decode()
+
+
+# Postgres's infinities, as Spark reads them from Postgres: its types have none.
+_DATES = {"infinity": date.max, "-infinity": date.min}
+_MOMENTS = {"infinity": datetime.max, "-infinity": datetime.min}
+
+
+class _Misfit(ValueError):
+    """A value that does not fit, and where it stands."""
+
+    def __init__(self, path: str, reason: object) -> None:
+        super().__init__(f"column {path!r}: {reason}")
+        self.path, self.reason = path, reason
+
+
+def _convert_field(value: Any, field: pa.Field) -> Any:
+    try:
+        return _convert(value, field.type)
+    except _Misfit as inner:
+        raise _Misfit(f"{field.name}.{inner.path}", inner.reason) from inner
+    except (ValueError, TypeError, ArithmeticError, pa.ArrowException) as reason:
+        raise _Misfit(field.name, reason) from reason
+
+
 def _convert(value: Any, kind: pa.DataType) -> Any:
     """A JSON value as the Python value of an Arrow type; ValueError where it does not fit."""
     if value is None:
         return None
     if pa.types.is_string(kind):
-        return value if isinstance(value, str) else orjson.dumps(value).decode()
+        return str(value) if isinstance(value, str) else _json_text(value)
+    if isinstance(value, _Number):
+        value = str(value) if pa.types.is_decimal(kind) else orjson.loads(value.encode())
     if pa.types.is_boolean(kind):
         if isinstance(value, bool):
             return value
@@ -238,16 +300,16 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
     elif pa.types.is_decimal(kind):
         if isinstance(value, str | int | float) and not isinstance(value, bool):
             try:
-                number = Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale))
-            except InvalidOperation as reason:
+                number = Decimal(str(value)).quantize(Decimal(1).scaleb(-kind.scale), context=_WIDE)
+                return pa.scalar(number, kind).as_py()
+            except (InvalidOperation, pa.ArrowInvalid) as reason:
                 raise ValueError(f"{value!r} is no number of {kind}") from reason
-            return pa.scalar(number, kind).as_py()
     elif pa.types.is_time(kind):
         return time.fromisoformat(value)
     elif pa.types.is_date(kind):
-        return date.fromisoformat(value)
+        return _DATES.get(value) or date.fromisoformat(value)
     elif pa.types.is_timestamp(kind):
-        moment = datetime.fromisoformat(value)
+        moment = _MOMENTS.get(value) or datetime.fromisoformat(value)
         if kind.tz is None:
             return moment.replace(tzinfo=None)
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
@@ -256,7 +318,7 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
     elif pa.types.is_list(kind) and isinstance(value, list):
         return [_convert(item, kind.value_type) for item in value]
     elif pa.types.is_struct(kind) and isinstance(value, dict):
-        return {f.name: _convert(value.get(f.name), f.type) for f in kind}
+        return {f.name: _convert_field(value.get(f.name), f) for f in kind}
     elif pa.types.is_map(kind) and isinstance(value, dict):
         return [(k, _convert(v, kind.item_type)) for k, v in value.items()]
     raise ValueError(f"{value!r} is not {kind}")

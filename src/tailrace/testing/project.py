@@ -16,10 +16,14 @@ The operators are those that run on Spark, so what holds here holds there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
+from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.incremental.graph import VERSIONED_AT
+from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.project import graph
 from tailrace.project.load import Project
 from tailrace.testing.ticks import MemoryTables, table
@@ -35,12 +39,20 @@ class ProjectUnderTest:
         self, columns: Mapping[str, str], keys: Mapping[str, Sequence[str]] | None = None
     ) -> ProjectTables:
         """Tables by name with their columns in Spark's DDL; the key is the first column
-        unless `keys` says another. Views that read other tables are left out."""
-        names = {name: self._topic(name) for name in columns}
-        inputs = []
-        for name, topic in names.items():
-            first = columns[name].split()[0]
-            inputs.append(table(topic, columns[name], (keys or {}).get(name, (first,))))
+        unless `keys` says another. Topics with a schema are there as they are declared: streams,
+        unless they have a key. A table whose source declares `history=` has one. Views that read
+        other tables are left out."""
+        declared = {n: topic for n, topic in self.project.topics.items() if topic.tabular}
+        names = {name: name for name in declared if name not in columns}
+        names |= {name: self._topic(name) for name in columns}
+        inputs = [topic_table(declared[name]) for name in names if name not in columns]
+        for name, text in columns.items():
+            topic = names[name]
+            if name in declared:
+                inputs.append(topic_table(replace(declared[name], schema=text)))
+                continue
+            given_keys = (keys or {}).get(name, (text.split()[0],))
+            inputs.append(table(topic, text, given_keys, self._kind(topic)))
         given = set(names.values())
         chosen = []
         waiting = list(self.project.views.values())
@@ -55,7 +67,15 @@ class ProjectUnderTest:
             chosen += fitting
             given |= {view.name for view in fitting}
             waiting = [view for view in waiting if view not in fitting]
-        return ProjectTables(MemoryTables(compile_views(chosen, inputs)), names)
+        times = {name: topic.time for name, topic in declared.items() if topic.time is not None}
+        return ProjectTables(MemoryTables(compile_views(chosen, inputs)), names, times)
+
+    def _kind(self, topic: str) -> str:
+        """What a captured table is for views."""
+        source, *parts = topic.split(".")
+        known = self.project.sources.get(source)
+        kept = known.table(".".join(parts[-2:])).history if known is not None else None
+        return "table" if kept is None else "history"
 
     def _topic(self, name: str) -> str:
         if name in self.project.topics or name in self.project.streams:
@@ -65,22 +85,47 @@ class ProjectUnderTest:
 
 @dataclass(frozen=True, slots=True)
 class ProjectTables:
-    """Rows that change, and the views over them after each tick."""
+    """Rows that change, and the views over them after each tick.
+
+    The watermark of a stream is the newest of its rows of earlier ticks, less its delay, as it
+    is for one with a single partition; late rows are taken, whatever the policy.
+    """
 
     memory: MemoryTables
     names: Mapping[str, str]
+    times: Mapping[str, EventTime] = field(default_factory=dict)
+    _newest: dict[str, int] = field(default_factory=dict)
 
     def upsert(self, name: str, row: dict[str, Any]) -> None:
-        """Insert `row`, or replace the one with its key."""
-        self.memory.upsert(self.names[name], row)
+        """Insert `row`, or replace the one with its key. A version of a table with history is
+        valid from `__versioned_at`, or from the time of the last tick."""
+        topic = self.names[name]
+        policy = self.times.get(topic)
+        if policy is not None and row.get(policy.column) is not None:
+            at = int(row[policy.column].timestamp() * 1000)
+            self._newest[topic] = max(at, self._newest.get(topic, at))
+        self.memory.upsert(topic, self._versioned(topic, row))
 
     def delete(self, name: str, row: dict[str, Any]) -> None:
         """Delete the row with the key of `row`."""
-        self.memory.delete(self.names[name], row)
+        topic = self.names[name]
+        self.memory.delete(topic, self._versioned(topic, row))
 
-    def tick(self) -> None:
-        """Bring the views up to date with everything since the last tick."""
-        self.memory.tick()
+    def _versioned(self, topic: str, row: dict[str, Any]) -> dict[str, Any]:
+        known = self.memory.graph.tables.get(topic)
+        if known is None or known.kind != "history":
+            return row
+        return {VERSIONED_AT: datetime.fromtimestamp(self.memory.now_ms / 1000, UTC), **row}
+
+    def tick(self, now: datetime | None = None) -> dict[str, int]:
+        """Bring the views up to date with everything since the last tick; `now` is what the
+        clock says from here on. The number of rows that changed in each view."""
+        if now is not None:
+            self.memory.now_ms = int(now.timestamp() * 1000)
+        emitted = self.memory.tick()
+        for topic, newest in self._newest.items():
+            self.memory.watermarks[topic] = newest - self.times[topic].delay_ms
+        return {view: changes.num_rows for view, changes in emitted.items()}
 
     def rows(self, view: str) -> list[dict[str, Any]]:
         """The rows of a view, in no order."""

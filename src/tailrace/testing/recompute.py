@@ -47,6 +47,11 @@ class Recompute:
 
     def rows(self, sql: str, contents: Mapping[str, Iterable[Row]]) -> list[tuple[Any, ...]]:
         """The result of Spark's `sql` over tables with these rows."""
+        self.load(contents)
+        return self.ask(sql)
+
+    def load(self, contents: Mapping[str, Iterable[Row]]) -> None:
+        """Let the tables hold these rows, for any number of questions."""
         for topic, table in self._tables.items():
             parts = topic.split(".")
             given = pa.Table.from_pylist(list(contents.get(topic, ())), schema=table.schema)
@@ -56,6 +61,17 @@ class Recompute:
                 self._database.execute(f'CREATE SCHEMA IF NOT EXISTS "{parts[0]}"')
             self._database.execute(f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM given")
             self._database.unregister("given")
+
+    def set_clock(self, now: datetime.datetime) -> None:
+        """What `tick_now()` and `tick_date()` are in questions: DuckDB's clock is its own."""
+        for name, value in (
+            ("tick_now", f"TIMESTAMPTZ '{now:%Y-%m-%d %H:%M:%S.%f}+00'"),
+            ("tick_date", f"DATE '{now:%Y-%m-%d}'"),
+        ):
+            self._database.execute(f"CREATE OR REPLACE MACRO {name}() AS {value}")
+
+    def ask(self, sql: str) -> list[tuple[Any, ...]]:
+        """The result of Spark's `sql` over the tables as they are."""
         translated = self._translated.get(sql)
         if translated is None:
             translated = sqlglot.transpile(sql, read=AnsiSpark, write="duckdb")[0]

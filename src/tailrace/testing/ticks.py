@@ -58,7 +58,7 @@ class MemoryTables:
         self.now_ms = 0
         self.watermarks: dict[str, int] = {}
         self.forgotten: dict[str, int] = {}  # what came too late for a history, by topic
-        self.views: dict[str, dict[bytes, Row]] = {name: {} for name in graph.views}
+        self.views: dict[str, dict[str, Row]] = {name: {} for name in graph.views}
         self._events: dict[str, list[Row]] = {}
 
     def upsert(self, topic: str, row: Row) -> None:
@@ -113,7 +113,7 @@ class MemoryTables:
             view = self.views[name]
             for row in changes:
                 deleted = row.pop(DELETED)
-                key = orjson.dumps([row[part] for part in plan.key], default=repr)
+                key = repr([row[part] for part in plan.key])  # JSON takes NaN for null
                 if deleted:
                     del view[key]
                 else:

@@ -9,8 +9,10 @@ kept until the view changes.
 from __future__ import annotations
 
 import contextlib
+import difflib
+import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -70,9 +72,8 @@ class Engine:
         """The answer to one SELECT as Arrow; of a longer one the first `limit` rows."""
         _check_depth(query)
         with self._question(SYSTEM.monotonic() + self._seconds) as connection:
-            for name in self._check(connection, query):
-                if name in snapshot.state.views:
-                    connection.register(name, self._scan(snapshot, name))
+            for name in self._check(connection, query, snapshot.state.views):
+                connection.register(name, self._scan(snapshot, name))
             try:
                 connection.execute("BEGIN TRANSACTION READ ONLY")
                 return _answer(connection, query, parameters, limit)
@@ -129,8 +130,8 @@ class Engine:
             timer.join()
             connection.close()
 
-    def _check(self, connection: Any, query: str) -> set[str]:
-        """Refuse what is not one reading statement; the tables it names."""
+    def _check(self, connection: Any, query: str, views: Iterable[str]) -> list[str]:
+        """Refuse what is not one reading statement; those of `views` that it reads."""
         try:
             statements = connection.extract_statements(query)
         except duckdb.Error as reason:
@@ -145,9 +146,15 @@ class Engine:
                 hint="change the source, or ask with SELECT",
             )
         try:
-            return set(connection.get_table_names(query))
+            named = {name.casefold() for name in connection.get_table_names(query)}
+        except duckdb.BinderException:
+            # It binds the query to tables without columns, in which USING and NATURAL find
+            # none; whatever the text mentions is then made known.
+            text = query.casefold()
+            return [name for name in views if name.casefold() in text]
         except duckdb.Error as reason:
             raise QueryError("the SQL cannot be read", detail=str(reason)) from reason
+        return [name for name in views if name.casefold() in named]
 
     def _scan(self, snapshot: Snapshot, name: str) -> pa.Table:
         held = snapshot.view(name)
@@ -217,6 +224,18 @@ def _check_depth(text: str) -> None:
 
 
 def _query_error(reason: Exception, snapshot: Snapshot) -> QueryError:
+    absent = re.search(r"Table with name (.+?) does not exist", str(reason))
+    if absent is not None:  # what DuckDB would suggest are tables of its own
+        name, names = absent[1], snapshot.names
+        near = difflib.get_close_matches(name, names, 1)
+        filled = any(other.startswith(f"{name}@") for other in names)
+        return QueryError(
+            f"there is no view {name!r}",
+            detail=f"{name!r} is being filled, and not shown until then." if filled else "",
+            hint=f"did you mean {near[0]!r}?"
+            if near and not filled
+            else f"views: {', '.join(names) or 'none'}",
+        )
     return QueryError(
         "the SQL cannot be answered",
         detail=str(reason).strip(),

@@ -36,7 +36,7 @@ OVER = (
 def begin_with(running: MemoryTables, graph: Graph, limit: int) -> tuple[MemoryTables, set[str]]:
     """A fill of `graph` in memory, as `ticks.shared` does it, and what it shares."""
     held = {node.id for node in running.graph.nodes}
-    shared = shared_operators(graph, held, ())
+    shared = shared_operators(graph, held)
     fill = MemoryTables(graph, shards=running.shards)
     fill.number = running.number
     states = running.states.copy()

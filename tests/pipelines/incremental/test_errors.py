@@ -78,6 +78,20 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
             "SELECT o.id FROM shop.orders o, shop.public.customers c",
             NotIncrementalError, "every row with every row", "shop.public.customers",
         ),
+        ("SELECT percentile(n, 0.5, 2) p FROM shop.orders", SqlTypeError, "no frequency", "percentile"),
+        ("SELECT max(n, id) m FROM shop.orders", SqlTypeError, "no further argument", "max"),
+        (
+            "SELECT n, count(*) c FROM shop.orders GROUP BY DISTINCT ROLLUP(n)",
+            NotIncrementalError, "GROUP BY DISTINCT", "n",
+        ),
+        (
+            "SELECT n, count(*) c FROM shop.orders GROUP BY ALL WITH ROLLUP",
+            NotIncrementalError, "GROUP BY ALL with grouping sets", "",
+        ),
+        (
+            "SELECT n, count(*) c FROM shop.orders GROUP BY n GROUPING SETS ((n), (id))",
+            SqlNameError, "not listed", "n",
+        ),
         (
             "SELECT DISTINCT status FROM shop.orders ORDER BY id LIMIT 2",
             SqlNameError, "SELECT DISTINCT", "",
@@ -197,6 +211,61 @@ def test_scalar_subquery_with_two_rows_stops_the_tick() -> None:
     rows = [("upsert", "shop.public.orders", {"id": i, "n": i}) for i in (1, 2)]
     with pytest.raises(EvaluationError, match="more than one row"):
         run_ticks("SELECT id, (SELECT n FROM shop.orders) x FROM shop.orders", TABLES, [rows])
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT o.id, 10 / i.n x FROM shop.orders o JOIN shop.items i ON o.id = i.order_id",
+        "SELECT o.id, 10 / i.n x FROM shop.orders o LEFT JOIN shop.items i ON o.id = i.order_id",
+        "SELECT o.id, 10 / i.n x FROM shop.orders o JOIN"
+        " (SELECT order_id, sum(n) n FROM shop.items GROUP BY order_id) i ON o.id = i.order_id",
+        "SELECT o.id, 10 / (SELECT max(n) FROM shop.items i WHERE i.order_id = o.id) x"
+        " FROM shop.orders o",
+        "SELECT o.id, 2D x FROM shop.orders o JOIN shop.items i"
+        " ON o.id = i.order_id AND o.n / i.n > 0",
+    ],
+)
+def test_a_pair_of_rows_that_never_met_is_no_error(sql: str) -> None:
+    # In the second tick the order meets the item as it is, not as it was before.
+    items = table("shop.public.items", "id BIGINT, order_id BIGINT, n INT", ["id"])
+    after = run_ticks(
+        sql,
+        [*TABLES, items],
+        [
+            [("upsert", "shop.public.items", {"id": 1, "order_id": 1, "n": 0})],
+            [
+                ("upsert", "shop.public.orders", {"id": 1, "n": 10}),
+                ("upsert", "shop.public.items", {"id": 1, "order_id": 1, "n": 5}),
+            ],
+        ],
+    )
+    assert after[-1]["v"] == [{"id": 1, "x": 2.0}]
+
+
+def test_what_a_subquery_keeps_out_is_not_computed_above_it() -> None:
+    rows = [("upsert", "shop.public.orders", {"id": i, "n": i - 1}) for i in (1, 2)]
+    sql = """SELECT o.id FROM (SELECT * FROM shop.orders WHERE n <> 0) o
+        JOIN shop.orders p ON o.id = p.id WHERE 10 / o.n > 1"""
+    (after,) = run_ticks(sql, TABLES, [rows])
+    assert after["v"] == [{"id": 2}]
+
+
+def test_two_rows_of_a_scalar_subquery_matter_only_to_a_row_that_meets_them() -> None:
+    items = table("shop.public.items", "id BIGINT, order_id BIGINT, n INT", ["id"])
+    sql = "SELECT id, (SELECT n FROM shop.items i WHERE i.order_id = o.id) x FROM shop.orders o"
+    before = [
+        ("upsert", "shop.public.orders", {"id": 2, "n": 1}),
+        *(("upsert", "shop.public.items", {"id": i, "order_id": 1, "n": i}) for i in (1, 2)),
+        ("upsert", "shop.public.items", {"id": 3, "order_id": 2, "n": 7}),
+    ]
+    met = ("upsert", "shop.public.orders", {"id": 1, "n": 1})
+    one_left = ("delete", "shop.public.items", {"id": 1})
+    after = run_ticks(sql, [*TABLES, items], [before, [met, one_left]])
+    assert after[0]["v"] == [{"id": 2, "x": 7}]
+    assert sorted(row["x"] for row in after[1]["v"]) == [2, 7]
+    with pytest.raises(EvaluationError, match="more than one row"):
+        run_ticks(sql, [*TABLES, items], [before, [met]])
 
 
 def test_graph_survives_pickling() -> None:

@@ -72,6 +72,20 @@ def test_keys_are_inferred_from_tables_groups_and_joins() -> None:
     assert not any(view.bag for view in graph.views.values())
 
 
+@pytest.mark.parametrize(
+    "condition", ["c.id = c.size", "c.id = c.size + o.id", "c.size - 1 = c.id"]
+)
+@pytest.mark.parametrize("mode", ["JOIN", "LEFT JOIN"])
+def test_a_key_compared_within_its_own_table_does_not_make_its_row_the_only_one(
+    condition: str, mode: str
+) -> None:
+    sizes = table("shop.public.sizes", "id BIGINT, customer_id BIGINT, size BIGINT", ["id"])
+    sql = f"""SELECT o.id, c.size FROM shop.orders o {mode} shop.sizes c
+        ON c.customer_id = o.customer_id AND {condition}"""
+    (view,) = compile_views([ViewDefinition("v", sql)], [*TABLES, sizes]).views.values()
+    assert view.bag
+
+
 def test_view_without_a_key_is_a_bag_with_counts() -> None:
     view = graph_of(v="SELECT country FROM shop.customers").views["v"]
     assert view.bag

@@ -27,6 +27,7 @@ from tailrace.pipelines.incremental.rows import (
     consolidate,
     decode_row,
     encode_row,
+    physical,
     to_rows,
     weighted,
     weights,
@@ -72,6 +73,34 @@ def test_keys_are_read_back_unless_they_were_cut(first, second) -> None:
         assert decode_key(key, kinds) == row
     long = encode_keys(pa.table({"x": ["a" * KEY_LIMIT]}), ["x"])[0]
     assert decode_key(long, [pa.string()]) is None
+
+
+LISTS = st.sampled_from([kind for kind in VALUES if kind != pa.float64()]).flatmap(
+    lambda kind: st.tuples(
+        st.just(pa.list_(kind)),
+        st.lists(st.lists(VALUES[kind] | st.none(), max_size=4) | st.none(), min_size=1, max_size=12),
+    )
+)  # fmt: skip
+
+
+@given(LISTS, st.booleans())
+def test_lists_are_ordered_element_by_element(column, descending) -> None:
+    kind, values = column
+
+    def by_value(value):
+        return (value is not None, [ordered_in_list(element) for element in value or ()])
+
+    keys = encoded(kind, values)
+    if descending:
+        keys = encode_order([physical(pa.array(values, kind))], [kind], [(True, False)])
+    found = [values[index] for index in sorted(range(len(values)), key=keys.__getitem__)]
+    assert found == sorted(values, key=by_value, reverse=descending)
+    for key, value in zip(keys, values, strict=True):
+        assert [other == value for other in values] == [other == key for other in keys]
+
+
+def ordered_in_list(value: object) -> tuple[bool, object]:
+    return (value is not None, *(() if value is None else (value,)))
 
 
 @given(COLUMNS)
@@ -144,6 +173,39 @@ def test_consolidation_adds_up_equal_rows_and_drops_zeros(pairs) -> None:
     for (value,), weight in zip(to_rows(small), weights(small), strict=True):
         after[value] = after.get(value, 0) + weight
     assert after == {value: total for value, total in totals.items() if total}
+
+
+MANY_KINDS = pa.schema(
+    [("n", pa.int32()), ("d", pa.decimal128(10, 2)), ("s", pa.string()), ("b", pa.binary()),
+     ("t", pa.timestamp("us", tz="UTC")), ("w", pa.decimal128(38, 2))]
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(0, 1), st.none() | st.integers(0, 1),
+            st.sampled_from(["", "a", None]), st.sampled_from([b"", b"a", None]),
+            st.none() | st.integers(0, 1), st.none() | st.integers(10**30, 10**30 + 1),
+            st.sampled_from([-1, 1, 2]),
+        ),
+        max_size=12,
+    ),
+    st.integers(1, 6),
+)  # fmt: skip
+def test_after_consolidation_every_row_stands_once(rows, width) -> None:
+    schema = pa.schema(list(MANY_KINDS)[:width])
+    table = changes([row[:width] for row in rows], [row[-1] for row in rows], schema)
+    totals: dict[object, int] = {}
+    for row in rows:
+        totals[row[:width]] = totals.get(row[:width], 0) + row[-1]
+    small = consolidate(table)
+    found = list(zip(to_rows(small), weights(small), strict=True))
+    if any(row[-1] < 0 for row in rows):
+        assert len(dict(found)) == len(found)
+        assert dict(found) == {row: total for row, total in totals.items() if total}
+    else:
+        assert small is table
 
 
 @given(

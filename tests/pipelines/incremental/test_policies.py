@@ -106,6 +106,18 @@ def test_auto_computes_what_depends_on_the_clock_again_in_every_tick() -> None:
     assert memory.tick() == {}  # the same minute: nothing to say
 
 
+def test_the_time_since_1970_and_the_local_time_are_the_clock() -> None:
+    sql = "SELECT id, unix_timestamp() - unix_timestamp(at) AS age, localtimestamp() AS n FROM shop.orders"
+    memory = memory_of(sql, "auto")
+    memory.upsert("shop.public.orders", {"id": 1, "country": "NL", "amount": 5, "at": NOON})
+    memory.now_ms += 90_000
+    memory.tick()
+    local = (NOON + datetime.timedelta(seconds=90)).replace(tzinfo=None)
+    assert memory.rows("v") == [{"id": 1, "age": 90, "n": local}]
+    with pytest.raises(NotIncrementalError, match="clock"):
+        memory_of(sql, "strict")
+
+
 def test_auto_keeps_what_stands_below_the_clock_incremental() -> None:
     sql = (
         "SELECT country, n, current_date() AS day FROM"

@@ -19,9 +19,13 @@ from tailrace.pipelines.incremental.sql.infer import best_key, keys_of
 from tailrace.pipelines.incremental.sql.lower import Lowering
 from tailrace.pipelines.incremental.sql.parse import parse, place
 from tailrace.pipelines.incremental.sql.plan import Field, Plan, Project
-from tailrace.pipelines.incremental.sql.recompute import recomputed
+from tailrace.pipelines.incremental.sql.recompute import needs_clock, needs_watermark, recomputed
 from tailrace.pipelines.incremental.sql.scope import Context
-from tailrace.pipelines.incremental.sql.strict import refuse_recomputing
+from tailrace.pipelines.incremental.sql.strict import (
+    clock_refused,
+    refuse_recomputing,
+    watermark_refused,
+)
 from tailrace.pipelines.incremental.types import ddl, has_variant
 
 
@@ -76,16 +80,24 @@ def problems(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> dict[st
 def _compile(
     lowering: Lowering, view: ViewLike, declared: Mapping[str, ViewLike], catalog: Catalog
 ) -> ViewPlan:
-    context = Context(view.name, view.sql, view.policy)
+    context = Context(view.name, view.sql, view.policy, catalog.times)
     plan = arrange(_bind(context, declared, catalog, ()))
     _check_names(context, view, plan)
     key = _key(context, view, plan)
     if key is None:
         plan = _told_apart(context, plan)
     lowering.places = context.places
-    node = lowering.result(view.name, recomputed(lowering, plan, view.policy), key)
+    texts = {name: one.sql for name, one in declared.items()}
+    if needs_watermark(plan, whole=view.policy == "full"):
+        raise watermark_refused(view.name, texts)
+    if view.policy in ("strict", "incremental") and needs_clock(plan):
+        raise clock_refused(view.name, texts)
+    try:
+        node = lowering.result(view.name, recomputed(lowering, plan, view.policy), key)
+    except ViewError as error:  # below this, a plan does not know whose it is
+        error.message = f"view {view.name!r}: {error.message}"
+        raise
     if view.policy == "strict":
-        texts = {name: one.sql for name, one in declared.items()}
         refuse_recomputing(view.name, texts, lowering.nodes, node)
     columns = tuple((f.name, ddl(f.type)) for f in plan.fields)
     if key is None:
@@ -117,9 +129,12 @@ def _bind(
     def view_plan(name: str, node: exp.Table) -> Plan:
         if name == context.view or name in around:
             raise context.name_error(
-                f"reads itself through {' → '.join((*around, context.view, name))}", node
+                f"reads itself through {' → '.join((*around, context.view, name))}",
+                node,
+                "views are computed one after the other: read a table, or a view that reads "
+                "none of these",
             )
-        inner = Context(name, declared[name].sql, context.policy)
+        inner = Context(name, declared[name].sql, context.policy, catalog.times)
         return _renumbered(context, _bind(inner, declared, catalog, (*around, context.view)))
 
     binder = QueryBinder(context, catalog, view_plan)

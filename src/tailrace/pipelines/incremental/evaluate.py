@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
+from tailrace.pipelines.incremental.keys import encode_column
 from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
 from tailrace.pipelines.incremental.library.variants import getter, normal, to_objects
 from tailrace.pipelines.incremental.repeated import computed, window_start, window_starts
@@ -53,6 +54,18 @@ def in_arrow(expression: Expression, *, clock: bool = False) -> bool:
 def project(table: pa.Table, projection: Projection) -> pa.Table:
     """The rows of a weighted table behind a projection, equal ones added up."""
     table = table.combine_chunks()
+    try:
+        return _projected(table, projection)
+    except EvaluationError:
+        # A join whose both sides changed shows pairs that never were and takes them back: the
+        # new row of one side with the old row of the other. What fails for those is no error.
+        left = consolidate(table)
+        if left.num_rows == table.num_rows:
+            raise
+    return _projected(left.combine_chunks(), projection)
+
+
+def _projected(table: pa.Table, projection: Projection) -> pa.Table:
     if projection.where is not None:
         mask = evaluate(projection.where, table)
         table = table.filter(mask)
@@ -273,12 +286,15 @@ def _compare(name: str) -> Native:
 
     def compute(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
         left, right = values
+        if pa.types.is_null(left.type) or pa.types.is_null(right.type):
+            return pa.nulls(len(left), pa.bool_())
         if pa.types.is_nested(left.type):
-            keys = [physical(side) for side in values]
-            pairs = zip(*keys, strict=True)
-            equal = [None if a is None or b is None else a == b for a, b in pairs]
-            answer = pa.array(equal, pa.bool_())
-            return pc.invert(answer) if name == "<>" else answer
+            # Element by element and field by field: the bytes of keys are in that order.
+            keys = [
+                pa.array(encode_column(physical(side), side.type), pa.binary()) for side in values
+            ]
+            known = pc.and_(left.is_valid(), right.is_valid())
+            return pc.if_else(known, operation(*keys), pa.scalar(None, pa.bool_()))
         if is_float(left.type):
             nan_left, nan_right = pc.is_nan(left), pc.is_nan(right)
             if pc.any(nan_left).as_py() or pc.any(nan_right).as_py():

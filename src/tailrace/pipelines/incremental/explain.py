@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tailrace.pipelines.incremental.graph import Graph, Node
+from tailrace.pipelines.incremental.operators.between import told
+from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.sql.recompute import part_of_input, whole_input
 
 
@@ -17,10 +19,16 @@ class Size:
     bytes: int
 
 
-def explain(graph: Graph, view: str, sizes: Mapping[str, Size] | None = None) -> str:
+def explain(
+    graph: Graph,
+    view: str,
+    sizes: Mapping[str, Size] | None = None,
+    apart: Mapping[str, Mapping[int, int]] | None = None,
+) -> str:
     """The chain of a view from its result down to the tables.
 
-    `sizes` (by operator id) adds what each keeps. Operators that other views use too say so.
+    `sizes` (by operator id) adds what each keeps, `apart` how long partners of joins of streams
+    are apart (see `operators.between`). Operators that other views use too say so.
     """
     plan = graph.views[view]
     nodes = {node.id: node for node in graph.nodes}
@@ -35,6 +43,10 @@ def explain(graph: Graph, view: str, sizes: Mapping[str, Size] | None = None) ->
     lines += _cost([nodes[name] for name in seen if name in nodes])
     lines.append(f"{depth} exchange{'s' if depth != 1 else ''} deep")
     lines.append("runs in one task when a tick is small, as levels otherwise")
+    for identity in sorted(seen & (apart or {}).keys()):
+        operator = nodes[identity].operator
+        if apart is not None and isinstance(operator, Join) and operator.between is not None:
+            lines += told(operator.between, apart[identity])
     return "\n".join(lines)
 
 

@@ -29,7 +29,7 @@ Scalar = Callable[..., Any]
 Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
 FUNCTIONS: dict[str, Maker] = {}
 PLAIN: dict[str, Maker] = {}  # of Python's own values instead of physical ones
-KEEPS_NULL = {"least", "greatest", "concat_ws"}
+KEEPS_NULL = {"least", "greatest", "concat_ws", "isnan"}
 
 
 def map_values(name: str, arrays: list[pa.Array], kind: pa.DataType) -> pa.Array:
@@ -194,7 +194,7 @@ simple(
     "concat_ws",
     lambda sep, *parts: None if sep is None else sep.join(p for p in parts if p is not None),
 )
-simple("isnan", lambda value: value != value)
+simple("isnan", lambda value: value is not None and value != value)
 simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
 
 

@@ -67,7 +67,8 @@ class TableInput:
     A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
     partition modulo the number of shards, so that it needs no exchange.
     `computed` are columns that Spark adds (SQL over the others) before the first operator.
-    `kept_ms`: how long the versions of a `history` are kept; None: for ever.
+    `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
+    of a stream's event time, where it is declared.
     """
 
     name: str
@@ -77,6 +78,7 @@ class TableInput:
     kind: str = "table"
     computed: tuple[tuple[str, str], ...] = ()
     kept_ms: int | None = None
+    time: str = ""
 
 
 @dataclass(frozen=True, slots=True)

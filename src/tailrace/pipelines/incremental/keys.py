@@ -2,8 +2,8 @@
 
 Every part begins with a marker: 0 for NULL (which sorts first), 1 for a value. All integers
 take 8 bytes, so that a widened column keeps its state; -0.0 is 0.0 and there is one NaN,
-above all numbers; strings end with 00 00 and escape 00 as 00 FF. No key is a prefix of
-another. Descending parts are the complement of their bytes.
+above all numbers; strings end with 00 00 and escape 00 as 00 FF; each element of a list
+follows a 01, and a 00 ends it. No key is a prefix of another. Descending parts are the complement of their bytes.
 """
 
 from __future__ import annotations
@@ -56,6 +56,8 @@ def _encoder(kind: pa.DataType) -> Callable[[object], bytes]:
         return cast("Callable[[object], bytes]", _encode_bytes)
     if pa.types.is_struct(kind):
         return _struct_encoder(kind)
+    if pa.types.is_list(kind):
+        return _list_encoder(kind.value_type)
     return lambda value: _encode_bytes(encode_row((value,)))
 
 
@@ -69,6 +71,17 @@ def _struct_encoder(kind: pa.DataType) -> Callable[[object], bytes]:
             encode_part(thaw_part(part, kind), kind)
             for (_, part), kind in zip(parts, kinds, strict=True)
         )
+
+    return encode
+
+
+def _list_encoder(kind: pa.DataType) -> Callable[[object], bytes]:
+    """Element by element, a shorter list before those it begins, as Spark compares arrays."""
+
+    def encode(value: object) -> bytes:
+        parts = cast("tuple[object, ...]", value)
+        elements = [b"\x01" + encode_part(thaw_part(part, kind), kind) for part in parts]
+        return b"\x01" + b"".join(elements) + b"\x00"
 
     return encode
 
@@ -108,6 +121,20 @@ def _encode_float(value: float) -> bytes:
     if packed[0] & 0x80:
         return b"\x01" + packed.translate(_FLIP)
     return b"\x01" + bytes((packed[0] | 0x80,)) + packed[1:]
+
+
+def key_values(column: pa.ChunkedArray) -> list[object]:
+    """The physical values of a column as a key shows them: they have one zero."""
+    values = physical(column)
+    if pa.types.is_floating(column.type):
+        return [None if value is None else cast(float, value) + 0.0 for value in values]
+    return [_one_zero(value) for value in values] if pa.types.is_nested(column.type) else values
+
+
+def _one_zero(value: object) -> object:
+    if isinstance(value, float):
+        return value + 0.0
+    return tuple(map(_one_zero, value)) if isinstance(value, tuple) else value
 
 
 def encode_keys(table: pa.Table, names: Sequence[str]) -> list[bytes]:

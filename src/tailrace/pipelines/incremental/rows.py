@@ -29,6 +29,7 @@ _NAN = float("nan")
 _EXACT = decimal.Context(prec=76)
 _COMBINED_ROWS = 10_000
 _SAMPLE_ROWS = 2_000
+_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def dumps(value: object) -> bytes:
@@ -93,7 +94,8 @@ def whole_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
     """A column of integers, or of decimals that fit, as int64 (0 for NULL); else None."""
     array = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if pa.types.is_integer(array.type):
-        numbers: np.ndarray = array.fill_null(0).to_numpy(zero_copy_only=False)
+        filled = array.fill_null(0) if array.null_count else array
+        numbers: np.ndarray = filled.to_numpy(zero_copy_only=False)
         return numbers.astype("i8", copy=False)
     if is_decimal(array.type) and array.type.precision <= 18:
         if array.null_count:
@@ -248,9 +250,14 @@ def _unhashed(kind: pa.DataType) -> bool:
 
 def consolidate(table: pa.Table) -> pa.Table:
     """Equal rows added up, zeros dropped. Rows that only came are left as they are."""
-    if not table.num_rows or pc.min(table.column(WEIGHT)).as_py() > 0:
+    if not table.num_rows:
+        return table
+    counts = table.column(WEIGHT).to_numpy()
+    if counts.min() > 0:
         return table
     names = [name for name in table.column_names if name != WEIGHT]
+    if counts.all() and _all_differ([table.column(name) for name in names]):
+        return table
     if any(pa.types.is_nested(table.schema.field(name).type) for name in names) or not names:
         totals: dict[bytes, int] = {}
         for row, weight in zip(to_rows(table), weights(table), strict=True):
@@ -262,3 +269,28 @@ def consolidate(table: pa.Table) -> pa.Table:
     grouped = table.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
     grouped = grouped.rename_columns([*names, WEIGHT]).select(table.column_names)
     return grouped.filter(pc.not_equal(grouped.column(WEIGHT), 0)).cast(table.schema)
+
+
+def _all_differ(columns: Sequence[pa.ChunkedArray]) -> bool:
+    """Whether no two rows are equal, if numbers made of the rows tell; False may mean either.
+
+    Mostly no two are, and adding them up costs several times this look.
+    """
+    mixed: np.ndarray | None = None
+    for column in columns:
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_binary(kind):
+            column = pa.chunked_array([column.combine_chunks().dictionary_encode().indices])
+        elif pa.types.is_timestamp(kind):
+            column = column.cast(pa.int64())
+        elif pa.types.is_date32(kind):
+            column = column.cast(pa.int32())
+        numbers = whole_numbers(column)
+        if numbers is None:
+            return False
+        # Equal rows give equal numbers: arithmetic modulo 2**64 is exact.
+        mixed = numbers.view("u8") if mixed is None else mixed * _MIX ^ numbers.view("u8")
+    if mixed is None:
+        return False
+    ordered = np.sort(mixed)
+    return not bool((ordered[1:] == ordered[:-1]).any())

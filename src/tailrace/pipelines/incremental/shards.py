@@ -256,7 +256,13 @@ def hash_bytes(data: bytes, seed: int) -> int:
 
 def split(table: pa.Table, numbers: np.ndarray) -> dict[int, pa.Table]:
     """The rows of every shard, in their order."""
-    found = np.unique(numbers)
+    counts = np.bincount(numbers)
+    found = np.flatnonzero(counts).tolist()
     if len(found) == 1:
-        return {int(found[0]): table}
-    return {int(s): table.take(pa.array(np.flatnonzero(numbers == s))) for s in found}
+        return {found[0]: table}
+    ordered = table.take(pa.array(np.argsort(numbers, kind="stable")))
+    ends = np.cumsum(counts).tolist()
+    return {
+        shard: ordered.slice(ends[shard] - int(counts[shard]), int(counts[shard]))
+        for shard in found
+    }

@@ -18,7 +18,7 @@ from tailrace.pipelines.incremental.types import DATE
 _EPOCH = datetime.date(1970, 1, 1)
 _ORDINAL = _EPOCH.toordinal()
 DAY = 86_400_000_000
-_UNITS = {
+UNITS = {
     "MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000,
     "HOUR": 3_600_000_000, "DAY": DAY, "DD": DAY,
 }  # fmt: skip
@@ -57,8 +57,8 @@ def truncated(unit: str, days: int) -> int:
 
 
 def date_trunc(unit: str, micros: int) -> int:
-    if unit in _UNITS:
-        return micros // _UNITS[unit] * _UNITS[unit]
+    if unit in UNITS:
+        return micros // UNITS[unit] * UNITS[unit]
     return truncated(unit, micros // DAY) * DAY
 
 
@@ -116,7 +116,7 @@ def _difference(unit: str, start: int, end: int) -> int:
             months += 1
         size = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}[name]
     else:
-        months, size = end - start, {**_UNITS, "WEEK": 7 * DAY}.get(name, 0)
+        months, size = end - start, {**UNITS, "WEEK": 7 * DAY}.get(name, 0)
         if not size:
             raise EvaluationError(f"unknown unit {unit!r}")
     return abs(months) // size * (1 if months >= 0 else -1)

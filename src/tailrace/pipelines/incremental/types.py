@@ -173,7 +173,7 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         a, b = as_decimal(left), as_decimal(right)
         scale = max(a.scale, b.scale)
         whole = max(a.precision - a.scale, b.precision - b.scale)
-        return bounded_decimal(whole + scale, scale)
+        return pa.decimal128(min(whole + scale, 38), min(scale, 38 - whole))  # whole digits first
     if is_temporal(left) and is_temporal(right):
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
     if is_time(left) and is_time(right):
@@ -186,6 +186,11 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
             return DOUBLE
         if is_temporal(other) or is_time(other) or other in (BOOLEAN, BINARY, VARIANT):
             return other
+    if pa.types.is_map(left) and pa.types.is_map(right):
+        key, item = common(left.key_type, right.key_type), common(left.item_type, right.item_type)
+        return None if key is None or item is None else pa.map_(key, item)
+    if pa.types.is_map(left) or pa.types.is_map(right):
+        return None
     if pa.types.is_list(left) and pa.types.is_list(right):
         inner = common(left.value_type, right.value_type)
         return None if inner is None else pa.list_(inner)
@@ -193,6 +198,8 @@ def common(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         kinds = [common(a.type, b.type) for a, b in zip(left, right, strict=True)]
         if None not in kinds:
             return pa.struct([(f.name, kind) for f, kind in zip(left, kinds, strict=True)])
+    if pa.types.is_struct(left) and pa.types.is_struct(right):  # other names, the same types
+        return left if [f.type for f in left] == [f.type for f in right] else None
     return None
 
 

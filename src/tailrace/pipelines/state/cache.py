@@ -156,7 +156,7 @@ class ShardCache:
             except lmdb.MapResizedError:
                 continue  # enlarged since it was looked at: it is opened anew
             with begun as transaction:
-                stamp = _read_stamp(environment, transaction)
+                stamp = read_stamp(environment, transaction)
                 if stamp is not None and stamp.version == version and not stamp.toward:
                     self._used()
                     yield environment, transaction, stamp
@@ -173,7 +173,7 @@ class ShardCache:
         with self._locked():
             environment = self._environment(locked=True)
             with environment.begin() as transaction:
-                stamp = _read_stamp(environment, transaction)
+                stamp = read_stamp(environment, transaction)
             known = None if stamp is None else stamp.version
             if stamp is not None and known == version and not stamp.toward:
                 return
@@ -187,7 +187,7 @@ class ShardCache:
                 while not self._applied(environment, way, version, stamp):
                     environment = self._environment(locked=True)
                     with environment.begin() as transaction:
-                        stamp = _read_stamp(environment, transaction)
+                        stamp = read_stamp(environment, transaction)
             except (lmdb.Error, OSError) as problem:
                 raise StateError(
                     f"the cache of shard {self._shard} cannot be written",
@@ -243,7 +243,7 @@ class ShardCache:
     ) -> None:
         between = Stamp(way.start, 0, (), way.files)
         with _Pieces(environment, between, self._reserve) as pieces:
-            if _read_stamp(environment, pieces.transaction) != expected:
+            if read_stamp(environment, pieces.transaction) != expected:
                 return  # another process was faster; the caller looks again
             for name in way.files:
                 header, chunks = delta.read(self._files, self._shard, name)
@@ -403,7 +403,8 @@ def _put(transaction: Any, database: Any, keys: list[bytes], values: list[bytes 
                 transaction.delete(stored_key(key), db=database)
 
 
-def _read_stamp(environment: Any, transaction: Any) -> Stamp | None:
+def read_stamp(environment: Any, transaction: Any) -> Stamp | None:
+    """What a cache holds; None for a new one."""
     try:
         database = environment.open_db(_STAMP_DATABASE, txn=transaction, create=False)
     except (lmdb.NotFoundError, lmdb.ReadonlyError):

@@ -26,7 +26,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.pipelines.errors import StateVersionError
-from tailrace.pipelines.state.files import Sink, StateFiles
+from tailrace.pipelines.state.files import Draft, Sink, StateFiles
 from tailrace.pipelines.state.store import Version
 
 MAGIC = b"TRSTATE1"
@@ -70,8 +70,10 @@ class Header:
         return ".snapshot" if self.snapshot else ".merged" if self.merged else ".delta"
 
 
-def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
-    """Write one state file durably; returns its name."""
+def write(
+    files: StateFiles, header: Header, chunks: Iterable[Chunk], drafts: list[Draft] | None = None
+) -> str:
+    """Write one state file; returns its name. See `StateFiles.put` for `drafts`."""
 
     def fill(sink: Sink) -> None:
         text = orjson.dumps(
@@ -98,7 +100,7 @@ def write(files: StateFiles, header: Header, chunks: Iterable[Chunk]) -> str:
                 writer.write_batch(batch, custom_metadata={"operator": operator})
         sink.write(memoryview(buffer.getvalue()))  # type: ignore[arg-type]
 
-    return files.put(header.shard, header.stem, header.suffix, fill)
+    return files.put(header.shard, header.stem, header.suffix, fill, drafts)
 
 
 def read_header(files: StateFiles, shard: int, name: str) -> Header:

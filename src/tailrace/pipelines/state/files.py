@@ -13,10 +13,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, ClassVar, Protocol
 
 from tailrace.pipelines.errors import (
     StateError,
@@ -35,11 +35,35 @@ class Sink(Protocol):
     def write(self, data: bytes, /) -> object: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file that is written, not yet flushed, and not yet under its name."""
+
+    shard: int
+    path: Path
+    name: str
+
+
 class StateFiles(Protocol):
     """A place for state files; local disk or an object store."""
 
-    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
-        """Write `<stem>-<hash><suffix>` durably and return that name."""
+    @property
+    def remote(self) -> bool:
+        """Whether writing waits for others, so that files are better put side by side."""
+
+    def put(
+        self,
+        shard: int,
+        stem: str,
+        suffix: str,
+        fill: Callable[[Sink], None],
+        drafts: list[Draft] | None = None,
+    ) -> str:
+        """Write `<stem>-<hash><suffix>` and return that name. It is durable then; with `drafts`
+        it may be a draft, noted there, until that is handed to `finish`."""
+
+    def finish(self, drafts: Iterable[Draft]) -> None:
+        """Make files out of drafts, durably."""
 
     def get(self, shard: int, name: str) -> bytes:
         """A file's bytes, checked against the hash in its name."""
@@ -79,33 +103,65 @@ class LocalFiles:
     """State files below a directory of this machine, or of a shared file system."""
 
     root: Path
+    remote: ClassVar[bool] = False
 
-    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+    def put(
+        self,
+        shard: int,
+        stem: str,
+        suffix: str,
+        fill: Callable[[Sink], None],
+        drafts: list[Draft] | None = None,
+    ) -> str:
         directory = self.root / str(shard)
-        try:
+        with self._writing(shard):
             if not directory.is_dir():
                 directory.mkdir(parents=True, exist_ok=True)
-                _flush_directory(self.root)
-            with tempfile.NamedTemporaryFile(dir=directory, suffix=".tmp", delete=False) as draft:
+                _flush(self.root)
+            with tempfile.NamedTemporaryFile(dir=directory, suffix=".tmp", delete=False) as file:
                 try:
-                    sink = _Hashing(draft)
+                    sink = _Hashing(file)
                     fill(sink)
-                    draft.flush()
-                    os.fsync(draft.fileno())
-                    name = f"{stem}-{sink.digest}{suffix}"
-                    os.replace(draft.name, directory / name)
+                    file.flush()
                 except BaseException:
-                    os.unlink(draft.name)
+                    os.unlink(file.name)
                     raise
-            # The directory too, or the name itself can be lost.
-            _flush_directory(directory)
+        draft = Draft(shard, Path(file.name), f"{stem}-{sink.digest}{suffix}")
+        if drafts is None:
+            self.finish([draft])
+        else:
+            drafts.append(draft)
+        return draft.name
+
+    def finish(self, drafts: Iterable[Draft]) -> None:
+        # Step by step for all of them: what the file system commits for the first one it has
+        # mostly committed for the others, too.
+        made = list(drafts)
+        try:
+            for draft in made:
+                with self._writing(draft.shard):
+                    _flush(draft.path)
+            for draft in made:
+                with self._writing(draft.shard):
+                    os.replace(draft.path, draft.path.with_name(draft.name))
+        except BaseException:
+            for draft in made:  # a full disk is tried again and again
+                draft.path.unlink(missing_ok=True)
+            raise
+        for shard in {draft.shard for draft in made}:
+            with self._writing(shard):
+                _flush(self.root / str(shard))  # too, or the names themselves can be lost
+
+    @contextlib.contextmanager
+    def _writing(self, shard: int) -> Iterator[None]:
+        try:
+            yield
         except OSError as problem:
             raise StateError(
                 f"state of shard {shard} cannot be written",
-                detail=f"{directory}: {problem.strerror}",
+                detail=f"{self.root / str(shard)}: {problem.strerror}",
                 hint="free space or fix permissions; the tick is tried again",
             ) from problem
-        return name
 
     def get(self, shard: int, name: str) -> bytes:
         try:
@@ -165,6 +221,7 @@ class RemoteFiles:
 
     url: str
     options: dict[str, str] = field(default_factory=dict)
+    remote: ClassVar[bool] = True
 
     def _open(self) -> tuple[Any, str]:
         import fsspec
@@ -172,7 +229,14 @@ class RemoteFiles:
         filesystem, path = fsspec.core.url_to_fs(self.url, **self.options)
         return filesystem, str(path).rstrip("/")
 
-    def put(self, shard: int, stem: str, suffix: str, fill: Callable[[Sink], None]) -> str:
+    def put(
+        self,
+        shard: int,
+        stem: str,
+        suffix: str,
+        fill: Callable[[Sink], None],
+        drafts: list[Draft] | None = None,
+    ) -> str:
         filesystem, root = self._open()
         with tempfile.NamedTemporaryFile(suffix=suffix) as draft:
             sink = _Hashing(draft)
@@ -182,6 +246,9 @@ class RemoteFiles:
             filesystem.makedirs(f"{root}/{shard}", exist_ok=True)
             filesystem.put_file(draft.name, f"{root}/{shard}/{name}")
         return name
+
+    def finish(self, drafts: Iterable[Draft]) -> None:
+        """There are none: a file that was put is there."""
 
     def get(self, shard: int, name: str) -> bytes:
         filesystem, root = self._open()
@@ -291,8 +358,9 @@ def _missing(shard: int, name: str, root: str) -> StateFileMissingError:
     )
 
 
-def _flush_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def _flush(path: Path) -> None:
+    """Flush a file or a directory."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

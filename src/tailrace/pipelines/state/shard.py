@@ -29,13 +29,13 @@ from tailrace.pipelines.state.cache import (
     stored_key,
 )
 from tailrace.pipelines.state.collector import collector_resting
-from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.files import Draft, StateFiles
 from tailrace.pipelines.state.route import due, kept, merge
 from tailrace.pipelines.state.store import Version
 
 SNAPSHOT_EVERY = 1_000
 _FEW = 64
-_FLUSHED_AT_ONCE = 8
+_PUT_AT_ONCE = 8
 
 
 class LiveState:
@@ -159,7 +159,7 @@ class ShardAttempt:
         self._shard = shard
         self._version = version
         self._cache = ShardCache(files, cache_directory, shard, cache_limit)
-        self.written_bytes = 0
+        self._written: Sequence[str] = ()
         self._stack = contextlib.ExitStack()
         self._environment: Any = None
         self._transaction: Any = None
@@ -220,6 +220,7 @@ class ShardAttempt:
         snapshot_every: int | None = SNAPSHOT_EVERY,
         merged: Sequence[int] = (),
         only: Collection[str] | None = None,
+        drafts: list[Draft] | None = None,
     ) -> Version:
         """Write this attempt's changes; returns the files it wrote, none if nothing changed.
 
@@ -227,6 +228,7 @@ class ShardAttempt:
         state it began from is written beside the delta. `merged`: how many versions
         before it are merged into one file each time so many have come (see `route.TIERS`).
         `only`: the operators whose changes are written; another attempt writes the others'.
+        What lands in `drafts` is for whoever called to finish.
         """
         changes = self._changes(only)
         first = list(islice(changes, 1))
@@ -237,19 +239,24 @@ class ShardAttempt:
         depth, merges = self._stamp.depth + 1, self._stamp.merges
         if snapshot_every is not None and depth > snapshot_every:
             header = delta.Header(self._shard, tick, level, self._version, snapshot=True, depth=1)
-            names.append(delta.write(self._files, header, self._everything()))
+            names.append(delta.write(self._files, header, self._everything(), drafts))
             depth, merges = 1, ()
         elif merged:
-            merges = self._merge(tick, level, merged, names)
+            merges = self._merge(tick, level, merged, names, drafts)
         header = delta.Header(
             self._shard, tick, level, self._version, False, output, depth, gone, None, merges
         )
-        names.append(delta.write(self._files, header, chain(first, changes)))
-        self.written_bytes = sum(self._files.size(self._shard, name) for name in names)
+        names.append(delta.write(self._files, header, chain(first, changes), drafts))
+        self._written = names
         return tuple(names)
 
     def _merge(
-        self, tick: int, level: int, tiers: Sequence[int], names: list[str]
+        self,
+        tick: int,
+        level: int,
+        tiers: Sequence[int],
+        names: list[str],
+        drafts: list[Draft] | None,
     ) -> tuple[delta.Merge, ...]:
         """Merge the stretches whose time has come; the merges this version knows of."""
         depth, merges = self._stamp.depth, list(self._stamp.merges)
@@ -264,7 +271,7 @@ class ShardAttempt:
                 header = delta.Header(
                     self._shard, tick, level, self._version, depth=depth, dropped=gone, base=base
                 )
-                name = delta.write(self._files, header, chunks)
+                name = delta.write(self._files, header, chunks, drafts)
                 names.append(name)
             merges.append((depth, begins, name))
         return kept(merges, tiers)
@@ -272,7 +279,8 @@ class ShardAttempt:
     @property
     def figures(self) -> Figures:
         """How large the shard is on this host, how long its chain, what was written."""
-        return Figures(self._cache.used_bytes(), self._stamp.depth, self.written_bytes)
+        written = sum(self._files.size(self._shard, name) for name in self._written)
+        return Figures(self._cache.used_bytes(), self._stamp.depth, written)
 
     def _changes(self, only: Collection[str] | None) -> Iterator[delta.Chunk]:
         for operator, state in sorted(self._states.items()):
@@ -404,16 +412,25 @@ class Attempt:
     ) -> dict[int, Version]:
         """Write what changed; the new files of each shard that changed."""
 
+        drafts: list[Draft] | None = None if self.files.remote else []
+
         def one(shard: ShardAttempt) -> Version:
             return shard.finish(
                 tick, level, output=output, dropped=dropped,
-                snapshot_every=snapshot_every, merged=merged, only=only,
+                snapshot_every=snapshot_every, merged=merged, only=only, drafts=drafts,
             )  # fmt: skip
 
         numbers = sorted(self._shards)
-        if not numbers:
-            return {}
-        # Side by side, for the sake of the disk: each file is flushed before it is named.
-        with ThreadPoolExecutor(min(len(numbers), _FLUSHED_AT_ONCE)) as pool:
-            written = list(pool.map(one, (self._shards[number] for number in numbers)))
+        shards = [self._shards[number] for number in numbers]
+        if drafts is None and shards:
+            with ThreadPoolExecutor(min(len(numbers), _PUT_AT_ONCE)) as pool:
+                written = list(pool.map(one, shards))
+        else:  # threads would cost more than they save: encoding holds Python's lock
+            try:
+                written = [one(shard) for shard in shards]
+                self.files.finish(drafts or ())
+            except BaseException:
+                for draft in drafts or ():  # a full disk is tried again and again
+                    draft.path.unlink(missing_ok=True)
+                raise
         return {number: names for number, names in zip(numbers, written, strict=True) if names}

@@ -116,7 +116,8 @@ def topic_table(topic: Topic) -> TableInput:
             hint=f"declared at {topic.declared_at}",
         )
     kind = "table" if topic.key else "stream"
-    return TableInput(topic.name, topic.name, schema, topic.key, kind)
+    time = topic.time.column if topic.time is not None else ""
+    return TableInput(topic.name, topic.name, schema, topic.key, kind, time=time)
 
 
 def _split(text: str) -> list[str]:

@@ -26,12 +26,13 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Figures
 from tailrace.pipelines.state.sweep import sweep
+from tailrace.pipelines.ticks import shared as beginning
 from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Seeding, Stopped, Tick, parse
-from tailrace.pipelines.ticks.shared import begun, rest, shared_operators, sources_of
+from tailrace.pipelines.ticks.size import TickSize
 from tailrace.pipelines.ticks.stale import TopicWatch, formats
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
@@ -61,6 +62,7 @@ class TickSettings:
     cache: str
     shards: int = 4
     limit: int = 200_000
+    most_changes: int = 1_000_000  # of a tick, about; see `size`
     changelog_partitions: int = 2
     freshness_ms: int = 1_000
     topics: Mapping[str, Mapping[str, str]] | None = None
@@ -93,6 +95,7 @@ class TickDriver:
         self._topics = TopicWatch(settings.bootstrap, clock)
         self._cuts: CutFollower | None = None
         self._planner = planner_for(graph, plain)
+        self._size = TickSize(settings.most_changes)
         self._swept_at = clock.monotonic()
         self._dropped: tuple[str, ...] = ()
         self._infos: dict[str, ViewInfo] = {}
@@ -118,16 +121,10 @@ class TickDriver:
         self._mark = gauge("tailrace_watermark_ms", "Event time that is complete", ["topic"])
         by = ["project"]
         self._state_bytes = gauge("tailrace_state_bytes", "State of the views, as cached", by)
-        self._state_chain = gauge(
-            "tailrace_state_chain_versions", "Versions since the oldest snapshot", by
-        )
+        self._state_chain = gauge("tailrace_state_chain_versions", "Versions since a snapshot", by)
         self._state_written = counter("tailrace_state_written_bytes_total", "State files", by)
-        self._state_changed = gauge(
-            "tailrace_state_changed_timestamp_seconds", "When state last changed", by
-        )
-        self._catch_up = gauge(
-            "tailrace_state_catch_up_seconds", "Bringing caches up to date, last tick", by
-        )
+        self._state_changed = gauge("tailrace_state_changed_timestamp_seconds", "When state last changed", by)  # fmt: skip
+        self._catch_up = gauge("tailrace_state_catch_up_seconds", "Bringing caches up to date, last tick", by)  # fmt: skip
         self._figures: dict[int, Figures] = {}
         self.catch_up_ms = 0
         self._seconds = histogram("tailrace_tick_seconds", "Plan to commit", ["project"])
@@ -177,7 +174,7 @@ class TickDriver:
         """Wait up to `timeout` seconds for something new and run one tick; None if there
         was nothing. `ceiling`: read no further than that tick has."""
         if self.last.seeding is not None:
-            return self._tick(self._unread(self.last.seeding))
+            return self._tick(beginning.go_on(self.last, self._reader, self.settings.limit))
         plan = self._plan(0.0, ceiling)
         if plan is None and self._dropped:
             plan = self._unread()
@@ -203,14 +200,15 @@ class TickDriver:
         project's cut (see `shared`); None if it can begin with none."""
         held = {node.id for node in running.graph.nodes} & set(running.last.operators)
         offered = {n for n in held if not tables_only or n.startswith(("keyed-", "bag-"))}
-        shared = shared_operators(self.graph, offered, self._plain)
-        if not shared:
+        shared = beginning.shared_operators(self.graph, offered)
+        apart = beginning.unread(self.graph, shared, running.last, self._plain)
+        if not shared or not beginning.is_copied(apart, running.last, self._reader):
             return None
         before = self.last
-        self.last = begun(self.last, self.graph, shared, running.last, self._plain)
+        self.last = beginning.begun(self.last, self.graph, shared, running.last, self._plain)
         self._topics.take({t: i for t, i in running.last.topics.items() if t in self.graph.tables})
         self._follow()
-        copied = sources_of(self.graph, shared) & held
+        copied = beginning.sources_of(self.graph, shared) & held
         settings = running.settings
         adoption = Adoption(
             settings.state, settings.cache, running.last.state, tuple(sorted(copied))
@@ -323,6 +321,7 @@ class TickDriver:
         self._topics.check({one.topic for one in plan.ranges}, self.last, self._reader)
         tick = self._commit(plan, number, outcome, filled)
         self.last = tick
+        self._size.learn(plan.records, outcome.changes)
         self._dropped = ()
         self.dead += len(outcome.dead)
         self._tell_time(outcome)
@@ -411,7 +410,8 @@ class TickDriver:
         self._topics.look(self.graph.tables, self.last, self._reader)
         self._planner.add(self._cuts.poll(timeout))
         self.begun = True
-        return self._planner.plan(self.last, self._reader, self.settings.limit, ceiling)
+        limit = self._size.records(self.settings.limit)
+        return self._planner.plan(self.last, self._reader, limit, ceiling)
 
     def _work(self, plan: Plan, number: int, adoption: Adoption | None) -> Outcome:
         # In its first tick an operator may have something to say about no rows at all.
@@ -507,7 +507,7 @@ class TickDriver:
                 topics=self._topics.of(self.graph.tables),
                 shards=self.settings.shards,
                 ts_ms=now,
-                seeding=rest(plan.seeding, outcome.left),
+                seeding=beginning.rest(plan.seeding, outcome.left, plan.inputs),
                 stopped={n: s for n, s in self.stopped.items() if n in self.settings.declared},
             )
             # The row goes last, after everything it vouches for is acknowledged.

@@ -36,11 +36,10 @@ from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, la
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Stopped, Tick
 from tailrace.pipelines.ticks.shared import share_read
+from tailrace.pipelines.ticks.size import NO_LIMIT
 from tailrace.pipelines.ticks.stale import hindrances, remembered
 
 log = logging.getLogger(__name__)
-
-EVERYTHING = 1 << 40  # rows: no limit
 
 
 class ProjectTicks:
@@ -294,7 +293,9 @@ class ProjectTicks:
         for name in self.waiting:
             fill = self._fills.get(name)
             if fill is not None and fill.last.seeding is not None:
-                shares[name] = round(share_read(fill.last.seeding, fill.last.shards), 3)
+                shares[name] = round(
+                    share_read(fill.last.seeding, fill.last.shards, fill.last.inputs), 3
+                )
                 continue
             done = wanted = 0
             for topic in fill.graph.tables if fill is not None else ():
@@ -375,7 +376,7 @@ class ProjectTicks:
         fill = self._fills[name] = self._fill_driver(name, given_up.graph)
         fill.start(self.main.last, anew=True)
         if fill.lost_beginning:
-            fill.settings = replace(fill.settings, limit=EVERYTHING)
+            fill.settings = replace(fill.settings, limit=NO_LIMIT)
             try:
                 fill.begin_with(self.main, tables_only=True)
             except ViewError as fault:

@@ -30,10 +30,12 @@ class Generation:
 @dataclass(frozen=True, slots=True)
 class Seeding:
     """A fill that begins with the rows of running operators (see `shared`): which those are,
-    and what is still to be read: operator, shard, the place in its state to go on from."""
+    and what is still to be read: operator, shard, the place in its state to go on from.
+    `ends`: where topics that none of them reads are read to, from their start."""
 
     shared: tuple[str, ...]
     left: tuple[tuple[str, int, bytes], ...]
+    ends: Offsets = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,12 +184,12 @@ def parse(value: bytes) -> Tick:
 
 def _seeding_text(seeding: Seeding) -> dict[str, object]:
     left = [(name, shard, after.hex()) for name, shard, after in seeding.left]
-    return {"shared": seeding.shared, "left": left}
+    return {"shared": seeding.shared, "left": left, "ends": _text(seeding.ends)}
 
 
 def _seeding(document: Mapping[str, Any]) -> Seeding:
     left = tuple((name, shard, bytes.fromhex(after)) for name, shard, after in document["left"])
-    return Seeding(tuple(document["shared"]), left)
+    return Seeding(tuple(document["shared"]), left, _numbers(document.get("ends") or {}))
 
 
 def _text(offsets: Offsets) -> dict[str, dict[str, int]]:

@@ -11,6 +11,9 @@ since, and then takes it over too.
                 keyed orders ──► join ──► group ──► result           runs
                      └─ rows ──────────► group ──► result            new: starts from rows
 
+A table of the same source that no running operator reads is read from its topic, from the
+start to where that cut leaves it, in the same ticks.
+
 Between the first and the last of these ticks the new operators see only a part of the rows,
 which never stood together like that: a key may seem to be there twice. No one is shown it;
 but if it makes the view fail, the fill begins again, from its topics.
@@ -18,15 +21,18 @@ but if it makes the view fail, the fill begins again, from its topics.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 import pyarrow as pa
 
+from tailrace.pipelines.errors import PipelineError
 from tailrace.pipelines.incremental.contents import contents, readable
 from tailrace.pipelines.incremental.graph import Graph
+from tailrace.pipelines.reader import LogReader, Range
 from tailrace.pipelines.state.store import States
-from tailrace.pipelines.ticks.row import Seeding, Tick
+from tailrace.pipelines.ticks.planner import Plan, cursor, parse_cuts
+from tailrace.pipelines.ticks.row import Offsets, Seeding, Tick
 
 _TABLE = "table:"
 Left = tuple[str, int, bytes]  # as in `Seeding.left`
@@ -58,58 +64,89 @@ def sources_of(graph: Graph, names: Collection[str]) -> set[str]:
     return found
 
 
-def shared_operators(graph: Graph, running: Collection[str], plain: Collection[str]) -> set[str]:
+def shared_operators(graph: Graph, running: Collection[str]) -> set[str]:
     """The operators whose rows the views of `graph` can begin with; `running` have state.
 
-    A topic is either known by such operators or read from its start, never both, and so are
-    all topics of a source: one cut leads through them.
+    A topic is either known by such operators or read from its start, never both.
     """
     operators = {node.id: node.operator for node in graph.nodes}
     possible = {name for name in running if name in operators and readable(operators[name])}
     while possible:
         own = own_operators(graph, possible)
-        read = _places(graph, own, plain)
+        read = _read_by(graph, own)
         used = {
             edge.source for node in graph.nodes if node.id in own for edge in node.edges
         } & possible
         bad = {
             name
             for name in used
-            if (below := sources_of(graph, [name])) & own
-            or _tables(below, plain) & read
-        }  # fmt: skip
+            if (below := sources_of(graph, [name])) & own or _topics(below) & read
+        }
         if not bad:
             return used
         possible -= bad
     return set()
 
 
-def _places(graph: Graph, own: Collection[str], plain: Collection[str]) -> set[str]:
-    """The topics without cuts, and the sources, that operators read by themselves."""
-    read = {edge.source for node in graph.nodes if node.id in own for edge in node.edges}
-    return _tables(read, plain)
+def _read_by(graph: Graph, own: Collection[str]) -> set[str]:
+    """The topics that operators read by themselves."""
+    return _topics(e.source for node in graph.nodes if node.id in own for e in node.edges)
 
 
-def _tables(names: Collection[str], plain: Collection[str]) -> set[str]:
-    topics = {name.removeprefix(_TABLE) for name in names if name.startswith(_TABLE)}
-    return {topic if topic in plain else f"{topic.split('.', 1)[0]}." for topic in topics}
+def _topics(names: Iterable[str]) -> set[str]:
+    return {name.removeprefix(_TABLE) for name in names if name.startswith(_TABLE)}
+
+
+def _source(topic: str) -> str:
+    return topic.split(".", 1)[0]
+
+
+def unread(
+    graph: Graph, shared: Collection[str], running: Tick, plain: Collection[str]
+) -> dict[str, Mapping[int, int]]:
+    """Tables that the fill reads from their start although it begins at the cut of `running`:
+    where that cut leaves each."""
+    known = {_source(topic) for topic in _topics(sources_of(graph, shared)) - set(plain)}
+    read = _read_by(graph, own_operators(graph, shared)) - set(plain)
+    return {topic: running.inputs.get(topic, {}) for topic in read if _source(topic) in known}
+
+
+def is_copied(topics: Iterable[str], running: Tick, reader: LogReader) -> bool:
+    """Whether all of these tables are copied whole at the cut of `running`, as far as that
+    is known: until then their views wait."""
+    for source in {_source(topic) for topic in topics}:
+        at = cursor(running, source)
+        last = Range(f"{source}.transactions", 0, at - 1, at)
+        try:
+            cuts = [cut for records in reader.read([last]) for cut in parse_cuts(records)]
+        except PipelineError:
+            return False
+        if not cuts or any(f"{source}.{table}" in topics for table in cuts[-1].copying):
+            return False
+    return True
 
 
 def begun(
     last: Tick, graph: Graph, shared: Collection[str], running: Tick, plain: Collection[str]
 ) -> Tick:
     """The row a fill goes on from when it begins at the cut of `running`."""
-    known = _tables(sources_of(graph, shared), plain)
+    topics = _topics(sources_of(graph, shared))
+    sources = {_source(topic) for topic in topics - set(plain)}
+    ends = unread(graph, shared, running, plain)
 
     def covered(topic: str) -> bool:
-        return (topic if topic in plain else f"{topic.split('.', 1)[0]}.") in known
+        return topic in topics if topic in plain else _source(topic) in sources
 
     return replace(
         last,
         # Versions of a table are told apart by the ticks that read them.
         number=max(last.number, running.number),
-        inputs={topic: by for topic, by in running.inputs.items() if covered(topic)},
-        positions={s: at for s, at in running.positions.items() if f"{s}." in known},
+        inputs={
+            topic: by
+            for topic, by in running.inputs.items()
+            if covered(topic) and topic not in ends
+        },
+        positions={s: at for s, at in running.positions.items() if s in sources},
         watermarks={topic: at for topic, at in running.watermarks.items() if covered(topic)},
         newest={
             where: seen
@@ -119,8 +156,30 @@ def begun(
         seeding=Seeding(
             tuple(sorted(shared)),
             tuple((name, shard, b"") for name in sorted(shared) for shard in range(last.shards)),
+            ends,
         ),
     )
+
+
+def go_on(last: Tick, reader: LogReader, limit: int) -> Plan:
+    """The next tick of a fill that begins with rows: some of them, and some records of the
+    topics beside them."""
+    seeding = last.seeding
+    assert seeding is not None
+    inputs = {topic: dict(by) for topic, by in last.inputs.items()}
+    ranges: list[Range] = []
+    room = limit
+    for topic, by in sorted(seeding.ends.items()):
+        read = inputs.setdefault(topic, {})
+        firsts = {p: low for p, (low, _) in reader.bounds(topic).items()} if by else {}
+        for partition, end in sorted(by.items()):
+            start = max(read.get(partition, 0), firsts.get(partition, 0))
+            stop = min(end, start + room)
+            if stop > start:
+                ranges.append(Range(topic, partition, start, stop))
+                room -= stop - start
+            read[partition] = max(start, stop)
+    return Plan(tuple(ranges), inputs, last.positions, None, seeding=seeding)
 
 
 def read_shared(
@@ -149,13 +208,25 @@ def read_shared(
     return found, tuple(left)
 
 
-def rest(seeding: Seeding | None, left: Collection[Left]) -> Seeding | None:
-    """What is still to be read after a tick that has left so much."""
-    if seeding is None or not left:
+def rest(seeding: Seeding | None, left: Collection[Left], inputs: Offsets) -> Seeding | None:
+    """What is still to be read after a tick that has left so much, and has read so far."""
+    if seeding is None or not (left or _share_of_topics(seeding, inputs) < 1):
         return None
     return replace(seeding, left=tuple(sorted(left)))
 
 
-def share_read(seeding: Seeding, shards: int) -> float:
-    """How much of the shared rows has been read, roughly, from 0 to 1."""
-    return 1 - len(seeding.left) / max(len(seeding.shared) * shards, 1)
+def _share_of_topics(seeding: Seeding, inputs: Offsets) -> float:
+    wanted = sum(sum(by.values()) for by in seeding.ends.values())
+    missing = sum(
+        max(end - inputs.get(topic, {}).get(partition, 0), 0)
+        for topic, by in seeding.ends.items()
+        for partition, end in by.items()
+    )
+    return 1 - missing / wanted if wanted else 1.0
+
+
+def share_read(seeding: Seeding, shards: int, inputs: Offsets) -> float:
+    """How much has been read of the shared rows and of the topics beside them, whichever is
+    less; roughly, from 0 to 1."""
+    rows = 1 - len(seeding.left) / max(len(seeding.shared) * shards, 1)
+    return min(rows, _share_of_topics(seeding, inputs))

@@ -138,10 +138,11 @@ def remembered(stopped: Stopped) -> TailraceError:
 
 def _other_forms(row: Tick, graph: Graph) -> dict[str, tuple[int, int]]:
     now = formats(graph)
+    read = {n.operator.kind: getattr(n.operator, "reads", ()) for n in graph.nodes}
     return {
         kind: (row.formats.get(kind, 1), form)
         for kind, form in now.items()
-        if row.formats.get(kind, 1) != form
+        if row.formats.get(kind, 1) not in (form, *read[kind])
     }
 
 

@@ -1,4 +1,4 @@
-"""AES as Spark calls Java's ciphers, and raise_error.
+"""AES as Spark calls Java's ciphers, raise_error, and the one row of a scalar subquery.
 
 GCM has a vector of 12 bytes and a tag of 16 behind the data, CBC a vector of 16, ECB none; the
 vector stands before what was encrypted. CBC and ECB pad by PKCS #7.
@@ -128,3 +128,17 @@ def _raise(message: str | None) -> None:
 
 simple("raise_error", _raise)
 KEEPS_NULL.add("raise_error")
+
+
+def one_row(rows: int | None, value: object) -> object:
+    """The value of a subquery that has `rows` rows (NULL: none)."""
+    if rows is not None and rows > 1:
+        raise EvaluationError(
+            "scalar subquery has more than one row",
+            hint="aggregate it, or add a condition that leaves one row",
+        )
+    return value
+
+
+simple("one_row", one_row)
+KEEPS_NULL.add("one_row")

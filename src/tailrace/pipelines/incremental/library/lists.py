@@ -147,11 +147,11 @@ def _array_insert(values: List | None, position: int | None, value: Any) -> List
 
 
 @plain("array_join", keeps_null=True)
-def _array_join(values: List | None, separator: str | None, null: str | None = None) -> str | None:
-    if values is None or separator is None:
+def _array_join(values: List | None, separator: str | None, *null: str | None) -> str | None:
+    if values is None or separator is None or null == (None,):
         return None
-    shown = [null if value is None else value for value in values]
-    return separator.join(value for value in shown if value is not None)
+    filler = [text for text in null if text is not None]
+    return separator.join(part for v in values for part in (filler if v is None else [v]))
 
 
 @plain("array_max")

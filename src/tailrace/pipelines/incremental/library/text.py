@@ -88,8 +88,12 @@ def _find_in_set(word: str, listed: str) -> int:
     return words.index(word) + 1 if word in words else 0
 
 
-@declare("locate", INT, STRING, STRING, INT, optional=1)
-def _locate(part: str, text: str, start: int = 1) -> int:
+@declare("locate", INT, STRING, STRING, INT, optional=1, keeps_null=True)
+def _locate(part: str | None, text: str | None, start: int | None = 1) -> int | None:
+    if start is None:
+        return 0
+    if part is None or text is None:
+        return None
     return text.find(part, start - 1) + 1 if start > 0 else 0
 
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
+from tailrace.pipelines.incremental.library.guarded import one_row
 from tailrace.pipelines.incremental.library.histograms import shown
 from tailrace.pipelines.incremental.types import is_decimal, is_float
 
@@ -124,7 +125,10 @@ class ExactSum(Linear):
     width = 2
 
     def __init__(self, kind: pa.DataType, forgiving: bool = False) -> None:
-        self.limit = 10**kind.precision if is_decimal(kind) else 1 << 63
+        self.most, self.least = (1 << 63) - 1, -(1 << 63)
+        if is_decimal(kind):
+            self.most = 10**kind.precision - 1
+            self.least = -self.most
         self.kind, self.forgiving = kind, forgiving
 
     def parts(self, values: Sequence[object]) -> Slots | None:
@@ -133,7 +137,7 @@ class ExactSum(Linear):
     def finish(self, slots: Slots) -> object:
         if not slots[0]:
             return None
-        if not -self.limit <= slots[1] < self.limit:
+        if not self.least <= slots[1] <= self.most:
             if self.forgiving:
                 return None
             raise EvaluationError(
@@ -143,12 +147,15 @@ class ExactSum(Linear):
 
 
 class ExactAverage(Linear):
-    """avg of decimals: Spark's result scale, rounded half up."""
+    """avg of decimals: Spark's result scale, rounded half up. Its sum may overflow as well."""
 
     width = 2
 
-    def __init__(self, argument: pa.DataType, result: pa.DataType) -> None:
+    def __init__(self, argument: pa.DataType, result: pa.DataType, forgiving: bool) -> None:
         self.shift = result.scale - argument.scale
+        self.limit, self.kind = 10**result.precision, result
+        self.most = 10 ** min(argument.precision + 10, 38)
+        self.forgiving = forgiving
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         return None if values[0] is None else [1, values[0]]  # type: ignore[list-item]
@@ -159,6 +166,12 @@ class ExactAverage(Linear):
             return None
         scaled = abs(total) * 10**self.shift
         quotient = (2 * scaled + abs(count)) // (2 * abs(count))
+        if quotient >= self.limit or abs(total) >= self.most:
+            if self.forgiving:
+                return None
+            raise EvaluationError(
+                f"avg overflows {self.kind}", hint="cast the argument to a narrower type"
+            )
         return quotient if (total < 0) == (count < 0) else -quotient
 
 
@@ -260,9 +273,9 @@ def linear(aggregate: Aggregate) -> Linear | None:
         if is_float(argument):
             return Moments("sum", argument)
         return ExactSum(aggregate.type, function == "try_sum")
-    if function == "avg":
+    if function in ("avg", "try_avg"):
         if is_decimal(argument):
-            return ExactAverage(argument, aggregate.type)
+            return ExactAverage(argument, aggregate.type, function == "try_avg")
         return Moments("avg", argument)
     if function in MOMENTS:
         return Moments(function, argument)
@@ -287,17 +300,15 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
     kind = aggregate.argument_types[0]
     scale = Fraction(1, 10**kind.scale) if is_decimal(kind) else Fraction(1)
 
-    def number(value: object) -> Fraction:
-        return Fraction(cast(float, value)) * scale
+    def number(value: object) -> float:
+        return value if isinstance(value, float) else to_float(cast(int, value) * scale)
 
     match aggregate.function:
         case "percentile" | "median":
-            share = (
-                Fraction(str(aggregate.parameters[0])) if aggregate.parameters else Fraction(1, 2)
-            )
+            share = float(str(aggregate.parameters[0])) if aggregate.parameters else 0.5
             return lambda values: _percentile(values, share, number)
         case "percentile_disc":
-            share = Fraction(str(aggregate.parameters[0]))
+            share = float(str(aggregate.parameters[0]))
             return lambda values: _percentile_disc(values, share)
         case "collect_list" | "array_agg":
             return lambda values: tuple(v for v, count in values for _ in range(count))
@@ -333,24 +344,22 @@ def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
     raise ValueError(f"no ordered aggregate {aggregate.function!r}")
 
 
-def _percentile(
-    values: Values, share: Fraction, number: Callable[[object], Fraction]
-) -> float | None:
+def _percentile(values: Values, share: float, number: Callable[[object], float]) -> float | None:
+    """Between the two values around the place, in Spark's own arithmetic of doubles."""
     total = sum(count for _, count in values)
     if not total:
         return None
-    position = share * (total - 1)
-    below = int(position)
-    low = _at(values, below)
-    high = _at(values, min(below + 1, total - 1)) if position != below else low
-    ends = [end for end in (low, high) if isinstance(end, float) and not math.isfinite(end)]
-    if ends:
-        part = float(position - below)
-        return low if not part else (1 - part) * cast(float, low) + part * cast(float, high)  # type: ignore[return-value]
-    return to_float(number(low) + (number(high) - number(low)) * (position - below))
+    position = (total - 1) * share
+    below, above = math.floor(position), math.ceil(position)
+    low, high = _at(values, below), _at(values, above)
+    if low == high:
+        return number(low)
+    return (above - position) * number(low) + (position - below) * number(high)
 
 
-def _percentile_disc(values: Values, share: Fraction) -> object:
+def _percentile_disc(values: Values, share: float) -> object:
+    """The first value that so large a part of all does not lie behind; the place is found in
+    doubles, as Spark does: 0.07 of 100 is the 8th."""
     total = sum(count for _, count in values)
     return _at(values, max(0, math.ceil(share * total) - 1)) if total else None
 
@@ -369,9 +378,4 @@ def _mode(values: Values) -> object:
 
 
 def _single(values: Values) -> object:
-    if sum(count for _, count in values) > 1:
-        raise EvaluationError(
-            "scalar subquery has more than one row",
-            hint="aggregate it, or add a condition that leaves one row",
-        )
-    return values[0][0] if values else None
+    return one_row(sum(count for _, count in values), values[0][0] if values else None)

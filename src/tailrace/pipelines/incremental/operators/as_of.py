@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import (
     COPIED,
@@ -115,14 +116,16 @@ class AsOf:
     kept_ms: int | None = None
     facts: bool = False
     table: str = ""  # the topic of the versions
+    null_safe: tuple[bool, ...] = ()  # by key; else NULL is no key of any version
     kind: ClassVar[str] = "as-of"
     wakes: ClassVar[bool] = False
 
     def describe(self) -> str:
         pairs = zip(self.left_keys, self.right_keys, strict=True)
-        on = " and ".join(f"{a} = {b}" for a, b in pairs)
+        signs = ["<=>" if safe else "=" for safe in self.null_safe] or ["="] * len(self.left_keys)
+        on = " and ".join(f"{a} {sign} {b}" for (a, b), sign in zip(pairs, signs, strict=True))
         kind = "left as-of join" if self.outer else "as-of join"
-        kept = "for ever" if self.kept_ms is None else f"for {self.kept_ms} ms"
+        kept = "for ever" if self.kept_ms is None else f"for {_words(self.kept_ms)}"
         what = "rows and replaced versions" if self.facts else "replaced versions"
         shown = ", ".join(self.schema.names)
         return f"{kind} on {on} at {self.time} → {shown}; keeps {what} {kept}"
@@ -131,7 +134,7 @@ class AsOf:
         left, right = inputs
         self._forget_due(state, tick)
         rows: dict[bytes, dict[bytes, list[Any]]] = {}
-        times = physical(left.column(self.time))
+        times = self._times(left)
         for at, (key, row, weight) in enumerate(
             zip(
                 encode_keys(left, self.left_keys),
@@ -140,7 +143,7 @@ class AsOf:
                 strict=True,
             )
         ):
-            time = cast("int | None", times[at])
+            time = times[at]
             digest = hashlib.blake2b(encode_row((time, row)), digest_size=16).digest()
             entry = b"u" + key + digest if time is None else b"l" + key + _bytes(time) + digest
             found = rows.setdefault(key, {}).setdefault(entry, [time, row, 0])
@@ -160,6 +163,14 @@ class AsOf:
         for key in sorted(rows.keys() | versions.keys()):
             self._apply_key(state, key, rows.get(key, {}), versions.get(key, []), tick, out, counts)
         return changes(out, counts, self.schema)
+
+    def _times(self, left: pa.Table) -> list[int | None]:
+        """The times of the rows; those whose key is NULL have no version at any."""
+        times = left.column(self.time)
+        for name, safe in zip(self.left_keys, self.null_safe, strict=False):
+            if not safe and left.column(name).null_count:
+                times = pc.if_else(pc.is_null(left.column(name)), None, times)
+        return cast("list[int | None]", physical(times))
 
     def _apply_key(
         self,
@@ -337,6 +348,14 @@ def _is_forgotten(versions: list[_Version], time: int | None) -> bool:
         return False
     at = bisect_right(versions, time, key=lambda version: version.since)
     return at > 0 and versions[at - 1].status == _FORGOTTEN
+
+
+def _words(milliseconds: int) -> str:
+    """A duration as people say it."""
+    for unit, size in (("days", 86_400_000), ("hours", 3_600_000), ("seconds", 1_000)):
+        if milliseconds % size == 0:
+            return f"{milliseconds // size} {unit}"
+    return f"{milliseconds} ms"
 
 
 def _bytes(moment: int) -> bytes:

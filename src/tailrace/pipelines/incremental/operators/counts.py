@@ -15,13 +15,11 @@ from typing import ClassVar
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.incremental.keys import encode_keys
+from tailrace.pipelines.incremental.keys import encode_keys, key_values
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
     dumps,
-    physical,
-    to_rows,
     weighted,
     weights,
 )
@@ -84,15 +82,8 @@ class Counts:
 
 
 def _rows(table: pa.Table, names: list[str]) -> list[Row]:
-    if not any(pa.types.is_floating(table.schema.field(name).type) for name in names):
-        return to_rows(table, names)
-    columns = []
-    for name in names:  # a key has one zero
-        values = physical(table.column(name))
-        if pa.types.is_floating(table.schema.field(name).type):
-            values = [v + 0.0 if v is not None else None for v in values]  # type: ignore[operator]
-        columns.append(values)
-    return list(zip(*columns, strict=True))
+    columns = [key_values(table.column(name)) for name in names]
+    return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
 
 @dataclass(frozen=True, slots=True)

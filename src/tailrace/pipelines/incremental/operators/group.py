@@ -1,8 +1,9 @@
 """GROUP BY: −old +new of every group that changed.
 
-    "g" + key                   -> marshal (rows, integers of linear aggregates, shown values)
+    "g" + key                   -> marshal (rows, integers of linear aggregates, shown values,
+                                   values of the ordered aggregates of a small group)
     "d" + number + key + value  -> marshal count           distinct aggregates
-    "v" + number + key + order  -> marshal (value, count)  ordered aggregates
+    "v" + number + key + order  -> see `ordered`           ordered aggregates of a large group
     "v" + number + key          -> see `growing`           the same, of rows that only come
     "s" + number + key          -> a sketch                approximate aggregates
 
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from operator import add
 from typing import Any, ClassVar, cast
@@ -22,28 +23,29 @@ from typing import Any, ClassVar, cast
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.graph import TickContext
-from tailrace.pipelines.incremental.keys import bounded, encode_keys, encode_order
+from tailrace.pipelines.incremental.keys import bounded, encode_keys, key_values
 from tailrace.pipelines.incremental.operators.aggregates import (
     Aggregate,
     Linear,
-    Values,
-    finisher,
     linear,
 )
 from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.growing import (
     FIRST_ONLY,
-    KEEPS_NULL,
     KEY_LIMIT,
     Growing,
     further,
+)
+from tailrace.pipelines.incremental.operators.ordered import (
+    Extreme,
+    Known,
+    Ordered,
+    is_plain_extreme,
 )
 from tailrace.pipelines.incremental.operators.sketched import Sketched
 from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, Summed, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
-
-_ORDER_LIMIT = KEY_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Group:
     schema: pa.Schema
     expiry: Expiry | None = None
     kind: ClassVar[str] = "group"
+    format: ClassVar[int] = 2  # before, ordered aggregates of small groups had entries, too
+    reads: ClassVar[tuple[int, ...]] = (1,)
 
     @property
     def wakes(self) -> bool:
@@ -83,11 +87,10 @@ class Group:
         if not self.keys:
             shown[b"\x02"] = ()
         order = sorted(shown)
-        loaded = {
-            key: cast("tuple[int, list[int], list[object]]", marshal.loads(value))
-            if value
-            else None
-            for key, value in zip(order, state.get_many([b"g" + key for key in order]), strict=True)
+        found = state.get_many([b"g" + key for key in order])
+        loaded: dict[bytes, Known | None] = {
+            key: marshal.loads(value) if value else None
+            for key, value in zip(order, found, strict=True)
         }
         totals: dict[bytes, int] = dict.fromkeys(order, 0)
         for key, weight in zip(keys, counts, strict=True):
@@ -95,7 +98,7 @@ class Group:
         deltas: dict[bytes, list[int]] = {key: [0] * width for key in order}
         puts: list[tuple[bytes, bytes | None]] = []
         at = 0
-        front: list[_Ordered | Sketched | Growing] = []
+        front: list[Ordered | Sketched | Growing] = []
         if summed is not None:
             for key, row in zip(keys, sums, strict=True):
                 deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
@@ -114,12 +117,13 @@ class Group:
             elif not added:
                 _add_linear(aggregate, rule, table, keys, counts, used, deltas, at)
             at += rule.width
-        for ordered in front:
-            ordered.write(puts)
+        holding: list[Ordered] = []
+        for place, keeper in enumerate(front):
+            if isinstance(keeper, Ordered):
+                keeper.begin(place, len(holding), loaded)
+                holding.append(keeper)
+            keeper.write(puts)
         state.put_many(sorted(puts))
-        for number, ordered in enumerate(front):
-            if isinstance(ordered, _Ordered):
-                ordered.know({key: one[2][number] for key, one in loaded.items() if one})
         plain = _plain(self.schema)
         out: list[Row] = []
         emitted: list[int] = []
@@ -128,11 +132,11 @@ class Group:
             before = loaded[key]
             rows = totals[key] + (before[0] if before else 0)
             slots = deltas[key]
-            if before:
+            if before and width:
                 slots = [a + b for a, b in zip(before[1], slots, strict=True)]
             values = [
-                ordered.finish(key, before[2][i] if before else None)
-                for i, ordered in enumerate(front)
+                keeper.finish(key, before[2][i] if before else None)
+                for i, keeper in enumerate(front)
             ]
             alive = rows != 0 or not self.keys
             if width:
@@ -149,7 +153,13 @@ class Group:
                 if new is not None:
                     out.append(prefix + new)
                     emitted.append(1)
-            groups.append((b"g" + key, dumps((rows, slots, values)) if alive else None))
+            entry = None
+            if alive and holding:
+                held = [keeper.held(key) for keeper in holding]
+                entry = dumps((rows, slots, values, held))
+            elif alive:
+                entry = dumps((rows, slots, values))
+            groups.append((b"g" + key, entry))
         state.put_many(groups)
         self._forget(state, table, keys, {key for key in order if loaded[key] is None}, tick)
         return changes(out, emitted, self.schema)
@@ -234,7 +244,7 @@ class Group:
 
     def shown(self, data: bytes) -> Row:
         """The aggregates of a group, as its entry in the state has them."""
-        _, slots, values = marshal.loads(data)
+        _, slots, values, *_ = marshal.loads(data)
         return self._row([(a, linear(a)) for a in self.aggregates], slots, values)
 
     def _entries(self, state: OperatorState, key: bytes) -> list[bytes]:
@@ -242,17 +252,12 @@ class Group:
         found = [b"g" + key]
         for number in range(len(self.aggregates)):
             for letter in (b"d", b"v", b"s"):
-                prefix = letter + b"%c" % number + bounded(key, _ORDER_LIMIT)
+                prefix = letter + b"%c" % number + bounded(key, KEY_LIMIT)
                 found += [entry for entry, _ in state.scan(prefix)]
         return found
 
     def _key_rows(self, table: pa.Table) -> list[Row]:
-        columns = []
-        for name in self.keys:
-            values = physical(table.column(name))
-            if pa.types.is_floating(table.schema.field(name).type):
-                values = [cast(float, v) + 0.0 if v is not None else None for v in values]
-            columns.append(values)
+        columns = [key_values(table.column(name)) for name in self.keys]
         return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
 
     def _add_sums(
@@ -303,10 +308,10 @@ class Group:
         return tuple(row)
 
 
-def _keeper(aggregate: Aggregate) -> type[_Ordered] | type[Sketched] | type[Growing]:
+def _keeper(aggregate: Aggregate) -> type[Ordered] | type[Sketched] | type[Growing]:
     """How an aggregate that is not linear keeps its values."""
     if not aggregate.grows:
-        return _Ordered
+        return Extreme if is_plain_extreme(aggregate) else Ordered
     return Growing if aggregate.function in FIRST_ONLY else Sketched
 
 
@@ -369,7 +374,7 @@ def _add_distinct(
     for (key, argument), (weight, position) in _pairs(keys, encoded, counts, used).items():
         values = rows[position]
         if None not in values:
-            entry = prefix + bounded(key, _ORDER_LIMIT) + bounded(argument, _ORDER_LIMIT)
+            entry = prefix + bounded(key, KEY_LIMIT) + bounded(argument, KEY_LIMIT)
             changed[entry] = [key, values, weight]
     entries = sorted(changed)
     for entry, value in zip(entries, state.get_many(entries), strict=True):
@@ -404,103 +409,3 @@ def _pairs(
     for pair, count in zip(pairs, counts, strict=True):
         totals[pair] += count
     return {pair: (weight, last[pair]) for pair, weight in totals.items()}
-
-
-class _Ordered:
-    """The changes to one ordered aggregate in this tick."""
-
-    def __init__(
-        self,
-        state: OperatorState,
-        number: int,
-        aggregate: Aggregate,
-        table: pa.Table,
-        keys: list[bytes],
-        counts: list[int],
-        used: list[object] | None,
-    ) -> None:
-        self._state = state
-        self._aggregate = aggregate
-        self._prefix = b"v%c" % number
-        self._first = aggregate.function in FIRST_ONLY
-        self._finish = None if self._first else finisher(aggregate)
-        columns = [physical(table.column(name)) for name, _, _ in aggregate.order]
-        kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
-        by = [(descending, nulls) for _, descending, nulls in aggregate.order]
-        orders = encode_order(columns, kinds, by)
-        # The value itself is the order: what is shown tells what is first without a look.
-        self._extreme = aggregate.function in ("min", "max")
-        self._kinds, self._by = kinds, by
-        self._there: dict[bytes, tuple[bytes, object]] = {}  # by group: the first that changed
-        self._gone: dict[bytes, tuple[bytes, object]] = {}  # and the first that left
-        self._unclear: set[bytes] = set()  # groups with orders that were cut
-        self._known: dict[bytes, bytes] = {}  # by group: the order of what is shown
-        values = physical(table.column(aggregate.arguments[0]))
-        keeps_null = aggregate.function in KEEPS_NULL
-        self._delta: dict[bytes, list[Any]] = {}
-        by_other = aggregate.function in ("min_by", "max_by")
-        prefix, delta, limit = self._prefix, self._delta, _ORDER_LIMIT
-        for position, (value, key, order) in enumerate(zip(values, keys, orders, strict=True)):
-            if used is not None and used[position] is not True:
-                continue
-            if value is None and not keeps_null:
-                continue
-            if by_other and columns[0][position] is None:
-                continue
-            entry = (
-                prefix
-                + (key if 0 < len(key) <= limit else bounded(key, limit))
-                + (order if 0 < len(order) <= limit else bounded(order, limit))
-            )
-            found = delta.get(entry)
-            if found is None:
-                delta[entry] = [value, counts[position], order, key]
-            else:
-                found[1] += counts[position]
-
-    def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
-        entries = sorted(self._delta)
-        for entry, value in zip(entries, self._state.get_many(entries), strict=True):
-            item, weight, order, key = self._delta[entry]
-            count = (marshal.loads(value)[1] if value is not None else 0) + weight
-            puts.append((entry, dumps((item, count, order)) if count else None))
-            if self._extreme:  # entries come in order: the first of a key counts
-                if len(order) > _ORDER_LIMIT:
-                    self._unclear.add(key)
-                (self._there if count else self._gone).setdefault(key, (order, item))
-
-    def know(self, shown: Mapping[bytes, object]) -> None:
-        """Take note of what is shown of all groups, before they are finished."""
-        if self._extreme:
-            orders = encode_order([list(shown.values())], self._kinds, self._by)
-            self._known = dict(zip(shown, orders, strict=True))
-
-    def finish(self, key: bytes, before: object) -> object:
-        if self._extreme and key not in self._unclear:
-            there = self._there.get(key)
-            if before is None:
-                return there[1] if there is not None else None
-            known = self._known[key]
-            if there is not None and there[0] <= known:
-                return there[1]
-            gone = self._gone.get(key)
-            if len(known) <= _ORDER_LIMIT and (gone is None or gone[0] > known):
-                return before  # it is still there, and nothing came before it
-        values: Values = []
-        prefix = self._prefix + bounded(key, _ORDER_LIMIT)
-        cut: bytes | None = None
-        ranked: list[tuple[bytes, object, int]] = []
-        for entry, data in self._state.scan(prefix):
-            item, count, order = marshal.loads(data)
-            if self._first and ranked and entry[: len(prefix) + _ORDER_LIMIT - 16] != cut:
-                break
-            cut = entry[: len(prefix) + _ORDER_LIMIT - 16]
-            ranked.append((order, item, count))
-            if self._first and len(order) <= _ORDER_LIMIT:
-                break
-        if any(len(order) > _ORDER_LIMIT for order, _, _ in ranked):
-            ranked.sort(key=lambda entry: entry[0])
-        values = [(item, count) for _, item, count in ranked]
-        if self._finish is None:
-            return values[0][0] if values else None
-        return self._finish(values)

@@ -2,6 +2,7 @@
 
     "l" + key, "r" + key -> bag        the rows of each side (see `bags`)
     "xl" + time + key, "xr" …          when rows of that bag are over (see `expiry`)
+    "h"                                how long partners are apart (see `between`)
 
 A join is bilinear: Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR. The outer, semi and anti parts depend only on
 whether the other side has rows under the key: as long as that does not flip they follow the
@@ -29,6 +30,7 @@ from tailrace.pipelines.incremental.operators.bags import (
     read_bags,
     read_touched,
 )
+from tailrace.pipelines.incremental.operators.between import Between
 from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -55,7 +57,10 @@ class Join:
     left: tuple[str, ...]
     right: tuple[str, ...]
     schema: pa.Schema
-    expiry: tuple[Expiry, Expiry] | None = None  # of the left rows and of the right ones
+    # Of the left rows and of the right ones; the right side of a semi or anti join then
+    # keeps the time alone.
+    expiry: tuple[Expiry, Expiry] | None = None
+    between: Between | None = None
     kind: ClassVar[str] = "join"
     wakes: ClassVar[bool] = False
 
@@ -64,9 +69,17 @@ class Join:
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
         # Joins that forget at other times are other joins: their conditions differ.
         ends = "".join(f" until {one.column} + {one.adds}" for one in self.expiry or ())
-        return f"{self.mode} join on {on or 'everything'} → {', '.join(self.schema.names)}{ends}"
+        apart = self.between.describe() if self.between is not None else ""
+        shown = ", ".join(self.schema.names)
+        return f"{self.mode} join on {on or 'everything'} → {shown}{ends}{apart}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
+        pairs = self._joined(state, inputs, tick)
+        if self.between is not None:
+            self.between.count(state, pairs)
+        return pairs
+
+    def _joined(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         short = self._arrived(state, inputs)
         if short is not None:
             return short
@@ -74,7 +87,8 @@ class Join:
         counts: list[int] = []
         left = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
         right = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
-        if self.expiry is None and not (left and right):
+        horizons = [one.horizon(tick) for one in self.expiry or ()]
+        if all(horizon is None for horizon in horizons) and not (left and right):
             self._one_side(state, left or right, b"l" if left else b"r", out, counts)
             return changes(out, counts, self.schema)
         keys = sorted(left.keys() | right.keys())
@@ -90,10 +104,10 @@ class Join:
             )  # fmt: skip
         puts.sort()
         state.put_many(puts)
-        for side, names, deltas, expiry in zip(
-            (b"l", b"r"), (self.left, self.right), (left, right), self.expiry or (), strict=False
-        ):
-            horizon = expiry.horizon(tick)
+        for side, names, deltas, expiry, horizon in zip(
+            (b"l", b"r"), (self.left, self.right), (left, right), self.expiry or (), horizons,
+            strict=False,
+        ):  # fmt: skip
             if horizon is not None:
                 _forget(state, side, names.index(expiry.column), deltas, expiry, horizon)
         return changes(out, counts, self.schema)

@@ -20,6 +20,7 @@ from typing import ClassVar, cast
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import KeyNotUniqueError
 from tailrace.pipelines.incremental.graph import DELETED, WEIGHT, TickContext
@@ -97,12 +98,19 @@ class Result:
         came = table.filter(pa.array(counts > 0))
         gone = table.filter(pa.array(counts < 0))
         if gone.num_rows:
-            shown = set(encode_keys(came, self.key))
-            over = [key not in shown for key in encode_keys(gone, self.key)]
-            gone = gone.filter(pa.array(over, pa.bool_()))
+            gone = gone.filter(self._over(gone, came))
         deleted = np.repeat([False, True], [came.num_rows, gone.num_rows])
         rows = pa.concat_tables([came, gone]).append_column(DELETED, pa.array(deleted, pa.bool_()))
         return rows.cast(self.schema.append(pa.field(DELETED, pa.bool_())))
+
+    def _over(self, gone: pa.Table, came: pa.Table) -> pa.Array:
+        """Which rows that go are not replaced by one of their key."""
+        kind = self.schema.field(self.key[0]).type if len(self.key) == 1 else None
+        if kind is not None and (pa.types.is_integer(kind) or pa.types.is_string(kind)):
+            column = came.column(self.key[0])
+            return pc.invert(pc.is_in(gone.column(self.key[0]), value_set=column))
+        shown = set(encode_keys(came, self.key))
+        return pa.array([key not in shown for key in encode_keys(gone, self.key)], pa.bool_())
 
     def _not_unique(self, rows: dict[bytes, int]) -> KeyNotUniqueError:
         some = sorted(rows.items())[:5]

@@ -69,12 +69,15 @@ class Top:
             )
             or [b""] * table.num_rows
         )
-        keys = [bounded(key, _PARTITION_LIMIT) for key in encode_keys(table, self.partition)]
+        keys = encode_keys(table, self.partition)
+        if len(max(keys, key=len, default=b"")) > _PARTITION_LIMIT:
+            keys = [bounded(key, _PARTITION_LIMIT) for key in keys]
         deltas: dict[bytes, dict[bytes, list[Any]]] = {key: {} for key in keys}
         rows = encode_rows(to_rows(table, self.columns))
+        blake2b = hashlib.blake2b
         for key, order, data, weight in zip(keys, orders, rows, weights(table), strict=True):
             place = order if 0 < len(order) <= _ORDER_LIMIT else bounded(order, _ORDER_LIMIT)
-            entry = key + place + hashlib.blake2b(data, digest_size=16).digest()
+            entry = key + place + blake2b(data, digest_size=16).digest()
             partition = deltas[key]
             found = partition.get(entry)
             if found is None:
@@ -111,7 +114,7 @@ class Top:
         seen, cut = 0, len(key) + _ORDER_LIMIT - 16
         for entry, value in state.scan(key):
             if seen >= wanted and not (
-                len(found[-1][0]) > _ORDER_LIMIT and entry[:cut] == found[-1][1][:cut]
+                found and len(found[-1][0]) > _ORDER_LIMIT and entry[:cut] == found[-1][1][:cut]
             ):
                 break
             data, weight, order = marshal.loads(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import add
 from typing import ClassVar, cast
 
 import pyarrow as pa
@@ -28,11 +29,13 @@ from tailrace.pipelines.incremental.rows import (
     to_rows,
     weights,
 )
+from tailrace.pipelines.incremental.times import DAY, add_months
 from tailrace.pipelines.state.store import OperatorState
 
 Frame = tuple[str, int | float | None, int | float | None]
 Bounds = Callable[[int], tuple[int, int]]
-Distances = tuple[list[float | None], bool]  # the order's values, whether descending
+Moved = Callable[[float, float], float]
+Distances = tuple[list[float | None], bool, Moved]  # the order's values, whether descending
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +164,10 @@ class Window:
                 (
                     cast("list[float | None]", [row[place[names[0]]] for row in rows]),
                     self.order[0][1],
+                    _months_away(kinds[names[0]]) if function.frame[0] == "months" else add,
                 )
-                if function.frame[0] == "distance"
-                else ([], False),
+                if function.frame[0] in ("distance", "months")
+                else ([], False, add),
             )
             for function in self.functions
         ]
@@ -236,7 +240,7 @@ def _bounds(
     def peers(at: int) -> tuple[int, int]:
         return (0 if start is None else starts[at]), (count if end is None else ends[at])
 
-    if kind == "distance":
+    if kind in ("distance", "months"):
         return _within(start, end, starts, ends, count, distances)
     return rows if kind == "rows" else peers
 
@@ -250,23 +254,37 @@ def _within(
     distances: Distances,
 ) -> Bounds:
     """Rows whose order is no further from the current one's than the offsets. A NULL is near
-    NULLs alone."""
-    values, descending = distances
-    known = [at for at, value in enumerate(values) if value is not None]
+    NULLs alone, a NaN near NaNs."""
+    values, descending, moved = distances
+    known = [at for at, value in enumerate(values) if value is not None and value == value]
     shift = known[0] if known else 0
     sign = -1 if descending else 1
     ranked = [sign * values[at] for at in known]  # type: ignore[operator]
 
     def bounds(at: int) -> tuple[int, int]:
         value = values[at]
-        if value is None:
+        if value is None or value != value:
             return (0 if start is None else starts[at]), (count if end is None else ends[at])
-        here = sign * value
-        first = 0 if start is None else shift + bisect_left(ranked, here + start)
-        last = count if end is None else shift + bisect_right(ranked, here + end)
+
+        def end_of(offset: float) -> float:
+            return sign * moved(value, sign * offset)
+
+        first = 0 if start is None else shift + bisect_left(ranked, end_of(start))
+        last = count if end is None else shift + bisect_right(ranked, end_of(end))
         return first, max(first, last)
 
     return bounds
+
+
+def _months_away(kind: pa.DataType) -> Moved:
+    """A date or a moment and a number of months: that much later."""
+    unit = 1 if pa.types.is_date32(kind) else DAY
+
+    def moved(value: float, months: float) -> float:
+        days, rest = divmod(int(value), unit)
+        return add_months(days, int(months)) * unit + rest
+
+    return moved
 
 
 def _tiles(count: int, tiles: int) -> list[int]:

@@ -25,6 +25,7 @@ from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_sch
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
+PERCENTILES = ("percentile", "percentile_disc")
 BITMAPS = ("bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg")
 Frame = tuple[str, int | float | None, int | float | None]
 Order = tuple[tuple[Expression, bool, bool], ...]
@@ -38,15 +39,22 @@ NAMES = {
     "approx_distinct": "approx_count_distinct", "count_if": "count_if", "any_value": "any_value",
     "approx_quantile": "approx_percentile", "percentile_approx": "approx_percentile",
     "bitwise_and_agg": "bit_and", "bitwise_or_agg": "bit_or", "bitwise_xor_agg": "bit_xor",
-    "try_avg": "avg",  # the mean of numbers never overflows here
 }  # fmt: skip
 KNOWN = {
     "count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_list", "collect_set",
     "listagg", "percentile", "percentile_disc", "median", "max_by", "min_by", "first", "last",
-    "count_if", "any_value", "mode", "try_sum", "collect_union", "regr_avgx", "regr_avgy",
+    "count_if", "any_value", "mode", "try_sum", "try_avg", "collect_union", "regr_avgx", "regr_avgy",
     "schema_of_variant_agg", *BITMAPS, *BITS, *SHAPES, *PAIRED,
     *MOMENTS, *SKETCHED, *SUMMARIES,
 }  # fmt: skip
+_MOST_ARGUMENTS = {
+    "listagg": 2,
+    "mode": 2,
+    "max_by": 2,
+    "min_by": 2,
+    "regr_avgx": 2,
+    "regr_avgy": 2,
+}
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
 
@@ -92,18 +100,20 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
 
 def _several_shares(node: exp.Expr) -> list[exp.Expr]:
     """percentile(x, array(0.1, 0.9)) as one call for each share; [] for anything else."""
-    inner = node.this if isinstance(node, exp.Filter) else node
-    if not isinstance(inner, exp.Func) or function_name(inner) != "percentile":
-        return []
-    shares = next((v for v in inner.args.values() if isinstance(v, exp.Array)), None)
-    if shares is None:
-        return []
+
+    def shares_of(whole: exp.Expr) -> exp.Expr | None:
+        inner = whole
+        while isinstance(inner, exp.Filter | exp.WithinGroup):
+            inner = inner.this
+        if not isinstance(inner, exp.Func) or function_name(inner) not in PERCENTILES:
+            return None
+        return next((v for v in inner.iter_expressions() if isinstance(v, exp.Array)), None)
+
+    shares = shares_of(node)
     made = []
-    for share in shares.expressions:
+    for share in shares.expressions if shares is not None else ():
         copy = node.copy()
-        target = copy.this if isinstance(copy, exp.Filter) else copy
-        name = next(k for k, v in target.args.items() if isinstance(v, exp.Array))
-        target.set(name, share.copy())
+        cast("exp.Expr", shares_of(copy)).replace(share.copy())
         made.append(copy)
     return made
 
@@ -151,7 +161,8 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         for argument in raw:
             if isinstance(argument, exp.Distinct):
                 distinct = True
-                arguments.extend(argument.expressions)
+                for part in argument.expressions:
+                    arguments.extend(_columns(binder) if isinstance(part, exp.Star) else [part])
             elif isinstance(argument, exp.Order):
                 order = bind_order(binder, argument.expressions)
                 whole = argument.this
@@ -172,6 +183,16 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
     call = _typed(binder, name, bound, distinct, condition, order, within, outer)
     return call if passing is None else _only_where(passing, call)
+
+
+def _columns(binder: ExpressionBinder) -> list[exp.Expr]:
+    """All columns of FROM: what count(DISTINCT *) counts."""
+    return [
+        exp.column(field.name, source.alias or None, quoted=True)
+        for source in binder.scope.sources
+        for field in source.fields
+        if field.id not in source.hidden
+    ]
 
 
 def _only_where(passing: Expression, call: AggregateCall) -> AggregateCall:
@@ -207,12 +228,15 @@ def _typed(
             parameters = (_constant(binder, bound[0], node),)
         if name in ("percentile", "percentile_disc", "mode"):
             bound = [order[0][0]]
-            if order[0][1] and parameters:
-                parameters = (1 - parameters[0],)  # type: ignore[operator]
-            order = ()
-    elif name == "percentile":
+    elif name == "percentile" and len(bound) == 2:
         parameters = (_constant(binder, bound[1], node),)
         bound = bound[:1]
+    most = _MOST_ARGUMENTS.get(name, 2 if name in PAIRED else 1)
+    if len(bound) > most and name not in (*SUMMARIES, *SKETCHED, "count"):
+        raise context.type_error(
+            f"{name} takes no {'frequency' if name == 'percentile' else 'further argument'} here",
+            node,
+        )
     if name == "listagg":
         parameters = (_constant(binder, bound[1], node),) if len(bound) > 1 else ()
         bound = [binder.coerce(bound[0], types.STRING, node)]
@@ -260,6 +284,7 @@ def _typed(
             "sum"
             | "try_sum"
             | "avg"
+            | "try_avg"
             | "percentile"
             | "percentile_disc"
             | "median"
@@ -275,12 +300,10 @@ def _typed(
             result = types.DOUBLE
             if name in ("sum", "try_sum"):
                 result = _sum_type(kind)
-            elif name == "avg" and types.is_decimal(kind):
-                result = (
-                    types.adjusted_decimal(kind.precision + 4, kind.scale + 4)
-                    if (kind.precision + 4 > 38)
-                    else pa.decimal128(kind.precision + 4, kind.scale + 4)
-                )
+            elif name in ("avg", "try_avg") and types.is_decimal(kind):
+                result = types.bounded_decimal(kind.precision + 4, kind.scale + 4)
+            if name == "try_avg" and not types.is_decimal(kind):
+                name = "avg"  # a double never overflows
         case "bool_and" | "bool_or" | "count_if":
             if kind != types.BOOLEAN:
                 raise context.type_error(f"{name} needs a truth value", node)
@@ -304,15 +327,10 @@ def _typed(
         case "last":
             order = (*((e, not d, not n) for e, d, n in order), (value, False, True))
             name = "first"
-        case (
-            "percentile"
-            | "median"
-            | "percentile_disc"
-            | "mode"
-            | "collect_set"
-            | "schema_of_variant_agg"
-        ):
+        case "median" | "collect_set" | "schema_of_variant_agg":
             order = ((value, False, True),)
+        case "percentile" | "percentile_disc" | "mode":  # of values as frequent the first
+            order = ((value, bool(order) and order[0][1], True),)
         case "collect_union" | "bitmap_construct_agg" | "bitmap_or_agg" | "bitmap_and_agg":
             order = ((value, False, True),)
         case "collect_list" | "listagg":
@@ -404,18 +422,18 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
 
 
 def _over_aggregate(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
-    saved = binder.collected
-    inner_aggregates = any(
-        is_aggregate(child) for child in node.walk() if child is not node
-        and not isinstance(node, exp.Filter | exp.WithinGroup | exp.IgnoreNulls)
-    )  # fmt: skip
-    if not inner_aggregates:
+    bare = node.this if isinstance(node, exp.Filter) else node
+    within = isinstance(bare, exp.WithinGroup | exp.IgnoreNulls)
+    children = [child for child in node.walk() if child is not node and child is not bare]
+    if within or not any(map(is_aggregate, children)):
         return aggregate_call(binder, node)
-    name = function_name(node)
-    _, raw = name_and_arguments(node)
+    condition: Expression | None = None
+    if isinstance(node, exp.Filter):
+        condition = binder.condition(node.expression.this)
+    _, raw = name_and_arguments(bare)
     bound = [binder.bind(argument) for argument in raw]
-    binder.collected = saved
-    return _typed(binder, name, bound, False, None, (), False, node)
+    call = _typed(binder, function_name(bare), bound, False, condition, (), False, node)
+    return call if condition is None else _only_where(condition, call)
 
 
 def _ranking(
@@ -479,6 +497,8 @@ def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
     if kind not in ("rows", "range"):
         raise binder.context.not_incremental(f"a frame of {kind}", node)
 
+    units: set[str] = set()
+
     def bound(side: str) -> int | float | None:
         value = spec.args.get(side)
         if isinstance(value, str):
@@ -487,7 +507,8 @@ def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
             return 0
         constant = binder.bind(value)
         if kind == "range":
-            distance = _distance(binder, constant, order, node)
+            distance, unit = _distance(binder, constant, order, node)
+            units.add(unit)
         elif isinstance(constant, Literal) and isinstance(constant.value, int):
             distance = constant.value
         else:
@@ -496,15 +517,18 @@ def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
         return -distance if toward == "PRECEDING" else distance
 
     start, end = bound("start"), bound("end")
+    if len(units) > 1:
+        raise binder.context.type_error("a frame of months on one side alone", node)
     if kind == "range" and any(side not in (None, 0) for side in (start, end)):
-        kind = "distance"
+        kind = units.pop()
     return (kind, start, end)
 
 
 def _distance(
     binder: ExpressionBinder, bound: Expression, order: Order, node: exp.Expr
-) -> int | float:
-    """The offset of a RANGE frame in the physical units of the one thing it is ordered by."""
+) -> tuple[int | float, str]:
+    """The offset of a RANGE frame: in the physical units of the one thing it is ordered by
+    ("distance"), or in months."""
     if len(order) != 1:
         raise binder.context.type_error("RANGE with an offset needs one ORDER BY column", node)
     kind = order[0][0].type
@@ -512,17 +536,21 @@ def _distance(
         raise binder.context.not_incremental("a frame needs constants", node)
     if bound.type == types.INTERVAL and types.is_temporal(kind):
         months, days, nanos = cast("tuple[int, int, int]", bound.value)
+        if months and not (days or nanos):
+            return months, "months"
         if months or (kind == types.DATE and nanos):
-            raise binder.context.not_incremental("a frame of months", node, "use days")
-        return days if kind == types.DATE else days * 86_400_000_000 + nanos // 1000
+            raise binder.context.type_error(
+                f"{bound.sql} is no distance of {types.ddl(kind)}", node
+            )
+        return (days if kind == types.DATE else days * 86_400_000_000 + nanos // 1000), "distance"
     if not types.is_numeric(bound.type):
         raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)
     if kind == types.DATE and isinstance(bound.value, int):
-        return bound.value
+        return bound.value, "distance"
     if types.is_float(kind):
-        return float(cast(float, bound.value))
+        return float(cast(float, bound.value)), "distance"
     if types.is_decimal(kind):
-        return int(Decimal(str(bound.value)).scaleb(kind.scale))
+        return int(Decimal(str(bound.value)).scaleb(kind.scale)), "distance"
     if types.is_integer(kind) and isinstance(bound.value, int):
-        return bound.value
+        return bound.value, "distance"
     raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)

@@ -15,6 +15,7 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
     substitute,
 )
+from tailrace.pipelines.incremental.sql.clock_filters import reads_clock, stays_above
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
@@ -27,7 +28,6 @@ from tailrace.pipelines.incremental.sql.plan import (
     Project,
     Scan,
     SetOperation,
-    Temporal,
     Top,
     Window,
     ids,
@@ -43,7 +43,10 @@ def _push(plan: Plan, parts: list[Expression]) -> Plan:
     """`plan` under the filter `parts`."""
     match plan:
         case Filter():
-            return _push(plan.input, [*conjuncts(factored(plan.predicate)), *parts])
+            own = conjuncts(factored(plan.predicate))
+            above = [part for part in own if stays_above(part)]
+            below = [part for part in own if part not in above]
+            return _filtered(_push(plan.input, [*below, *parts]), above)
         case Project():
             values = {f.id: e for f, e in zip(plan.fields, plan.expressions, strict=True)}
             below = [substitute(part, values) for part in parts]
@@ -77,8 +80,6 @@ def _push(plan: Plan, parts: list[Expression]) -> Plan:
             low = [part for part in parts if columns_of(part) <= ids(plan.input)]
             high = [part for part in parts if not columns_of(part) <= ids(plan.input)]
             return _filtered(replace(plan, input=_push(plan.input, low)), high)
-        case Temporal():
-            return replace(plan, input=_push(plan.input, parts))
         case AsOf():
             low = [part for part in parts if columns_of(part) <= ids(plan.left)]
             high = [part for part in parts if not columns_of(part) <= ids(plan.left)]
@@ -97,7 +98,7 @@ def _split_window(
 ) -> tuple[list[Expression], list[Expression]]:
     """A filter on partition columns alone may go below."""
     keys = {e.name for e in plan.partition if isinstance(e, Column)}
-    below = [p for p in parts if columns_of(p) and columns_of(p) <= keys]
+    below = [p for p in parts if columns_of(p) and columns_of(p) <= keys and not reads_clock(p)]
     return below, [p for p in parts if p not in below]
 
 
@@ -132,7 +133,9 @@ def _push_group(plan: Group, parts: list[Expression]) -> Plan:
     above: list[Expression] = []
     for part in parts:
         used = columns_of(part)
-        (below if used and used <= keys.keys() else above).append(part)
+        # By the clock groups leave, not their rows: there are fewer of them.
+        moves = used and used <= keys.keys() and not reads_clock(part)
+        (below if moves else above).append(part)
     lowered = [substitute(part, keys) for part in below]
     return _filtered(replace(plan, input=_push(plan.input, lowered)), above)
 
@@ -161,11 +164,14 @@ def _push_inner(plan: Join, parts: list[Expression]) -> Plan:
     """Flatten nested inner joins, hand each relation its own filters, join in an order in
     which every step has an equality where there is one."""
     relations: list[Plan] = []
-    conditions = list(parts)
+    conditions: list[Expression] = []
     _flatten(plan, relations, conditions)
+    conditions += parts  # behind those below: what they keep out, these do not see
     flat: list[Expression] = []
     for condition in conditions:
         flat.extend(conjuncts(factored(condition)))
+    above = [part for part in flat if stays_above(part)]
+    flat = [part for part in flat if part not in above]
     remaining = [part for i, part in enumerate(flat) if part not in flat[:i]]
     placed: list[Plan] = []
     for relation in relations:
@@ -180,7 +186,7 @@ def _push_inner(plan: Join, parts: list[Expression]) -> Plan:
         here = [p for p in remaining if columns_of(p) <= known]
         remaining = [p for p in remaining if p not in here]
         current = Join("inner", current, relation, conjunction(here))
-    return _filtered(current, remaining)
+    return _filtered(current, [*remaining, *above])
 
 
 def _flatten(plan: Plan, relations: list[Plan], conditions: list[Expression]) -> None:
@@ -190,8 +196,8 @@ def _flatten(plan: Plan, relations: list[Plan], conditions: list[Expression]) ->
         if plan.condition is not None:
             conditions.append(plan.condition)
     elif isinstance(plan, Filter):
-        conditions.append(plan.predicate)
         _flatten(plan.input, relations, conditions)
+        conditions.append(plan.predicate)
     else:
         relations.append(plan)
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import (
     Call,
@@ -22,7 +21,6 @@ from tailrace.pipelines.incremental.sql import (
     grouping,
     relations,
     subqueries,
-    temporal,
 )
 from tailrace.pipelines.incremental.sql.aggregates import bind_order
 from tailrace.pipelines.incremental.sql.catalog import Catalog
@@ -137,23 +135,10 @@ class QueryBinder:
     def _where(self, node: exp.Expr, work: subqueries.Work, scope: Scope) -> Plan:
         binder = ExpressionBinder(self.context, scope, work.bind)
         for part in flat_and(node):
-            clock = self._clock_filter(binder, part, work.plan)
-            if clock is not None:
-                work.plan = clock
-            elif not subqueries.bind_top_level(work, part, binder):
+            if not subqueries.bind_top_level(work, part, binder):
                 predicate = binder.condition(part)
                 work.plan = Filter(work.plan, predicate)
         return work.plan
-
-    def _clock_filter(self, binder: ExpressionBinder, part: exp.Expr, plan: Plan) -> Plan | None:
-        """A filter against the clock whose rows know when they come and leave. None for any
-        other condition; if that reads the clock too, its part of the view is recomputed."""
-        try:
-            return temporal.bind_clock_filter(binder, part, plan)
-        except NotIncrementalError:
-            if self.context.policy in ("strict", "incremental"):
-                raise
-            return None
 
     def _items(
         self,

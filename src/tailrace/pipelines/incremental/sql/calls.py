@@ -181,6 +181,17 @@ def _named(node: exp.Expr) -> list[exp.Expr]:
     return parts
 
 
+def _row(node: exp.Expr) -> list[exp.Expr]:
+    """`(a, b)`, a struct; where it is only compared its names do not count, and two may be
+    alike."""
+    if not isinstance(node.parent, exp.Predicate):
+        return _named(node)
+    parts: list[exp.Expr] = []
+    for place, part in enumerate(node.expressions, 1):
+        parts += [_string(f"col{place}"), part]
+    return parts
+
+
 SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
     exp.Year: _part("year"),
     exp.Month: _part("month"),
@@ -200,6 +211,7 @@ SPECIAL: dict[type, Callable[[exp.Expr], tuple[str, list[exp.Expr]]]] = {
         [exp.var(node.args["unit"].name), node.expression, node.this],
     ),
     exp.Struct: lambda node: ("named_struct", _named(node)),
+    exp.Tuple: lambda node: ("named_struct", _row(node)),
     exp.Collate: lambda node: ("collate", [node.this, _string(collation_name(node.expression))]),
     exp.DPipe: lambda node: ("concat", [node.this, node.expression]),
     exp.Concat: lambda node: ("concat", list(node.expressions)),

@@ -18,6 +18,11 @@ class Catalog:
         self._tables = {table.topic.lower(): table for table in tables}
         self._views = {name.lower(): name for name in views}
 
+    @property
+    def times(self) -> dict[str, tuple[str, str]]:
+        """Topic and event-time column of the streams that declare one, by their names."""
+        return {name: (t.topic, t.time) for name, t in self._tables.items() if t.time}
+
     def view(self, node: exp.Table) -> str | None:
         """The view of that bare name."""
         if node.db or node.catalog:

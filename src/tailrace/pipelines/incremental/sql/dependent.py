@@ -37,7 +37,6 @@ from tailrace.pipelines.incremental.sql.plan import (
     Project,
     Scan,
     SetOperation,
-    Temporal,
     Top,
     Window,
     free,
@@ -172,9 +171,6 @@ class _Domain:
                 return replace(plan, input=below, order=order, partition=partition), values
             case Expand():
                 return replace(plan, input=below, generator=here(plan.generator)), values
-            case Temporal():
-                low, high = (None if b is None else here(b) for b in (plan.low, plan.high))
-                return replace(plan, input=below, low=low, high=high), values
 
     def _only(self, plan: Plan, fields: tuple[Field, ...], values: Values) -> Plan:
         """Nothing but `fields` and the domain's columns."""

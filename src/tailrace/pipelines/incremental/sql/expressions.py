@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,8 +15,10 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
+from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
 from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
+from tailrace.pipelines.incremental.sql.literals import bind_literal, interval_parts
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
@@ -41,7 +42,10 @@ NONDETERMINISTIC = (
     exp.Rand, exp.Randn, exp.Uuid,
 )  # fmt: skip
 CLOCK_WORDS = ("now", "curdate")
-CLOCK = (exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime)
+_MOMENTS = (types.TIMESTAMP, types.TIMESTAMP_NTZ)
+CLOCK = (
+    exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp
+)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -96,10 +100,8 @@ class ExpressionBinder:
                     raise self.context.name_error("* is not allowed here", node)
                 if not node.table and node.name.lower() in self.aliases:
                     return self.aliases[node.name.lower()]
-                if node.table and not self._names_source(node.table):
-                    whole = self._struct(node.args["table"])
-                    if whole is not None:
-                        return take_field(self.context, whole, node.name, node)
+                if node.table:
+                    return self._qualified(node)
                 if node.name.lower() in CLOCK_COLUMNS and not self._is_column(node):
                     return self._clock(node)
                 return resolve(self.context, self.scope, node).column
@@ -171,7 +173,8 @@ class ExpressionBinder:
         if self.windows and kind is exp.Anonymous and node.sql() in self.windows:
             return self.windows[node.sql()]
         if kind in INFIX:
-            return self.compare(INFIX[kind], self.bind(node.this), self.bind(node.expression), node)
+            left, right = self._apart(node.this, node.expression, node)
+            return self.compare(INFIX[kind], left, right, node)
         if kind in ARITHMETIC:
             return self.arithmetic(
                 ARITHMETIC[kind], self.bind(node.this), self.bind(node.expression), node
@@ -184,6 +187,8 @@ class ExpressionBinder:
             )
         if kind in CLOCK or (isinstance(node, exp.Anonymous) and node.name.lower() in CLOCK_WORDS):
             return self._clock(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() == WATERMARK:
+            return bind_watermark(self.context, node)
         if isinstance(node, exp.Grouping | exp.GroupingId):
             return grouping_call(self, node)
         from tailrace.pipelines.incremental.sql.aggregates import bind_aggregate, is_aggregate
@@ -193,18 +198,14 @@ class ExpressionBinder:
         return bind_call(self, node)
 
     def _clock(self, node: exp.Expr) -> Expression:
-        """The present time; the part of the view that depends on it is recomputed."""
-        if self.context.policy in ("strict", "incremental"):
-            raise self.context.not_incremental(
-                "the clock may only stand in a filter such as"
-                " `placed_at > now() - interval '1 hour'`", node,
-                'with policy="auto" this part is computed again in every tick',
-            )  # fmt: skip
+        """The present time; what depends on it otherwise than by filters is recomputed."""
         now = Call("now", (), types.TIMESTAMP)
         if isinstance(node, exp.CurrentDate) or node.name.lower() == "curdate":
             return Call("cast", (now,), types.DATE)
         if isinstance(node, exp.CurrentTime | exp.Localtime | exp.Column):
             return clock_time(self, now, node)
+        if isinstance(node, exp.Localtimestamp):
+            return Call("cast", (now,), types.TIMESTAMP_NTZ)
         return now
 
     def _is_column(self, node: exp.Column) -> bool:
@@ -215,22 +216,39 @@ class ExpressionBinder:
             around = around.parent
         return bool(node.table)
 
-    def _names_source(self, alias: str) -> bool:
+    def _qualified(self, node: exp.Column) -> Expression:
+        """A name with others before it: tables come before columns, columns before fields."""
+        parts = node.parts
+        for at in range(len(parts) - 1, -1, -1):
+            name = parts[at].name.lower()
+            table = parts[at - 1].name.lower() if at else ""
+            if not at and name in self.aliases:
+                bound = self.aliases[name]
+            elif self._has(table, name):
+                named = node.copy()
+                named.set("catalog", None)
+                named.set("db", None)
+                named.set("this", parts[at].copy())
+                named.set("table", parts[at - 1].copy() if at else None)
+                bound = resolve(self.context, self.scope, named).column
+            else:
+                continue
+            for part in parts[at + 1 :]:
+                bound = take_field(self.context, bound, part.name, node)
+            return bound
+        return resolve(self.context, self.scope, node).column
+
+    def _has(self, table: str, column: str) -> bool:
+        """Whether there is such a column, here or in a query around; of any table if `table`
+        is empty."""
         around: Scope | None = self.scope
         while around is not None:
-            if any(source.alias.lower() == alias.lower() for source in around.sources):
-                return True
+            for source in around.sources:
+                named = not table or source.alias.lower() == table
+                if named and any(f.name.lower() == column for f in source.fields):
+                    return True
             around = around.parent
         return False
-
-    def _struct(self, name: exp.Expr) -> Expression | None:
-        """The struct column (or alias) of that name; None when there is none."""
-        if name.name.lower() in self.aliases:
-            return self.aliases[name.name.lower()]
-        fields = [
-            f for s in self.scope.sources for f in s.fields if f.name.lower() == name.name.lower()
-        ]
-        return fields[0].column if len(fields) == 1 else None
 
     def condition(self, node: exp.Expr) -> Expression:
         """A node that must be a truth value."""
@@ -286,9 +304,26 @@ class ExpressionBinder:
         left, right = compared(self, [left, right], node)
         right = _fitted(right, left.type)
         left = _fitted(left, right.type)
+        right = _named_like(right, left.type)
         (left, right), kind = self.alike([left, right], node)
         self.context.comparable(kind, node)
         return Call(name, (left, right), types.BOOLEAN)
+
+    def _apart(
+        self, left: exp.Expr, right: exp.Expr, node: exp.Expr
+    ) -> tuple[Expression, Expression]:
+        """The sides of a comparison. A span between two moments is none that a view can hold:
+        `a - b < INTERVAL …` is `a < b + INTERVAL …`."""
+        if isinstance(left.unnest(), exp.Interval) and isinstance(right.unnest(), exp.Sub):
+            larger, smaller = self._apart(right, left, node)
+            return smaller, larger
+        span = left.unnest()
+        if isinstance(span, exp.Sub) and isinstance(right.unnest(), exp.Interval):
+            ends = [self.bind(span.this), self.bind(span.expression)]
+            length = interval_parts(self.context, right.unnest())  # type: ignore[arg-type]
+            if all(end.type in _MOMENTS for end in ends) and not length[0]:
+                return ends[0], self.arithmetic("+", ends[1], self.bind(right), node)
+        return self.bind(left), self.bind(right)
 
     def arithmetic(
         self, name: str, left: Expression, right: Expression, node: exp.Expr
@@ -465,86 +500,14 @@ def _as_decimal(bound: Expression) -> Expression:
     return Call("cast", (bound,), types.as_decimal(bound.type))
 
 
-def bind_literal(context: Context, node: exp.Expr) -> Literal:
-    """A constant with Spark's type for it."""
-    if isinstance(node, exp.Null):
-        return Literal(None, types.NULL)
-    if isinstance(node, exp.Boolean):
-        return Literal(bool(node.this), types.BOOLEAN)
-    text = str(node.this)
-    if node.is_string:
-        return Literal(text, types.STRING)
-    if text.isdigit():
-        number = int(text)
-        if number < 1 << 63:
-            return Literal(number, types.INT if number < 1 << 31 else types.BIGINT)
-    if "e" in text.lower():
-        return Literal(float(text), types.DOUBLE)
-    value = Decimal(text)
-    exponent = value.as_tuple().exponent
-    scale = max(0, -int(exponent))
-    precision = max(len(value.as_tuple().digits), scale)
-    return Literal(value, pa.decimal128(max(precision, 1), scale))
-
-
-_UNITS = {
-    "MICROSECOND": (0, 0, 1_000), "MILLISECOND": (0, 0, 1_000_000), "SECOND": (0, 0, 10**9),
-    "MINUTE": (0, 0, 60 * 10**9), "HOUR": (0, 0, 3600 * 10**9), "DAY": (0, 1, 0),
-    "WEEK": (0, 7, 0), "MONTH": (1, 0, 0), "QUARTER": (3, 0, 0), "YEAR": (12, 0, 0),
-}  # fmt: skip
-
-
-def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int]:
-    """Months, days and nanoseconds of an interval literal."""
-    unit = node.args.get("unit")
-    amount = node.this
-    if isinstance(amount, exp.Literal) and (unit is None or isinstance(unit, exp.IntervalSpan)):
-        return _interval_text(context, node, str(amount.this), unit)
-    if unit is None or not isinstance(amount, exp.Literal | exp.Neg):
-        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
-    text = amount.sql().strip("'")
-    name = unit.name.upper().removesuffix("S")
-    if name not in _UNITS:
-        raise context.type_error(f"unknown unit {unit.name!r}", node)
-    number = Decimal(text.strip("'"))
-    months, days, nanos = (int(number * part) for part in _UNITS[name])
-    return months, days, nanos
-
-
-_AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([A-Za-z]+)")
-_SPANS = {
-    ("YEAR", "MONTH"): (r"(\d+)-(\d+)", ("YEAR", "MONTH")),
-    ("DAY", "HOUR"): (r"(\d+) (\d+)", ("DAY", "HOUR")),
-    ("DAY", "MINUTE"): (r"(\d+) (\d+):(\d+)", ("DAY", "HOUR", "MINUTE")),
-    ("DAY", "SECOND"): (r"(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)", ("DAY", "HOUR", "MINUTE", "SECOND")),
-    ("HOUR", "MINUTE"): (r"(\d+):(\d+)", ("HOUR", "MINUTE")),
-    ("HOUR", "SECOND"): (r"(\d+):(\d+):(\d+(?:\.\d+)?)", ("HOUR", "MINUTE", "SECOND")),
-    ("MINUTE", "SECOND"): (r"(\d+):(\d+(?:\.\d+)?)", ("MINUTE", "SECOND")),
-}  # fmt: skip
-
-
-def _interval_text(
-    context: Context, node: exp.Interval, text: str, span: exp.IntervalSpan | None
-) -> tuple[int, int, int]:
-    """`'1 day 2 hours'`, or `'1 02:03:04'` with DAY TO SECOND and its like."""
-    pairs: list[tuple[Decimal, str]] = []
-    if span is None:
-        at = 0
-        while at < len(text) and (found := _AMOUNT.match(text, at)):
-            pairs.append((Decimal(found[1]), found[2].upper().removesuffix("S")))
-            at = found.end()
-        known = at == len(text.rstrip()) and bool(pairs)
-    else:
-        pattern, units = _SPANS.get((span.name.upper(), span.expression.name.upper()), ("", ()))
-        sign = -1 if text.strip().startswith("-") else 1
-        matched = re.fullmatch(pattern, text.strip().lstrip("+-")) if pattern else None
-        known = matched is not None
-        if matched is not None:
-            pairs = [(sign * Decimal(a), u) for a, u in zip(matched.groups(), units, strict=True)]
-    if not known or any(unit not in _UNITS for _, unit in pairs):
-        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
-    sums = [sum(int(amount * _UNITS[unit][i]) for amount, unit in pairs) for i in range(3)]
-    return sums[0], sums[1], sums[2]
+def _named_like(bound: Expression, other: pa.DataType) -> Expression:
+    """Structs of the same types are compared by the places of their fields, whatever these
+    are called; where the types differ Spark wants the same names."""
+    kind = bound.type
+    if kind == other or not (pa.types.is_struct(kind) and pa.types.is_struct(other)):
+        return bound
+    same = [field.type for field in kind] == [field.type for field in other]
+    return Call("cast", (bound,), other) if same else bound
 
 
 def _escaped(context: Context, node: exp.Escape) -> exp.Expr:
@@ -567,9 +530,3 @@ def _escaped(context: Context, node: exp.Escape) -> exp.Expr:
     target = changed.this if isinstance(changed, exp.Not) else changed
     target.set("expression", exp.Literal.string("".join(parts)))
     return changed
-
-
-def interval_delta(parts: tuple[int, int, int]) -> datetime.timedelta | None:
-    """An interval without months as a duration."""
-    months, days, nanos = parts
-    return None if months else datetime.timedelta(days=days, microseconds=nanos // 1000)

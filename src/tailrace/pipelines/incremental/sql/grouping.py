@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -211,7 +211,11 @@ def _sets(
             return {number(part) for part in node.expressions}
         return {number(node.this if isinstance(node, exp.Paren) else node)}
 
+    if clause.args.get("all") is False:
+        raise query.context.not_incremental("GROUP BY DISTINCT", clause)
     if clause.args.get("all"):
+        if _behind(clause) is not None:
+            raise query.context.not_incremental("GROUP BY ALL with grouping sets", clause)
         for _, bound in items:
             collected = {made.id for made, _ in binder.collected.aggregates}  # type: ignore[union-attr]
             aggregated = any(isinstance(n, Column) and n.name in collected for n in walk(bound))
@@ -239,9 +243,20 @@ def _sets(
 
     products: list[list[set[int]]] = []
     plain: set[int] = set()
-    complex_parts = [*(clause.args.get("rollup") or ()), *(clause.args.get("cube") or ()),
-                     *(clause.args.get("grouping_sets") or ())]  # fmt: skip
-    for part in [*clause.expressions, *complex_parts]:
+    behind = _behind(clause)
+    if behind is not None:  # it stands for all of the keys, which are no groups by themselves
+        for part in clause.expressions:
+            if isinstance(part, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise query.context.not_incremental(f"{behind.key.upper()} twice", clause)
+            number(part)
+        if not isinstance(behind, exp.GroupingSets):
+            behind = type(behind)(expressions=clause.expressions)
+        known = len(keys)
+        sets = options(behind)
+        if len(keys) > known:
+            raise query.context.name_error("GROUPING SETS name a key that is not listed", clause)
+        return sets, keys
+    for part in clause.expressions:
         made = options(part)
         if made is None:
             plain |= numbers(part)
@@ -249,10 +264,18 @@ def _sets(
             products.append(made)
     if not products:
         return None, keys
-    sets: list[set[int]] = [set(plain)]
+    sets = [set(plain)]
     for product in products:
         sets = [base | option for base in sets for option in product]
     return sets, keys
+
+
+def _behind(clause: exp.Expr) -> exp.Expr | None:
+    """`GROUP BY a, b WITH ROLLUP`, `WITH CUBE` or `GROUPING SETS (…)`: what stands behind."""
+    for name in ("rollup", "cube", "grouping_sets"):
+        for part in clause.args.get(name) or ():
+            return cast("exp.Expr", part)
+    return None
 
 
 def _key(

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from tailrace.pipelines.incremental.expression import Call, Column, conjuncts
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    columns_of,
+    conjuncts,
+)
 from tailrace.pipelines.incremental.sql.arrange import is_equality
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
@@ -16,13 +22,13 @@ from tailrace.pipelines.incremental.sql.plan import (
     Project,
     Scan,
     SetOperation,
-    Temporal,
     Top,
     Window,
     ids,
 )
 
 MOST_KEYS = 32
+MOST_ROWS = 1000  # of constants that are paired with every row of a table
 
 
 def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
@@ -38,7 +44,7 @@ def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
             return [tuple(names[name].id for name in plan.table.key if name in names)]
         case Constant():
             return [()] if len(plan.rows) <= 1 else []
-        case Filter() | Temporal():
+        case Filter():
             return keys_of(plan.input, numbered=numbered)
         case Window():
             found = keys_of(plan.input, numbered=numbered)
@@ -105,13 +111,8 @@ def _join_keys(plan: Join, numbered: bool) -> list[tuple[str, ...]]:
     if plan.mode in ("semi", "anti"):
         return left
     right = keys_of(plan.right, numbered=numbered)
-    equal_left: set[str] = set()
-    equal_right: set[str] = set()
-    for part in conjuncts(plan.condition):
-        if is_equality(part):
-            used = [a.name for a in part.arguments if isinstance(a, Column)]  # type: ignore[union-attr]
-            equal_left |= set(used) & ids(plan.left)
-            equal_right |= set(used) & ids(plan.right)
+    equal_left = _given(plan.condition, ids(plan.left))
+    equal_right = _given(plan.condition, ids(plan.right))
     found: list[tuple[str, ...]] = []
     if plan.mode in ("inner", "left") and any(set(key) <= equal_right for key in right):
         found.extend(left)  # every left row meets at most one right row
@@ -120,6 +121,17 @@ def _join_keys(plan: Join, numbered: bool) -> list[tuple[str, ...]]:
     if plan.mode != "full":
         found.extend((*a, *b) for a in left for b in right)
     return _smallest(found)
+
+
+def _given(condition: Expression | None, own: set[str]) -> set[str]:
+    """The columns of a side that equal something which is known without that side."""
+    found: set[str] = set()
+    for part in conjuncts(condition):
+        if isinstance(part, Call) and is_equality(part):
+            for one, other in (part.arguments, part.arguments[::-1]):
+                if isinstance(one, Column) and not columns_of(other) & own:
+                    found.add(one.name)
+    return found & own
 
 
 def _smallest(keys: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -138,4 +150,21 @@ def best_key(plan: Plan) -> tuple[str, ...] | None:
 
 
 def at_most_one(plan: Plan) -> bool:
-    return () in keys_of(plan)
+    """Whether it has a single row at most: a total, or the row of a key that is named."""
+    if () in keys_of(plan):
+        return True
+    if isinstance(plan, Filter):
+        named = _given(plan.predicate, ids(plan.input))
+        return at_most_one(plan.input) or any(set(key) <= named for key in keys_of(plan.input))
+    return isinstance(plan, Project) and at_most_one(plan.input)
+
+
+def few(plan: Plan) -> bool:
+    """Whether it is one row at most, or rows written in the query: what may be paired with
+    every row of a table."""
+    match plan:
+        case Constant():
+            return len(plan.rows) <= MOST_ROWS
+        case Project() | Filter():
+            return at_most_one(plan) or few(plan.input)
+    return at_most_one(plan)

@@ -19,11 +19,14 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
 )
 from tailrace.pipelines.incremental.graph import Edge, Node
+from tailrace.pipelines.incremental.operators.between import Between
+from tailrace.pipelines.incremental.operators.clock import Clock
 from tailrace.pipelines.incremental.operators.expand import Expand
 from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.group import Group
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.operators.keyed import Facts
+from tailrace.pipelines.incremental.operators.spans import moments
 from tailrace.pipelines.incremental.operators.window import Window
 
 Nodes = Mapping[str, Node]
@@ -37,7 +40,8 @@ _LONGEST = {
 @dataclass(frozen=True, slots=True)
 class Reach:
     """A row with the value v comes, changes or goes only because of rows of these streams
-    (topic, column of their event time) whose event time is before v + `adds` microseconds."""
+    (topic, column of their event time) whose event time is before v + `adds` microseconds, or
+    because their watermark reaches that time."""
 
     adds: int
     times: frozenset[tuple[str, str]]
@@ -70,6 +74,8 @@ def reach(nodes: Nodes, source: str, value: Expression, where: Expression | None
             return _later(reach(nodes, source, inner, where), -1)
         case Call("add_interval", (inner, *_)) if (shift := _shift(value)) is not None:
             return _later(reach(nodes, source, inner, where), -shift)
+        case Call("coalesce", parts):  # it is one of them
+            return _all([reach(nodes, source, part, where) for part in parts])
     return None
 
 
@@ -101,21 +107,56 @@ def _column(nodes: Nodes, node: Node, name: str, where: Expression | None) -> Re
             if at >= 0 and operator.functions[at].function == "session_end":
                 moment = operator.functions[at].arguments[0]
                 return _through(nodes, node.edges[0], moment)
-        case Join(mode="inner"):
+        case Join():
             return joined(nodes, operator, node.edges, name, where)
+        case Clock():
+            return _behind_watermark(nodes, node.edges[0], operator, name)
     if operator.kind == "union":
-        found = [_through(nodes, edge, name) for edge in node.edges]
-        known = [one for one in found if one is not None]
-        if known and len(known) == len(found):
-            return _all(known)
+        # Where it is always NULL there is no row with such a value.
+        there = [edge for edge in node.edges if not _is_null(_projected(nodes, edge, name))]
+        return _all([_through(nodes, edge, name) for edge in there])
     return None
 
 
-def _all(found: Sequence[Reach]) -> Reach:
-    whole = found[0]
-    for one in found[1:]:
-        whole |= one
+def _is_null(value: Expression | None) -> bool:
+    return isinstance(value, Literal) and value.value is None
+
+
+def _all(found: Sequence[Reach | None]) -> Reach | None:
+    """The reach of what is one of several; None where one has none."""
+    whole: Reach | None = None
+    for one in found:
+        if one is None:
+            return None
+        whole = one if whole is None else whole | one
     return whole
+
+
+def _behind_watermark(nodes: Nodes, edge: Edge, clock: Clock, name: str) -> Reach | None:
+    """Rows that wait until a watermark has passed their time, and stay. The clock of the wall
+    proves nothing: it lets rows come and leave long after their streams have moved on."""
+    found = _through(nodes, edge, name) if clock.streams and name in clock.columns else None
+    if found is None:
+        return None
+    own, shift = _base(_projected(nodes, edge, name))
+    last = found.adds
+    for moment in moments(clock.condition):
+        value, later = _base(_projected(nodes, edge, clock.values[moment.value]))
+        if moment.operator not in ("<", "<=") or moment.steps or value is None or value != own:
+            return None
+        last = max(last, later - shift + 1)
+    return Reach(last, found.times | set(clock.streams))
+
+
+def _base(value: Expression | None) -> tuple[Expression | None, int]:
+    """What a time is reckoned from, and the microseconds added to it."""
+    match value:
+        case Call("add_interval", (inner, *_)) if (shift := _shift(value)) is not None:
+            base, before = _base(inner)
+            return base, before + shift
+        case Call("case", (_, inner, Literal(None))):
+            return _base(inner)
+    return value, 0
 
 
 def _projected(nodes: Nodes, edge: Edge, name: str) -> Expression | None:
@@ -151,10 +192,11 @@ def _window_starts(nodes: Nodes, edge: Edge, operator: Expand) -> Reach | None:
 def joined(
     nodes: Nodes, join: Join, edges: Sequence[Edge], name: str, where: Expression | None
 ) -> Reach | None:
-    """The reach of a column of an inner join: rows of the other side count as well, as far
-    as the condition lets them be a partner."""
-    right = dict(zip(join.schema.names[len(join.left) :], join.right, strict=True))
+    """The reach of a column of a join: rows of the other side count as well, as far as the
+    condition lets them be a partner. What stands behind the join is its condition too if it
+    is an inner one; for the others only its keys are."""
     left = {own: own for own in join.left}
+    right = dict(zip(join.schema.names[len(join.left) :], join.right, strict=False))
     on_left = name in left
     own, other = (left, right) if on_left else (right, left)
     own_edge, other_edge = edges if on_left else (edges[1], edges[0])
@@ -162,22 +204,21 @@ def joined(
     if mine is None:
         return None
     best: Reach | None = None
-    for partner, most in _partners(join, name, on_left, where):
-        theirs = _through(nodes, other_edge, other[partner]) if partner in other else None
-        if theirs is not None and (best is None or theirs.adds + most < best.adds):
-            best = theirs.later(most)
+    within = _partners(name, where if join.mode == "inner" else None)
+    ends = [(other[shown], most) for shown, most in within if shown in other]
+    for one, theirs in zip(join.left_keys, join.right_keys, strict=True):
+        mine_key, their_key = (one, theirs) if on_left else (theirs, one)
+        if mine_key == own[name]:
+            ends.append((their_key, 0))
+    for partner, most in ends:
+        reached = _through(nodes, other_edge, partner)
+        if reached is not None and (best is None or reached.adds + most < best.adds):
+            best = reached.later(most)
     return None if best is None else mine | best
 
 
-def _partners(
-    join: Join, name: str, on_left: bool, where: Expression | None
-) -> Iterator[tuple[str, int]]:
+def _partners(name: str, where: Expression | None) -> Iterator[tuple[str, int]]:
     """Columns c and the microseconds m for which c ≤ `name` + m in every row."""
-    shown = dict(zip(join.right, join.schema.names[len(join.left) :], strict=True))
-    for left, right in zip(join.left_keys, join.right_keys, strict=True):
-        pair = (left, shown.get(right, ""))
-        if name == pair[0 if on_left else 1]:
-            yield pair[1 if on_left else 0], 0
     for part in conjuncts(where):
         match part:
             case Call("<" | "<=" | "=", (small, large)):
@@ -194,6 +235,30 @@ def _partners(
             lower, higher = _plain(low), _plain(high)
             if lower is not None and higher is not None and higher[0] == name:
                 yield lower[0], higher[1] - lower[1] - strict
+
+
+def between(
+    nodes: Nodes, join: Join, edges: Sequence[Edge], where: Expression | None
+) -> Between | None:
+    """How far apart the times of partners are, where the condition compares times of streams."""
+    for shown, own in zip(join.schema.names[len(join.left) :], join.right, strict=False):
+        theirs = _through(nodes, edges[1], own)
+        if theirs is None:
+            continue
+        for name in join.left:
+            most = [m for column, m in _partners(name, where) if column == shown]
+            least = [m for column, m in _partners(shown, where) if column == name]
+            mine = _through(nodes, edges[0], name) if most or least else None
+            if mine is not None:
+                return Between(
+                    name, shown, _said(mine), _said(theirs),
+                    -min(least) if least else None, min(most) if most else None,
+                )  # fmt: skip
+    return None
+
+
+def _said(found: Reach) -> str:
+    return " and ".join(f"{topic}.{column}" for topic, column in sorted(found.times))
 
 
 def _plain(value: Expression) -> tuple[str, int] | None:

@@ -29,6 +29,7 @@ from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, Keyless
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.sql import lasting, lower_joins, lower_order
+from tailrace.pipelines.incremental.sql.clock_filters import Timed, reads_clock, split
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
@@ -41,7 +42,6 @@ from tailrace.pipelines.incremental.sql.plan import (
     Project,
     Scan,
     SetOperation,
-    Temporal,
     Top,
     Window,
 )
@@ -189,9 +189,7 @@ class Lowering:
             case Constant():
                 return self._constant(plan)
             case Filter():
-                below = self.flow(plan.input, needed | columns_of(plan.predicate))
-                where = conjunction([*conjuncts(below.where), below.bind(plan.predicate)])
-                return replace(below, where=where)
+                return self._filter(plan, needed)
             case Project():
                 wanted = {
                     f.id: e
@@ -217,8 +215,6 @@ class Lowering:
                 return lower_order.lower_window(self, plan, needed)
             case Top():
                 return lower_order.lower_top(self, plan, needed)
-            case Temporal():
-                return lower_order.lower_temporal(self, plan, needed)
             case Expand():
                 return lower_order.lower_expand(self, plan, needed)
 
@@ -238,6 +234,23 @@ class Lowering:
             identity,
             {f.id: Column(name, f.type) for f, name in zip(plan.fields, plan.columns, strict=True)},
         )
+
+    def _filter(self, plan: Filter, needed: set[str]) -> Flow:
+        """Conditions become part of the edge; those on the clock are operators."""
+        below = self.flow(plan.input, needed | columns_of(plan.predicate))
+        if self.clock or not reads_clock(plan.predicate):
+            plain, timed = [plan.predicate], list[Timed]()
+        else:
+            before, timed, others = split(plan.predicate)
+            plain = before + others
+        where = conjunction([*conjuncts(below.where), *map(below.bind, plain)])
+        flow = replace(below, where=where)
+        for at, one in enumerate(timed):
+            later = (value for other in timed[at + 1 :] for value in other.values)
+            carried = needed.union(*map(columns_of, later))
+            fields = [field for field in plan.fields if field.id in carried]
+            flow = lower_order.lower_clock(self, flow, one, fields)
+        return flow
 
     def _constant(self, plan: Constant) -> Flow:
         schema = pa.schema([(f"c{i}", f.type) for i, f in enumerate(plan.fields)])

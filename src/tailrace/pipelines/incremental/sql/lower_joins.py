@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -25,20 +25,22 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
     substitute,
 )
-from tailrace.pipelines.incremental.graph import Edge
+from tailrace.pipelines.incremental.graph import Edge, TableInput
 from tailrace.pipelines.incremental.operators.as_of import AsOf as AsOfOperator
 from tailrace.pipelines.incremental.operators.as_of import History, history_schema
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts
 from tailrace.pipelines.incremental.sql import lasting
+from tailrace.pipelines.incremental.sql.clock_filters import reads_clock
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
-from tailrace.pipelines.incremental.sql.infer import at_most_one
+from tailrace.pipelines.incremental.sql.infer import few
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Filter,
     Join,
     Plan,
     Project,
+    Scan,
     ids,
 )
 
@@ -92,10 +94,12 @@ def _equality(part: Expression, left: set[str], right: set[str], parts: Conditio
 
 def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
     """The operator of a join, with its conditions in their places."""
+    if not lowering.clock and reads_clock(plan.condition or TRUE):
+        return lowering.flow(_clock_outside(lowering, plan, needed), needed)
     parts = take_apart(plan)
     mode = plan.mode
     if parts.rest and mode != "inner":
-        return lowering.flow(_from_inner(plan, needed), needed)
+        return lowering.flow(_from_inner(lowering, plan, needed), needed)
     left, right = plan.left, plan.right
     if mode in ("inner", "right", "semi"):
         left = _filtered(left, parts.left_only)
@@ -106,15 +110,35 @@ def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
     elif parts.right_only:
         _as_key(parts, parts.right_only, on_left=False)
     unbounded = not parts.left_keys and not parts.rest and mode not in ("semi", "anti")
-    if unbounded and not (at_most_one(left) or at_most_one(right)):
-        places = [lowering.places.get(f.id, "") for f in (*right.fields, *left.fields)]
+    if unbounded and not (few(left) or few(right)):
         between = f"between ({_shown(left)}) and ({_shown(right)})"
         raise NotIncrementalError(
             "a join without a condition pairs every row with every row",
-            detail="\n".join(filter(None, [between, next(filter(None, places), "")])),
+            detail=f"{between}\n{_where(lowering, right, left)}".strip(),
             hint="give it a condition, or aggregate one side to a single row",
         )
     return _equi_join(lowering, mode, left, right, parts, needed)
+
+
+def _clock_outside(lowering: Lowering, plan: Join, needed: set[str]) -> Plan:
+    """A join with conditions on the clock: they become filters of a side, or behind it."""
+    clock = [part for part in conjuncts(plan.condition) if reads_clock(part)]
+    rest = conjunction([part for part in conjuncts(plan.condition) if part not in clock])
+    if plan.mode == "inner":
+        return _filtered(replace(plan, condition=rest), clock)
+    # A row of a side that need not survive may as well be absent.
+    used = set().union(*map(columns_of, clock))
+    if plan.mode in ("left", "semi", "anti") and used <= ids(plan.right):
+        return replace(plan, right=_filtered(plan.right, clock), condition=rest or TRUE)
+    if plan.mode == "right" and used <= ids(plan.left):
+        return replace(plan, left=_filtered(plan.left, clock), condition=rest or TRUE)
+    return _from_inner(lowering, plan, needed)
+
+
+def _where(lowering: Lowering, *plans: Plan) -> str:
+    """The place in the SQL of the first of these that has one."""
+    found = (lowering.places.get(field.id, "") for plan in plans for field in plan.fields)
+    return next(filter(None, found), "")
 
 
 def _shown(plan: Plan) -> str:
@@ -184,8 +208,10 @@ def _equi_join(
     columns |= {f.id: Column(out_right[ports[1].name(f.column)], f.type) for f in right_fields}
     rest = conjunction([substitute(part, columns) for part in parts.rest])
     edges = [lowering.edge(ports[0], left_keys), lowering.edge(ports[1], right_keys)]
-    if mode == "inner":
-        operator = _lasting(lowering, operator, edges, rest)
+    operator = _lasting(lowering, operator, edges, rest)
+    if mode == "inner" and rest is not None:
+        apart = lasting.between(lowering.nodes, operator, edges, rest)
+        operator = replace(operator, between=apart)
     identity = lowering.add(operator, edges, schema, spread)
     return Flow(identity, columns, rest)
 
@@ -199,6 +225,11 @@ def _lasting(
         return lasting.joined(lowering.nodes, join, edges, name, rest)
 
     left = lasting.first(join.left, found)
+    if left is not None and join.mode in ("semi", "anti"):
+        # A row of the right side has the same time, or it would be no partner.
+        place = join.left_keys.index(left.column)
+        own = join.right_keys[place]
+        return replace(join, right=(own,), expiry=(left, replace(left, column=own)))
     right = lasting.first(join.schema.names[len(join.left) :], found)
     if left is None or right is None:
         return join
@@ -218,11 +249,22 @@ def _distinct_names(left: tuple[str, ...], right: tuple[str, ...]) -> dict[str, 
     return out
 
 
-def _from_inner(plan: Join, needed: set[str]) -> Plan:
+def _from_inner(lowering: Lowering, plan: Join, needed: set[str]) -> Plan:
     """A join of another kind with a condition beyond equality, from an inner one."""
     used = needed | columns_of(plan.condition or TRUE)
     left, right = _only(plan.left, used), _only(plan.right, used)
-    return around_inner(plan.mode, left, right, Join("inner", left, right, plan.condition))
+    inner = Join("inner", left, right, plan.condition)
+    if plan.mode in ("semi", "anti"):
+        return around_inner(plan.mode, left, right, inner)
+    # It is read two or three times, for other columns each: one operator has them all.
+    wanted = needed & ids(inner)
+    wanted |= ids(left) if plan.mode in ("left", "full") else set()
+    wanted |= ids(right) if plan.mode in ("right", "full") else set()
+    name = f"inner/{len(lowering.made)}"  # no topic is called so
+    lowering.made[name] = lowering.flow(inner, wanted)
+    table = TableInput(name, name, pa.schema([]), kind="stream")
+    columns = tuple(field.name for field in inner.fields)
+    return around_inner(plan.mode, left, right, Scan(table, inner.fields, columns))
 
 
 def _only(plan: Plan, used: set[str]) -> Plan:
@@ -240,34 +282,26 @@ def _are_facts(lowering: Lowering, source: str) -> bool:
 
 
 def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
-    """The join with the version valid at a time: equalities on the table's key."""
+    """The join with the version valid at a time: equalities on the table's key (see
+    `temporal`)."""
     from tailrace.pipelines.incremental.sql.lower import Flow
 
     table = plan.right.table
-    parts = take_apart(Join("inner", plan.left, plan.right, plan.condition))
     names = dict(zip((f.id for f in plan.right.fields), plan.right.columns, strict=True))
-    keys = [names[e.name] if isinstance(e, Column) else "" for e in parts.right_keys]
-    if set(keys) != set(table.key) or parts.right_only or (parts.rest and plan.outer):
-        raise NotIncrementalError(
-            f"an as-of join needs exactly the key of {table.name!r} in its condition",
-            detail=f"The key is ({', '.join(table.key)}).",
-            hint="put other conditions into WHERE",
-        )
+    equal = [part for part in conjuncts(plan.condition) if isinstance(part, Call)]
+    ours = [part.arguments[0] for part in equal]
+    keys = [names[cast(Column, part.arguments[1]).name] for part in equal]
+    safe = tuple(part.function == "<=>" for part in equal)
     lowering.tables[table.topic] = table
     versions = history_schema(table.schema)
     history = lowering.add(
         History(versions, table.topic), [Edge(f"table:{table.topic}")], versions, None
     )
-    carried = needed | set().union(*(columns_of(part) for part in parts.rest))
-    left_fields = [f for f in plan.left.fields if f.id in carried]
-    right_fields = [f for f in plan.right.fields if f.id in carried]
-    left_filter = conjunction(parts.left_only)
-    if left_filter is not None and plan.outer:
-        raise NotIncrementalError("a condition on the left side of an outer as-of join")
-    left = plan.left if left_filter is None else Filter(plan.left, left_filter)
-    wanted = [*parts.left_keys, plan.time, *(f.column for f in left_fields)]
+    left_fields = [f for f in plan.left.fields if f.id in needed]
+    right_fields = [f for f in plan.right.fields if f.id in needed]
+    wanted = [*ours, plan.time, *(f.column for f in left_fields)]
     used = set().union(*(columns_of(e) for e in wanted))
-    port = lowering.port(lowering.flow(left, used), wanted)
+    port = lowering.port(lowering.flow(plan.left, used), wanted)
     left_names = tuple(dict.fromkeys(port.name(f.column) for f in left_fields))
     right_names = tuple(names[f.id] for f in right_fields)
     out_right = _distinct_names(left_names, right_names)
@@ -277,10 +311,10 @@ def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
             *(pa.field(out_right[names[f.id]], f.type) for f in right_fields),
         ]
     )
-    left_keys = tuple(port.name(key) for key in parts.left_keys)
+    left_keys = tuple(port.name(key) for key in ours)
     operator = AsOfOperator(
         left_keys, tuple(keys), port.name(plan.time), left_names, right_names, plan.outer, schema,
-        table.kept_ms, _are_facts(lowering, port.flow.source), table.topic,
+        table.kept_ms, _are_facts(lowering, port.flow.source), table.topic, safe,
     )  # fmt: skip
     edges = [lowering.edge(port, left_keys), Edge(history, None, tuple(keys))]
     identity = lowering.add(operator, edges, schema, None)
@@ -288,5 +322,4 @@ def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
         f.id: Column(port.name(f.column), f.type) for f in left_fields
     }
     columns |= {f.id: Column(out_right[names[f.id]], f.type) for f in right_fields}
-    flow = Flow(identity, columns)
-    return Flow(identity, columns, conjunction([flow.bind(part) for part in parts.rest]))
+    return Flow(identity, columns)

@@ -15,7 +15,8 @@ from tailrace.pipelines.incremental.operators.top import Top as TopOperator
 from tailrace.pipelines.incremental.operators.window import Window as WindowOperator
 from tailrace.pipelines.incremental.operators.window import WindowFunction
 from tailrace.pipelines.incremental.sql import lasting
-from tailrace.pipelines.incremental.sql.plan import Expand, Field, Temporal, Top, Window
+from tailrace.pipelines.incremental.sql.clock_filters import Timed
+from tailrace.pipelines.incremental.sql.plan import Expand, Field, Top, Window
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.lower import Flow, Lowering, Port
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 def _input(
     lowering: Lowering,
-    plan: Window | Top | Temporal | Expand,
+    plan: Window | Top | Expand,
     fields: Sequence[Field],
     wanted: list[Expression],
 ) -> Port:
@@ -116,22 +117,15 @@ def lower_top(lowering: Lowering, plan: Top, needed: set[str]) -> Flow:
     return Flow(identity, _columns(port, fields))
 
 
-def lower_temporal(lowering: Lowering, plan: Temporal, needed: set[str]) -> Flow:
+def lower_clock(lowering: Lowering, flow: Flow, timed: Timed, fields: Sequence[Field]) -> Flow:
+    """The rows of a flow while a condition on the clock holds, with these columns."""
     from tailrace.pipelines.incremental.sql.lower import Flow
 
-    fields = [f for f in plan.input.fields if f.id in needed]
-    wanted = [bound for bound in (plan.low, plan.high) if bound is not None]
-    port = _input(lowering, plan, fields, wanted)
+    port = lowering.port(flow, [*timed.values, *(f.column for f in fields)])
     shown = _names(port, fields)
     schema = pa.schema(port.schema(shown))
-    operator = Clock(
-        port.name(plan.low) if plan.low is not None else None,
-        port.name(plan.high) if plan.high is not None else None,
-        plan.low_inclusive,
-        plan.high_inclusive,
-        shown,
-        schema,
-    )
+    values = tuple(port.name(value) for value in timed.values)
+    operator = Clock(timed.condition, values, shown, schema, timed.streams)
     identity = lowering.add(operator, [lowering.edge(port, None)], schema, None)
     return Flow(identity, _columns(port, fields))
 

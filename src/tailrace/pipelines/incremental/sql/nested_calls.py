@@ -100,6 +100,8 @@ def _map(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> E
         raise binder.context.type_error("a map needs keys, each with a value", node)
     keys, key = binder.alike(given[::2], node)
     binder.context.comparable(key, node)
+    if key == types.NULL:
+        raise binder.context.type_error("a key of a map is never NULL", node)
     values, value = binder.alike(given[1::2], node)
     parts = [part for pair in zip(keys, values, strict=True) for part in pair]
     return Call("map", tuple(parts), pa.map_(key, value))

@@ -58,7 +58,7 @@ def _keep_words() -> None:
     parser = AnsiSpark.Parser
     typed = {"array", "struct", "named_struct", "if", "ceil", "floor", "trim", "substring", "position",
              "extract", "overlay", "initcap", "chr", "char", "cast"}  # fmt: skip
-    plain = {name.upper() for name in known_functions() if name not in typed}
+    plain = {name.upper() for name in known_functions() if name not in typed} | {"PERCENTILE"}
     for table in ("FUNCTIONS", "FUNCTION_PARSERS", "NO_PAREN_FUNCTION_PARSERS"):
         kept = {k: v for k, v in getattr(parser, table).items() if str(k) not in plain}
         setattr(parser, table, kept)
@@ -92,12 +92,14 @@ def parse(sql: str, view: str) -> exp.Query:
         raise SqlSyntaxError(
             f"the SQL of view {view!r} does not parse",
             # The parser names the last letter of what it did not expect.
-            detail=f"{said}\n{point(sql, line, column - width + 1, width)}",
+            detail=f"{_plainly(said)}\n{point(sql, line, column - width + 1, width)}",
+            hint=_HINT,
         ) from error
     except TokenError as error:
         raise SqlSyntaxError(
             f"the SQL of view {view!r} does not parse",
             detail=f"a text or a comment is never closed\n{_open_quote(sql)}",
+            hint=_HINT,
         ) from error
     _refuse_empty_items(sql, view)
     found = [statement for statement in statements if statement is not None]
@@ -108,6 +110,18 @@ def parse(sql: str, view: str) -> exp.Query:
             hint="a view is a single SELECT",
         )
     return found[0]
+
+
+_HINT = "correct it at the mark or before it; the SQL is Spark's: docs/reference/view-sql.md"
+
+
+def _plainly(said: str) -> str:
+    """What the parser says, in our words where we know them."""
+    if said.startswith("Expecting "):
+        return f"{said.removeprefix('Expecting ')} is missing here"
+    if "Unexpected token" in said:
+        return "this was not expected here"
+    return said[:1].lower() + said[1:]
 
 
 def _open_quote(sql: str) -> str:
@@ -135,6 +149,7 @@ def _refuse_empty_items(sql: str, view: str) -> None:
             raise SqlSyntaxError(
                 f"the SQL of view {view!r} does not parse",
                 detail=f"nothing stands behind a comma\n{point(sql, line, column)}",
+                hint="take the comma out, or write what is missing",
             )
 
 
@@ -154,6 +169,12 @@ def point(sql: str, line: int, column: int, width: int = 1) -> str:
     mark = " " * max(0, column - 1) + "^" * max(1, width)
     prefix = f"line {line}: "
     return f"{prefix}{shown}\n{' ' * len(prefix)}{mark}"
+
+
+def line_pointed_at(detail: str) -> int | None:
+    """The line of the SQL that an error's detail shows (see `point`)."""
+    found = re.search(r"^line (\d+): ", detail, re.M)
+    return int(found[1]) if found else None
 
 
 def place(sql: str, node: exp.Expr) -> str:

@@ -179,21 +179,6 @@ class Top:
 
 
 @dataclass(frozen=True, slots=True)
-class Temporal:
-    """A filter against the clock: rows with `low < now <= high` (microseconds; None: open)."""
-
-    input: Plan
-    low: Expression | None
-    high: Expression | None
-    low_inclusive: bool = False
-    high_inclusive: bool = True
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        return self.input.fields
-
-
-@dataclass(frozen=True, slots=True)
 class Expand:
     """One row for each element of an array: the input's columns, then `added` (see
     `operators.expand`)."""
@@ -212,7 +197,7 @@ class Expand:
 
 Plan: TypeAlias = (
     Scan | Constant | Filter | Project | Join | AsOf | Group | Distinct | SetOperation | Window
-    | Top | Temporal | Expand
+    | Top | Expand
 )  # fmt: skip
 
 
@@ -259,8 +244,6 @@ def expressions_of(plan: Plan) -> Iterator[Expression]:
             yield from (expression for expression, _, _ in plan.order)
         case Expand():
             yield plan.generator
-        case Temporal():
-            yield from (bound for bound in (plan.low, plan.high) if bound is not None)
 
 
 def ids(plan: Plan) -> set[str]:

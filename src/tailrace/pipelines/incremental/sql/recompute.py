@@ -7,6 +7,7 @@ the tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pyarrow as pa
@@ -21,49 +22,78 @@ from tailrace.pipelines.incremental.operators.growing import FIRST_ONLY
 from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.recompute import OUT, Recompute
 from tailrace.pipelines.incremental.operators.window import Window
+from tailrace.pipelines.incremental.sql import clock_filters
 from tailrace.pipelines.incremental.sql.lower import Flow, Lowering, Port
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
     Field,
+    Filter,
     Join,
     Plan,
     Scan,
     SetOperation,
-    Temporal,
     expressions_of,
     inputs_of,
 )
 
 
-def reads_clock(plan: Plan) -> bool:
-    """Whether an expression in it is the present time."""
-    return any(_is_now(bound) for bound in expressions_of(plan)) or any(
-        reads_clock(child) for child in inputs_of(plan)
+def needs_clock(plan: Plan) -> bool:
+    """Whether it depends on the clock in a way that no row can be told when to leave."""
+    return any(clock_filters.reads_clock(bound) for bound in _untimed(plan))
+
+
+def needs_watermark(plan: Plan, *, whole: bool) -> bool:
+    """Whether a part that is recomputed looks at a watermark; `whole`: all of it is."""
+    if not whole and not needs_clock(plan):
+        return False
+    given: list[Plan] = []
+    return any(
+        isinstance(part, Call) and part.function == clock_filters.WATERMARK
+        for bound in _expressions(_cut(plan, given, whole=whole))
+        for part in walk(bound)
     )
 
 
-def _is_now(bound: Expression) -> bool:
-    return any(isinstance(part, Call) and part.function == "now" for part in walk(bound))
+def _untimed(plan: Plan) -> Iterator[Expression]:
+    """The expressions but for conditions whose rows can be told when to leave."""
+    match plan:
+        case Filter():
+            yield from clock_filters.split(plan.predicate)[2]
+        case Join():
+            yield from clock_filters.split(plan.condition)[2]
+        case _:
+            yield from expressions_of(plan)
+    for child in inputs_of(plan):
+        yield from _untimed(child)
+
+
+def _expressions(plan: Plan) -> Iterator[Expression]:
+    yield from expressions_of(plan)
+    for child in inputs_of(plan):
+        yield from _expressions(child)
+
+
+def _looks_at_clock(plan: Plan) -> bool:
+    return any(clock_filters.reads_clock(bound) for bound in _expressions(plan))
 
 
 def recomputed(lowering: Lowering, plan: Plan, policy: str) -> Plan:
     """The plan with the part that is recomputed behind one operator; the plan as it is when
     there is none."""
-    clock = reads_clock(plan)
-    if policy != "full" and not clock:
+    if policy != "full" and not needs_clock(plan):
         return plan
     given: list[Plan] = []
     inner = _cut(plan, given, whole=policy == "full")
     if not given:
         return plan
     reason = "policy full" if policy == "full" else "it depends on the clock"
-    return _behind_one(lowering, plan, inner, given, reason, clock)
+    return _behind_one(lowering, plan, inner, given, reason, _looks_at_clock(inner))
 
 
 def _cut(plan: Plan, given: list[Plan], *, whole: bool) -> Plan:
     """The plan with what stays incremental replaced by streams that are given to it."""
-    stays = isinstance(plan, Scan) if whole else not reads_clock(plan)
+    stays = isinstance(plan, Scan) if whole else not needs_clock(plan)
     if stays and not (isinstance(plan, Scan) and plan.table.kind == "history"):
         schema = pa.schema([(f"g{i}", f.type) for i, f in enumerate(plan.fields)])
         name = f"given-{len(given)}"
@@ -73,7 +103,7 @@ def _cut(plan: Plan, given: list[Plan], *, whole: bool) -> Plan:
     match plan:
         case Scan() | Constant():
             return plan
-        case AsOf() | Temporal():
+        case AsOf():
             raise mixed()
         case Join():
             left = _cut(plan.left, given, whole=whole)
@@ -88,7 +118,7 @@ def _cut(plan: Plan, given: list[Plan], *, whole: bool) -> Plan:
 def mixed() -> NotIncrementalError:
     return NotIncrementalError(
         "a part that keeps its own time cannot be recomputed",
-        detail="FOR SYSTEM_TIME AS OF and filters such as t > now() - INTERVAL are incremental.",
+        detail="FOR SYSTEM_TIME AS OF looks into a history, not at a moment.",
         hint="leave policy= out, or take now() out of SELECT",
     )
 

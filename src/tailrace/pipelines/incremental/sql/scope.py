@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING
@@ -47,8 +47,15 @@ class Scope:
 class Context:
     """What all passes over one view share: its text, fresh ids, errors that point."""
 
-    def __init__(self, view: str, sql: str, policy: str = "auto") -> None:
+    def __init__(
+        self,
+        view: str,
+        sql: str,
+        policy: str = "auto",
+        times: Mapping[str, tuple[str, str]] | None = None,
+    ) -> None:
         self.view, self.sql, self.policy = view, sql, policy
+        self.times = times or {}  # of streams by name: topic and column of the event time
         self.places: dict[str, str] = {}  # where the relation of a column stands
         self._numbers = count(1)
 
@@ -86,7 +93,19 @@ class Context:
                 )
 
     def _error(self, kind: type[ViewError], message: str, node: exp.Expr, hint: str) -> ViewError:
-        return kind(f"view {self.view!r}: {message}", detail=place(self.sql, node), hint=hint)
+        error = kind(
+            f"view {self.view!r}: {message}",
+            detail=place(self.sql, node),
+            hint=hint or _HINTS.get(kind, ""),
+        )
+        error.view = self.view
+        return error
+
+
+_HINTS: dict[type[ViewError], str] = {
+    SqlTypeError: "CAST(… AS …) makes a type fit; docs/reference/view-sql.md lists the functions",
+    NotIncrementalError: "docs/reference/view-sql.md lists what a view can keep",
+}
 
 
 def refuse(context: Context) -> Callable[[exp.Expr, ExpressionBinder], Expression]:

@@ -15,6 +15,8 @@ from tailrace.pipelines.incremental.graph import Node, Operator
 from tailrace.pipelines.incremental.operators.group import Group
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.operators.window import Window
+from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK
+from tailrace.pipelines.incremental.sql.expressions import CLOCK, CLOCK_WORDS
 from tailrace.pipelines.incremental.sql.parse import parse, place
 from tailrace.pipelines.incremental.sql.recompute import whole_input
 
@@ -43,9 +45,41 @@ def refuse_recomputing(
         waiting += [edge.source for edge in node.edges]
 
 
+def clock_refused(view: str, texts: Mapping[str, str]) -> NotIncrementalError:
+    """The error of a strict view that needs the clock otherwise than in a filter of moments."""
+    return NotIncrementalError(
+        f"view {view!r}: the clock may only stand in a filter such as"
+        " `placed_at > now() - interval '1 hour'`",
+        detail=_place(view, texts, _clock_outside_filters) or _place(view, texts, _is_clock),
+        hint='with policy="auto" this part is computed again in every tick',
+    )
+
+
+def watermark_refused(view: str, texts: Mapping[str, str]) -> NotIncrementalError:
+    """The error of a watermark that is no bound of a filter."""
+    return NotIncrementalError(
+        f"view {view!r}: a watermark may only stand in a filter such as"
+        " `at <= watermark('clicks') - interval '1 hour'`",
+        detail=_place(view, texts, lambda node: node.name.lower() == WATERMARK),
+        hint="compare a time with it, in WHERE, and with nothing else that is the clock",
+    )
+
+
+def _is_clock(node: exp.Expr) -> bool:
+    called = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    return isinstance(node, CLOCK) or called in CLOCK_WORDS
+
+
+def _clock_outside_filters(node: exp.Expr) -> bool:
+    return _is_clock(node) and node.find_ancestor(exp.Where, exp.Having, exp.Join) is None
+
+
 def place_of(view: str, texts: Mapping[str, str], operator: Operator) -> str:
     """Where the text of a view, or of one it reads, asks for such an operator."""
-    asks = _asks(operator)
+    return _place(view, texts, _asks(operator))
+
+
+def _place(view: str, texts: Mapping[str, str], asks: Callable[[exp.Expr], bool]) -> str:
     waiting, seen = [view], set[str]()
     while waiting:
         name = waiting.pop(0)

@@ -53,6 +53,17 @@ TRUE = Literal(True, types.BOOLEAN)
 __all__ = ["Work", "bind_lateral", "bind_top_level", "pull", "refuse"]
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A join that a subquery asks for, once the groups are known."""
+
+    mode: str
+    plan: Plan
+    condition: Expression | None
+    marker: Field | None = None  # whether a row of `plan` meets the condition, at `node`
+    node: exp.Expr | None = None
+
+
 @dataclass(slots=True)
 class Work:
     """The plan of a SELECT while it is built, and the joins its subqueries ask for.
@@ -64,7 +75,7 @@ class Work:
     common: Common
     plan: Plan
     deferred: bool = False
-    waiting: list[tuple[str, Plan, Expression | None]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
 
     def bind(self, node: exp.Expr, binder: ExpressionBinder) -> Expression:
         """A subquery inside an expression: a column of a join."""
@@ -89,22 +100,44 @@ class Work:
 
     def join(self, mode: str, plan: Plan, condition: Expression | None) -> None:
         if self.deferred:
-            self.waiting.append((mode, plan, condition))
+            self.waiting.append(Waiting(mode, plan, condition))
         else:
             self.plan = Join(mode, self.plan, plan, condition)
+
+    def mark(self, plan: Plan, parts: list[Expression], node: exp.Expr) -> Expression:
+        """Whether `plan` has a row for which the conditions hold: a column of a join."""
+        marker = Field(self.query.context.fresh("found"), "found", types.BOOLEAN)
+        if self.deferred:
+            self.waiting.append(Waiting("left", plan, conjunction(parts), marker, node))
+        else:
+            self._join_marked(plan, parts, marker, node)
+        return Call("is not null", (marker.column,), types.BOOLEAN)
+
+    def _join_marked(
+        self, plan: Plan, parts: list[Expression], marker: Field, node: exp.Expr
+    ) -> None:
+        plan, keys, fields, changed = _by_correlation(
+            self.query.context, plan, parts, node, self.plan
+        )
+        distinct = Distinct(Project(plan, tuple(fields), tuple(keys)))
+        marked = Project(distinct, (*fields, marker), (*(f.column for f in fields), TRUE))
+        self.plan = Join("left", self.plan, marked, conjunction(changed))
 
     def rewrite_conditions(self, change: Callable[[Expression], Expression]) -> None:
         def careful(condition: Expression) -> Expression:
             return conjunction([change(part) for part in conjuncts(condition)]) or TRUE
 
         self.waiting = [
-            (mode, plan, careful(condition) if condition is not None else None)
-            for mode, plan, condition in self.waiting
+            one if one.condition is None else replace(one, condition=careful(one.condition))
+            for one in self.waiting
         ]
 
     def attach(self) -> None:
-        for mode, plan, condition in self.waiting:
-            self.plan = Join(mode, self.plan, plan, condition)
+        for one in self.waiting:
+            if one.marker is not None and one.node is not None:
+                self._join_marked(one.plan, conjuncts(one.condition), one.marker, one.node)
+            else:
+                self.plan = Join(one.mode, self.plan, one.plan, one.condition)
         self.waiting.clear()
 
 
@@ -216,7 +249,11 @@ def pull(
             return _pull_group(context, plan, below, parts, node, around)
         case Distinct():
             below, parts = pull(context, plan.input, node, around)
-            return Distinct(below), parts
+            # Distinct for each row of the query around, not for each row that it is tied by.
+            below, keys, added, parts = _by_correlation(context, below, parts, node, around)
+            shown = plan.input.fields
+            values = (*(f.column for f in shown), *keys)
+            return Distinct(Project(below, (*shown, *added), values)), parts
         case Join(mode="inner"):
             left, from_left = pull(context, plan.left, node, around)
             right, from_right = pull(context, plan.right, node, around)
@@ -343,19 +380,28 @@ def _scalar(work: Work, node: exp.Subquery, binder: ExpressionBinder) -> Express
     default = _value_when_empty(original)
     plan, parts = _pull_total(context, original, node, work.plan)
     value = original.fields[0]
+    counted: Field | None = None
     if not _single_row(original, parts):
         plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
-        call = AggregateCall(
-            "single_value", (value.column,), value.type, order=((value.column, False, True),)
-        )
+        order = ((value.column, False, True),)
         shown = Field(context.fresh("value"), value.name, value.type)
-        plan, parts, value = Group(plan, tuple(keys), (call,), (*fields, shown)), changed, shown
+        if changed:  # two rows matter only where a row of the query around meets them
+            counted = Field(context.fresh("rows"), "rows", types.BIGINT)
+            call = AggregateCall("any_value", (value.column,), value.type, order=order)
+            calls = (call, AggregateCall("count", (), types.BIGINT))
+            plan = Group(plan, tuple(keys), calls, (*fields, shown, counted))
+        else:
+            call = AggregateCall("single_value", (value.column,), value.type, order=order)
+            plan = Group(plan, (), (call,), (shown,))
+        parts, value = changed, shown
     if not parts:
         work.join("left", plan, TRUE)
         return value.column
     marker = Field(context.fresh("found"), "found", types.BOOLEAN)
     marked = Project(plan, (*plan.fields, marker), (*(f.column for f in plan.fields), TRUE))
     work.join("left", marked, conjunction(parts))
+    if counted is not None:
+        return Call("one_row", (counted.column, value.column), value.type)
     if default is None:
         return value.column
     missing = Call("is null", (marker.column,), types.BOOLEAN)
@@ -433,18 +479,12 @@ def _mark(
 
 def _marked(work: Work, plan: Plan, parts: list[Expression], node: exp.Expr) -> Expression:
     """Whether `plan` has a row for which the conditions hold."""
-    context = work.query.context
     own = [part for part in parts if columns_of(part) <= ids(plan)]
     if own:  # a constant IN (SELECT …)
         plan, parts = Filter(plan, conjunction(own) or TRUE), [p for p in parts if p not in own]
     if not parts:
         return _exists_at_all(work, plan)
-    plan, keys, fields, changed = _by_correlation(context, plan, parts, node, work.plan)
-    marker = Field(context.fresh("found"), "found", types.BOOLEAN)
-    distinct = Distinct(Project(plan, tuple(fields), tuple(keys)))
-    marked = Project(distinct, (*fields, marker), (*(f.column for f in fields), TRUE))
-    work.join("left", marked, conjunction(changed))
-    return Call("is not null", (marker.column,), types.BOOLEAN)
+    return work.mark(plan, parts, node)
 
 
 def _exists_at_all(work: Work, plan: Plan) -> Expression:

@@ -1,4 +1,11 @@
-"""Time in queries: filters against the clock, joins with the version valid at a time."""
+"""Joins with the version of a table that was valid at a time.
+
+What the operator does is one thing: the version of a key at a time. The rest is made of it:
+
+- A condition on the rows alone is a filter before an inner join; of an outer one it takes the
+  time away: a row without a time has no version.
+- A condition on the version is a filter behind an inner join; an outer one is built from that.
+"""
 
 from __future__ import annotations
 
@@ -7,77 +14,24 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.expression import Call, Expression, Literal
-from tailrace.pipelines.incremental.sql.plan import AsOf, Plan, Scan, Temporal
+from tailrace.pipelines.incremental.expression import (
+    Call,
+    Column,
+    Expression,
+    Literal,
+    columns_of,
+    conjunction,
+)
+from tailrace.pipelines.incremental.sql.clock_filters import reads_clock
+from tailrace.pipelines.incremental.sql.from_inner import around_inner
+from tailrace.pipelines.incremental.sql.lower_joins import Condition, take_apart
+from tailrace.pipelines.incremental.sql.plan import AsOf, Filter, Join, Plan, Scan
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.bind import QueryBinder
-    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
-    from tailrace.pipelines.incremental.sql.scope import Scope
+    from tailrace.pipelines.incremental.sql.scope import Context, Scope
 
-_FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def is_clock(node: exp.Expr) -> bool:
-    return isinstance(node, exp.CurrentTimestamp) or (
-        isinstance(node, exp.Anonymous) and node.name.lower() == "now"
-    )
-
-
-def _reads_clock(node: exp.Expr) -> bool:
-    return any(is_clock(p) or isinstance(p, exp.CurrentDate) for p in node.walk())
-
-
-def bind_clock_filter(binder: ExpressionBinder, node: exp.Expr, plan: Plan) -> Plan | None:
-    """`x > now() - interval …` and its like: rows come and leave by themselves.
-
-    None when the clock does not stand in the node. The clock must stand alone on one side,
-    plus or minus constant intervals.
-    """
-    if not _reads_clock(node):
-        return None
-    from tailrace.pipelines.incremental.sql.expressions import INFIX
-
-    operator = INFIX.get(type(node))
-    if operator not in _FLIPPED:
-        raise binder.context.not_incremental(
-            "the clock may only stand in a comparison such as `t > now() - interval '1 hour'`", node
-        )
-    left, right = node.this, node.expression
-    if any(is_clock(part) for part in left.walk()):
-        left, right, operator = right, left, _FLIPPED[operator]
-    if any(is_clock(part) for part in left.walk()):
-        raise binder.context.not_incremental("the clock stands on both sides", node)
-    value = binder.coerce(binder.bind(left), types.TIMESTAMP, left)
-    micros = _offset(binder, right)
-    # value OP now + micros  ⇔  now OP' value - micros
-    bound: Expression = value
-    if micros:
-        zero = Literal(0, types.INT)
-        bound = Call(
-            "add_interval", (value, zero, zero, Literal(-micros, types.BIGINT)), types.TIMESTAMP
-        )
-    if operator in (">", ">="):  # now < bound: the row leaves when now reaches it
-        return Temporal(plan, None, bound, high_inclusive=operator == ">=")
-    return Temporal(plan, bound, None, low_inclusive=operator == "<=")
-
-
-def _offset(binder: ExpressionBinder, node: exp.Expr) -> int:
-    """The microseconds added to now() in `now() ± interval …`."""
-    from tailrace.pipelines.incremental.sql.expressions import interval_delta, interval_parts
-
-    if isinstance(node, exp.Paren):
-        return _offset(binder, node.this)
-    if is_clock(node):
-        return 0
-    if isinstance(node, exp.Add | exp.Sub) and isinstance(node.expression, exp.Interval):
-        delta = interval_delta(interval_parts(binder.context, node.expression))
-        if delta is not None:
-            micros = delta.days * 86_400_000_000 + delta.seconds * 1_000_000 + delta.microseconds
-            return _offset(binder, node.this) + (micros if isinstance(node, exp.Add) else -micros)
-    raise binder.context.not_incremental(
-        "the clock may only be moved by intervals of days or less", node
-    )
+_TIMES = (types.TIMESTAMP, types.TIMESTAMP_NTZ, types.DATE, types.STRING, types.NULL)
 
 
 def bind_as_of(
@@ -91,9 +45,6 @@ def bind_as_of(
     mode: str,
 ) -> Plan:
     """JOIN t FOR SYSTEM_TIME AS OF x: the version of t that was valid at x."""
-    from tailrace.pipelines.incremental.sql import subqueries
-    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
-
     context = binder.context
     if not isinstance(right, Scan) or mode not in ("inner", "left") or condition is None:
         raise context.not_incremental(
@@ -104,6 +55,100 @@ def bind_as_of(
             f"table {right.table.name!r} has no history to look into", node,
             f'declare history={{"{right.table.name.split(".")[-1]}": "90 days"}} on its source',
         )  # fmt: skip
+    time = _time(context, scope, version)
+    parts = take_apart(Join("inner", left, right, condition))
+    keys, rest = _keys(context, right, parts, node)
+    if not parts.left_only and not rest:
+        return AsOf(left, right, keys, time, mode == "left")
+    if mode == "inner":
+        here = conjunction(parts.left_only)
+        joined: Plan = AsOf(left if here is None else Filter(left, here), right, keys, time, False)
+        return _filtered(joined, rest)
+    for part in parts.left_only:
+        time = Call("case", (part, time, Literal(None, time.type)), time.type)
+    if not rest:
+        return AsOf(left, right, keys, time, True)
+    inner = _filtered(AsOf(left, right, keys, time, False), rest)
+    return around_inner("left", left, right, inner)
+
+
+def _filtered(plan: Plan, parts: list[Expression]) -> Plan:
+    predicate = conjunction(parts)
+    return plan if predicate is None else Filter(plan, predicate)
+
+
+def _time(context: Context, scope: Scope, version: exp.Expr) -> Expression:
+    from tailrace.pipelines.incremental.sql import subqueries
+    from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+
+    if str(version.this).upper() != "TIMESTAMP" or version.args.get("kind") != "AS OF":
+        raise context.not_incremental(
+            f"{version.sql('spark')} is no moment", version, "FOR SYSTEM_TIME AS OF o.placed_at"
+        )
     expressions = ExpressionBinder(context, scope, subqueries.refuse(context))
-    time = expressions.coerce(expressions.bind(version.expression), types.TIMESTAMP, version)
-    return AsOf(left, right, condition, time, mode == "left")
+    bound = expressions.bind(version.expression)
+    if bound.type not in _TIMES:
+        raise context.type_error(f"{types.ddl(bound.type)} is no time", version.expression)
+    if reads_clock(bound):
+        raise context.not_incremental(
+            "AS OF the clock is no time of a row", version.expression,
+            "join the table itself: that is how it is now",
+        )  # fmt: skip
+    return expressions.coerce(bound, types.TIMESTAMP, version)
+
+
+def _keys(
+    context: Context, right: Scan, parts: Condition, node: exp.Join
+) -> tuple[Expression, list[Expression]]:
+    """The equalities with the table's key, and the conditions on the version beside them."""
+    names = dict(zip((f.id for f in right.fields), right.columns, strict=True))
+    found: list[Expression] = []
+    used: set[str] = set()
+    rest = list(parts.rest)
+    for ours, theirs, safe in zip(parts.left_keys, parts.right_keys, parts.null_safe, strict=True):
+        column = _column(theirs)
+        sign = "<=>" if safe else "="
+        if column is None or names[column.name] not in right.table.key:
+            rest.append(Call(sign, (ours, theirs), types.BOOLEAN))
+            continue
+        found.append(Call(sign, (ours, column), types.BOOLEAN))
+        used.add(names[column.name])
+    for part in parts.right_only:
+        pinned = _constant_key(part, names, right.table.key)
+        if pinned is None:
+            rest.append(part)
+            continue
+        column, sign, value = pinned
+        found.append(Call(sign, (value, column), types.BOOLEAN))
+        used.add(names[column.name])
+    condition = conjunction(found)
+    if condition is None or used != set(right.table.key):
+        key = ", ".join(right.table.key)
+        raise context.not_incremental(
+            f"an as-of join needs the whole key of {right.table.name!r} in its condition", node,
+            f"an equality for each of ({key})",
+        )  # fmt: skip
+    return condition, rest
+
+
+def _column(bound: Expression) -> Column | None:
+    """A column, also behind a cast to a wider integer: keys are the same numbers."""
+    match bound:
+        case Column():
+            return bound
+        case Call("cast", (Column() as inner,)):
+            return inner if types.is_integer(inner.type) and types.is_integer(bound.type) else None
+    return None
+
+
+def _constant_key(
+    part: Expression, names: dict[str, str], key: tuple[str, ...]
+) -> tuple[Column, str, Expression] | None:
+    """`r.kind = 'retail'`, where it is a part of the key."""
+    match part:
+        case Call("=" | "<=>" as sign, (one, other)):
+            for side, value in ((one, other), (other, one)):
+                column = _column(side)
+                if column is not None and names[column.name] in key and not columns_of(value):
+                    return column, sign, value
+    return None

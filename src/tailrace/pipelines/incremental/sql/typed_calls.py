@@ -94,6 +94,8 @@ def _trying(name: str, sign: str) -> Rule:
         assert isinstance(plain, Call)
         if plain.function != sign:
             raise binder.context.not_incremental(f"{name} of times", node, f"use {sign}")
+        if types.NULL in (given[0].type, given[1].type):
+            return Literal(None, plain.type)
         return Call(name, plain.arguments, plain.type)
 
     return rule
@@ -297,10 +299,8 @@ def _parsing(kind: pa.DataType, forgiving: bool) -> Rule:
 def _unix_timestamp(
     binder: ExpressionBinder, given: list[Expression], node: exp.Expr
 ) -> Expression:
-    if not given:
-        raise binder.context.not_incremental(
-            "unix_timestamp() is the clock", node, "give it the time to convert"
-        )
+    if not given:  # of now
+        given = [Call("now", (), types.TIMESTAMP)]
     wants(binder, given, node, 1, 2)
     if given[0].type != types.STRING:
         value = binder.coerce(given[0], types.TIMESTAMP, node)
@@ -329,6 +329,8 @@ def _months_between(
     wants(binder, given, node, 2, 3)
     sides = tuple(binder.coerce(side, types.TIMESTAMP, node) for side in given[:2])
     rounded = constant(binder, given[2], node, "the rounding") if len(given) > 2 else True
+    if rounded is None:
+        return Literal(None, types.DOUBLE)
     return Call("months_between" if rounded else "months_between_exact", sides, types.DOUBLE)
 
 
