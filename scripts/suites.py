@@ -13,7 +13,10 @@ mending. The exit status is that of the second run.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,6 +32,7 @@ FAST = "not clients and not crash and not cluster and not thorough"
 WITH_SPARK = ("tests/pipelines", "tests/node")
 MOST_REPEATED = 10
 MOST_BEGINNINGS = 4  # of a run that its tests end
+MOST_SECONDS = 2400.0  # of a run with all its beginnings
 NOTHING_WRONG = (0, 5)  # pytest's status when all passed, or when there was nothing to run
 # Longer than any fast test may take. pytest-timeout comes first, unless somebody keeps
 # Python's lock and its thread does not run; this one needs no lock.
@@ -96,29 +100,48 @@ class Half(Thread):
     """One of the two runs, begun again behind a test that ended it."""
 
     def __init__(self, journal: Path, arguments: Sequence[str], output: Path | None) -> None:
-        super().__init__()
+        super().__init__(daemon=True)
         self._command = [sys.executable, __file__, "--half", str(journal), *arguments]
         self._output = output
+        self._process: subprocess.Popen[bytes] | None = None
         self.journal = Journal(journal)
         self.status = 0
         self.failed: list[str] = []
 
     def run(self) -> None:
+        until = time.monotonic() + MOST_SECONDS
         for _ in range(MOST_BEGINNINGS):
             known = len(self.journal.cut_short())
-            if self._output is None:
-                self.status = subprocess.run(self._command).returncode
-            else:
-                with self._output.open("ab") as kept:
-                    self.status = subprocess.run(
-                        self._command, stdout=kept, stderr=subprocess.STDOUT
-                    ).returncode
-            if len(self.journal.cut_short()) == known:
+            self.status = self._once(until)
+            if len(self.journal.cut_short()) == known or time.monotonic() > until:
                 break
         cut_short = self.journal.cut_short()
         self.failed = [*self.journal.tests("failed"), *cut_short]
-        if cut_short and self.status in (*NOTHING_WRONG, 1):
+        if cut_short and self.status in NOTHING_WRONG:
             self.status = 1
+
+    def _once(self, until: float) -> int:
+        """Run until `until` at the latest, and leave no server of a run that died."""
+        with contextlib.ExitStack() as opened:
+            kept = None if self._output is None else opened.enter_context(self._output.open("ab"))
+            process = self._process = subprocess.Popen(
+                self._command, stdout=kept, stderr=kept and subprocess.STDOUT, process_group=0
+            )
+            opened.callback(_end, process.pid, signal.SIGKILL)
+            try:
+                return process.wait(until - time.monotonic())
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)  # shows the stacks of its threads
+                return process.wait()
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            _end(self._process.pid, signal.SIGINT)
+
+
+def _end(group: int, how: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, how)
 
 
 def main() -> int:
@@ -133,10 +156,15 @@ def main() -> int:
             Half(directory / "others", [*others, *sys.argv[1:]], None),
             Half(directory / "spark", [*WITH_SPARK, *sys.argv[1:]], output),
         ]
-        for half in halves:
-            half.start()
-        for half in halves:
-            half.join()
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        try:
+            for half in halves:
+                half.start()
+            for half in halves:
+                half.join()
+        finally:  # by Ctrl-C, too, which reaches this process alone
+            for half in halves:
+                half.stop()
         print(output.read_text(errors="replace"), flush=True)
     if all(half.status in NOTHING_WRONG for half in halves):
         return 0
