@@ -3,8 +3,8 @@
 Two pytest runs side by side, because most tests wait more than they compute: one for the
 rooms that need Spark, one for all others; shared servers (Kafka, Postgres, Spark) start
 once in each. Each run notes in a journal what it begins and ends. A test that ends its whole
-run (a time-out, a crash, a hang deep in a library, which is ended with the stacks of all threads)
-has failed, and the run goes on behind it.
+run (a time-out, a crash) has failed, and the run goes on behind it; so has one with which the run
+stands still, whatever holds it, and that run is ended with the stacks of all its threads.
 
 Machines that run this are shared and noisy: what failed is run once more, alone, and both
 results are shown; a test that passes only the second time is named as unsteady and wants
@@ -33,10 +33,8 @@ WITH_SPARK = ("tests/pipelines", "tests/node")
 MOST_REPEATED = 10
 MOST_BEGINNINGS = 4  # of a run that its tests end
 MOST_SECONDS = 2400.0  # of a run with all its beginnings
+STANDS_STILL = 800.0  # seconds without a note; pytest-timeout ends every fast test before
 NOTHING_WRONG = (0, 5)  # pytest's status when all passed, or when there was nothing to run
-# Longer than any fast test may take. pytest-timeout comes first, unless somebody keeps
-# Python's lock and its thread does not run; this one needs no lock.
-HANGS = ["-o", "faulthandler_timeout=700", "-o", "faulthandler_exit_on_timeout=true"]
 
 
 class Journal:
@@ -54,6 +52,10 @@ class Journal:
         text = self._path.read_text() if self._path.exists() else ""
         lines = (json.loads(line) for line in text.splitlines())
         return list(dict.fromkeys(test for kind, test in lines if kind == what))
+
+    def quiet_seconds(self) -> float:
+        """How long ago the last note was made."""
+        return time.time() - self._path.stat().st_mtime if self._path.exists() else 0.0
 
     def cut_short(self) -> list[str]:
         """Those that ended their run."""
@@ -127,12 +129,19 @@ class Half(Thread):
             process = self._process = subprocess.Popen(
                 self._command, stdout=kept, stderr=kept and subprocess.STDOUT, process_group=0
             )
-            opened.callback(_end, process.pid, signal.SIGKILL)
-            try:
-                return process.wait(until - time.monotonic())
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGABRT)  # shows the stacks of its threads
-                return process.wait()
+            began = time.monotonic()
+            while process.poll() is None:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(5)
+                now = time.monotonic()
+                if now > until or min(self.journal.quiet_seconds(), now - began) > STANDS_STILL:
+                    process.send_signal(signal.SIGABRT)  # shows the stacks of its threads
+                    process.send_signal(signal.SIGCONT)  # or it would not hear it
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        process.wait(30)
+                    break
+            _end(process.pid, signal.SIGKILL)
+            return process.wait()
 
     def stop(self) -> None:
         if self._process is not None and self._process.poll() is None:
@@ -147,7 +156,7 @@ def _end(group: int, how: signal.Signals) -> None:
 def main() -> int:
     if sys.argv[1:2] == ["--half"]:
         watch = Watch(Journal(Path(sys.argv[2])))
-        return int(pytest.main(["-m", FAST, "-q", *HANGS, *sys.argv[3:]], plugins=[watch]))
+        return int(pytest.main(["-m", FAST, "-q", *sys.argv[3:]], plugins=[watch]))
     others = ["tests", "--ignore=tests/docs", *(f"--ignore={room}" for room in WITH_SPARK)]
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -166,18 +175,18 @@ def main() -> int:
             for half in halves:
                 half.stop()
         print(output.read_text(errors="replace"), flush=True)
-    if all(half.status in NOTHING_WRONG for half in halves):
-        return 0
-    failed = [test for half in halves for test in half.failed]
-    if any(half.status not in (*NOTHING_WRONG, 1) for half in halves):
-        return 1
-    if not 0 < len(failed) <= MOST_REPEATED:
-        return 1
-    print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
-    again = subprocess.run([sys.executable, "-m", "pytest", "-q", *HANGS, *failed]).returncode
-    if again == 0:
-        print("unsteady, please mend: " + ", ".join(failed), flush=True)
-    return again
+        if all(half.status in NOTHING_WRONG for half in halves):
+            return 0
+        failed = [test for half in halves for test in half.failed]
+        finished = all(half.status in (*NOTHING_WRONG, 1) for half in halves)
+        if not finished or not 0 < len(failed) <= MOST_REPEATED:
+            return 1
+        print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
+        again = Half(directory / "again", failed, None)
+        again.run()
+        if again.status == 0:
+            print("unsteady, please mend: " + ", ".join(failed), flush=True)
+        return again.status
 
 
 if __name__ == "__main__":
