@@ -49,3 +49,40 @@ def test_sockets_lie_in_the_scratch_directory_if_their_names_fit(tmp_path: Path)
         short.rmdir()
     assert _socket_settings(long) == {}
     assert not long.exists()
+
+
+def test_a_worker_whose_spark_is_gone_ends_without_a_stack() -> None:
+    import socket
+
+    from tailrace.pipelines.forks import quiet
+
+    def flushes_late(sock: socket.socket, authenticated: bool) -> int:
+        there.close()
+        sock.sendall(b"what is left")
+        return 0
+
+    here, there = socket.socketpair()
+    with here:
+        assert quiet(flushes_late)(here, True) == 1
+
+
+ENDING = """
+import sys
+from pathlib import Path
+from tailrace.pipelines import session
+
+spark = session.start("t", Path(sys.argv[1]), master="local[2]", queries=False)
+assert spark.sparkContext.parallelize(range(4), 2).map(lambda n: n + 1).sum() == 10
+spark.stop()
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_spark_ends_without_stacks(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ENDING, str(tmp_path / "spark")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr

@@ -110,9 +110,10 @@ def start(
             detail=" ".join(str(problem).strip().splitlines()[:2]) or repr(problem),
             hint=f"look into {directory / 'spark.log'}; is `spark.master` ({master}) right?",
         ) from problem
-    from tailrace.pipelines.source import LogSource
+    if queries:
+        from tailrace.pipelines.source import LogSource
 
-    session.dataSource.register(LogSource)
+        session.dataSource.register(LogSource)
     # Prints whole JVM stacks to stderr; the same errors are raised and told in our form.
     for noisy in ("DataFrameQueryContextLogger", "py4j.clientserver"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
@@ -148,6 +149,7 @@ def _local_settings(master: str, directory: Path, log4j: Path, queries: bool) ->
     return {
         **common,
         **_socket_settings(scratch),
+        "spark.python.daemon.module": "tailrace.pipelines.forks",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(scratch),

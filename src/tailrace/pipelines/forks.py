@@ -1,0 +1,31 @@
+"""The process that Spark forks its Python workers from: PySpark's own, without its last words.
+
+A worker that is idle when Spark ends finds its socket closed, and PySpark prints the stack of
+that. Nobody reads what such a worker has left to say.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from pyspark import daemon
+
+Worker = Callable[[socket.socket, bool], int]
+
+
+def quiet(worker: Worker) -> Worker:
+    """`worker`, which ends without a stack when its other end is gone."""
+
+    def run(sock: socket.socket, authenticated: bool) -> int:
+        try:
+            return worker(sock, authenticated)
+        except BrokenPipeError:
+            return 1
+
+    return run
+
+
+if __name__ == "__main__":
+    setattr(daemon, "worker", quiet(daemon.worker))  # noqa: B010 - mypy takes no new function
+    daemon.manager()
