@@ -217,6 +217,9 @@ QUERIES = [
     "SELECT a.id, b.id bid, b.s FROM shop.a FULL JOIN shop.b ON a.k = b.k AND b.n > (SELECT count(*) FROM shop.c WHERE c.s = a.s AND c.k = b.k)",
     "SELECT x.k, x.n, b.id FROM shop.c x LEFT JOIN shop.b ON x.k = b.k AND x.s IN (SELECT s FROM shop.c WHERE c.n < b.n + x.n)",
     "SELECT x.k, count(b.id) n FROM shop.c x LEFT JOIN shop.b ON x.k = b.k AND b.n > 0 AND EXISTS (SELECT 1 FROM shop.a WHERE a.s = x.s) AND EXISTS (SELECT 1 FROM shop.a WHERE a.s = x.s AND a.k = b.n) GROUP BY x.k",
+    # Frames that begin behind the last row of their partition.
+    "SELECT id, count(n) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 FOLLOWING AND UNBOUNDED FOLLOWING) x FROM shop.b",
+    "SELECT id, sum(n) OVER (ORDER BY id ROWS BETWEEN 9 FOLLOWING AND 11 FOLLOWING) x, max(n) OVER (ORDER BY id ROWS BETWEEN 9 FOLLOWING AND UNBOUNDED FOLLOWING) y FROM shop.b",
     # Joins whose condition is about one side, or about none.
     "SELECT a.id, b.id y FROM shop.a JOIN shop.b ON b.s = 'x'",
     "SELECT a.id, b.id y FROM shop.a JOIN shop.b ON a.k = 1 AND b.k = 1",
