@@ -72,6 +72,20 @@ def test_how_far_fills_are_is_told_while_somebody_fills(project, capsys):
     assert "half" not in out
 
 
+def test_status_tells_of_a_large_tick_that_runs(project, capsys):
+    part = Part("shop", "pipelines", "shop", "", project / ".tailrace")
+    began = part.clock.wall_ms() - 42_500
+    part.report("running", working={"records": 300_000, "began_ms": began})
+    _, out, _ = run(capsys, "status")
+    assert out.splitlines()[-1].startswith("a tick of 300,000 records has run for 4")
+    part.report(working=None)
+    _, out, _ = run(capsys, "status")
+    assert "a tick" not in out
+    part.report("stopped", working={"records": 300_000, "began_ms": began})
+    _, out, _ = run(capsys, "status")
+    assert "a tick" not in out
+
+
 def test_diff_compares_two_views_and_names_one_that_is_not_there(project, capsys):
     status, out, _ = run(capsys, "view", "diff", "totals", "totals")
     assert (status, out) == (0, "0 rows only in totals\n")

@@ -1,4 +1,4 @@
-"""How far the first fill of views is, told by the commands that speak of views."""
+"""How far views are: their first fill, and a tick that takes long."""
 
 from __future__ import annotations
 
@@ -21,3 +21,14 @@ def filling(parts: list[dict[str, Any]]) -> dict[str, str]:
                 else:  # one is filled after the other
                     found[name] = "waits to be filled"
     return found
+
+
+def working(parts: list[dict[str, Any]], now_ms: int) -> list[str]:
+    """Large ticks that processes which live are at, in words."""
+    return [
+        f"a tick of {work['records']:,} records has run for"
+        f" {max(0, now_ms - work['began_ms']) // 1000} s; views move when it ends"
+        for part in parts
+        if part["kind"] == "pipelines" and part["state"] in ("running", "lagging")
+        if (work := part.get("working"))
+    ]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from tailrace.cli.filling import filling
+from tailrace.cli.filling import filling, working
 from tailrace.cli.output import json_option, print_json, print_rows
 
 
@@ -16,8 +16,9 @@ from tailrace.cli.output import json_option, print_json, print_rows
 def status(directory: Path, as_json: bool) -> int:
     """Show every part: running, lagging or stopped, freshness, lag, last error.
 
-    Views that are being filled are told below, with how far they are."""
+    Views that are being filled are told below, with how far they are, and a tick that takes long."""
     from tailrace import config
+    from tailrace.clock import SYSTEM
     from tailrace.node.health import status_of
 
     found = status_of(config.load(directory))
@@ -44,6 +45,8 @@ def status(directory: Path, as_json: bool) -> int:
                     f"{part['dead']} {many} of the views' tables could not be read:"
                     " `tailrace pipeline dead-letters VIEW` says why"
                 )
+        for line in working(found["parts"], SYSTEM.wall_ms()):
+            click.echo(line)
         for name, words in filling(found["parts"]).items():
             click.echo(f"view {name}: {words}")
     return 0 if found["ready"] else 1

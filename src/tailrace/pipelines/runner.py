@@ -40,6 +40,7 @@ from tailrace.pipelines.ticks.catalog import (
     topic_table,
 )
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings, last_row
+from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -53,6 +54,7 @@ log = logging.getLogger(__name__)
 _DESCRIBING_SECONDS = 10.0
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 1.0
+LARGE_TICK = 20_000  # records
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # before ticks that failed are tried again
 _NOTICE_SECONDS = 1.0  # a socket to a dead process may close before the process is counted as ended
 
@@ -177,7 +179,7 @@ def run_ticks(
                 if part.clock.monotonic() - began > _LONGEST_PAUSE:
                     pause = _FIRST_PAUSE
                 failed = {view.name: problem.as_dict() for view in views}
-                part.report("lagging", error=problem.as_dict(), failed=failed)
+                part.report("lagging", error=problem.as_dict(), failed=failed, working=None)
                 _streams_alone(running, part, pause)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
@@ -234,7 +236,7 @@ def _tick(
             cache_limit=settings.spark.cache_limit,
             declared=frozenset(compiled.failed),
         ),
-        lambda work: run_tick_on_spark(spark, work),
+        lambda work: _run_tick(part, spark, work),
         plain=compiled.plain,
         times=compiled.times,
         check=lambda: compiled.catalog.check(reader),
@@ -297,6 +299,14 @@ def _tick(
                 reported_at = part.clock.monotonic()
 
 
+def _run_tick(part: Part, spark: SparkSession, work: Work) -> Outcome:
+    """A tick on Spark. One that will take long is told first: nothing else is until it ends."""
+    records = sum(one.end - one.start for one in work.ranges)
+    if records >= LARGE_TICK:
+        part.report(working={"records": records, "began_ms": part.clock.wall_ms()})
+    return run_tick_on_spark(spark, work)
+
+
 def _rest(part: Part, seconds: float, main: TickDriver, *, local: bool) -> None:
     """The pause after a tick; where tasks run here, part of it is used for the next one."""
     ends_at = part.clock.monotonic() + seconds
@@ -320,6 +330,7 @@ def _standing(compiled: Compiled, project: ProjectTicks, running: RunningStreams
         "failed": failed,
         "streams": running.progress(),
         "error": _error(failed, running),
+        "working": None,
     }
 
 

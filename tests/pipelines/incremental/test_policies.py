@@ -51,6 +51,8 @@ def test_strict_refuses_what_goes_through_everything(sql: str, why: str) -> None
         ("SELECT median(amount) AS p FROM shop.orders", "median"),
         ("SELECT max(id) AS m, collect_list(id) AS p FROM shop.orders", "collect_list"),
         ("SELECT a.id, b.id AS o\nFROM shop.orders a\nJOIN shop.orders b ON a.amount < b.amount", "shop.orders b ON"),
+        ("SELECT a.id, b.id AS o FROM shop.orders a\nLEFT JOIN shop.orders b ON a.amount > 5", "shop.orders b ON"),
+        ("SELECT a.id, b.id AS o FROM shop.orders a\nJOIN shop.orders b ON b.country = 'NL'", "shop.orders b ON"),
         ("SELECT a.id FROM shop.orders a WHERE EXISTS (SELECT 1 FROM shop.orders b WHERE b.id > a.id)", "1 FROM shop.orders b"),
         ("SELECT a.id FROM shop.orders a WHERE amount > (SELECT max(amount) FROM shop.orders)", "max(amount)"),
     ],

@@ -37,6 +37,9 @@ def relations(draw: st.DrawFn, depth: int, prefix: str) -> tuple[str, Columns]:
     left, left_columns = draw(relations(depth - 1, f"{prefix}l"))
     right, right_columns = draw(relations(0, f"{prefix}r"))
     mode = draw(st.sampled_from(["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]))
+    if draw(st.integers(0, 4)) == 0:
+        condition = draw(conditions(draw(st.sampled_from([left_columns, right_columns]))))
+        return f"{left} {mode} {right} ON {condition}", {**left_columns, **right_columns}
     # A constant in place of a column would tie nothing to nothing, and be refused.
     shared = [k for k in "ns" if k in left_columns.values() and k in right_columns.values()]
     condition = f"{draw(_one(left_columns, shared[0]))} = {draw(_one(right_columns, shared[0]))}"

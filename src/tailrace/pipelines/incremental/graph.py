@@ -116,6 +116,11 @@ class Operator(Protocol):
     changes `state`, and gives the changes of its output (columns of the node's schema,
     `__weight`). It depends on the set of input rows alone, never on their order. `wakes`:
     it must run in every tick, with or without input.
+
+    Whoever changes the bytes of a state gives the class a number that says so: a `form` (1
+    where there is none) names other nodes, whose views are filled anew; a `format` refuses the
+    old state, but for those in `reads`, until somebody asks for a rebuild.
+    `tests/pipelines/incremental/test_state_forms.py` holds the bytes.
     """
 
     @property

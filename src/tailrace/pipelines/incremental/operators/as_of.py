@@ -118,6 +118,7 @@ class AsOf:
     table: str = ""  # the topic of the versions
     null_safe: tuple[bool, ...] = ()  # by key; else NULL is no key of any version
     kind: ClassVar[str] = "as-of"
+    form: ClassVar[int] = 2  # before, rows whose key is NULL stood under their times
     wakes: ClassVar[bool] = False
 
     def describe(self) -> str:

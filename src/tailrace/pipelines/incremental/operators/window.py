@@ -233,7 +233,7 @@ def _bounds(
     kind, start, end = frame
 
     def rows(at: int) -> tuple[int, int]:
-        first = 0 if start is None else max(0, at + int(start))
+        first = 0 if start is None else min(count, max(0, at + int(start)))
         last = count if end is None else min(count, at + int(end) + 1)
         return first, max(first, last)
 

@@ -32,6 +32,9 @@ from tailrace.pipelines.incremental.sql.plan import (
     Window,
     ids,
 )
+from tailrace.pipelines.incremental.sql.ties import is_equality, is_inner, says_something
+
+Asked = list[tuple[set[str], set[str]]]  # the sides of each join that has a condition
 
 
 def arrange(plan: Plan) -> Plan:
@@ -142,6 +145,8 @@ def _push_group(plan: Group, parts: list[Expression]) -> Plan:
 
 def _push_outer(plan: Join, parts: list[Expression]) -> Plan:
     left, right = ids(plan.left), ids(plan.right)
+    if is_inner(plan.mode, plan.condition, parts, left, right):
+        return _push_inner(replace(plan, mode="inner"), parts)
     to_left, to_right, above = [], [], []
     for part in parts:
         used = columns_of(part)
@@ -165,7 +170,8 @@ def _push_inner(plan: Join, parts: list[Expression]) -> Plan:
     which every step has an equality where there is one."""
     relations: list[Plan] = []
     conditions: list[Expression] = []
-    _flatten(plan, relations, conditions)
+    asked: Asked = []
+    _flatten(plan, relations, conditions, asked)
     conditions += parts  # behind those below: what they keep out, these do not see
     flat: list[Expression] = []
     for condition in conditions:
@@ -182,21 +188,24 @@ def _push_inner(plan: Join, parts: list[Expression]) -> Plan:
     while placed:
         chosen = _next(current, placed, remaining)
         relation = placed.pop(chosen)
-        known = ids(current) | ids(relation)
-        here = [p for p in remaining if columns_of(p) <= known]
+        one, other = ids(current), ids(relation)
+        here = [p for p in remaining if columns_of(p) <= one | other]
         remaining = [p for p in remaining if p not in here]
-        current = Join("inner", current, relation, conjunction(here))
+        meant = any((one & a and other & b) or (one & b and other & a) for a, b in asked)
+        current = Join("inner", current, relation, conjunction(here), meant)
     return _filtered(current, [*remaining, *above])
 
 
-def _flatten(plan: Plan, relations: list[Plan], conditions: list[Expression]) -> None:
+def _flatten(plan: Plan, relations: list[Plan], conditions: list[Expression], asked: Asked) -> None:
     if isinstance(plan, Join) and plan.mode == "inner":
-        _flatten(plan.left, relations, conditions)
-        _flatten(plan.right, relations, conditions)
+        _flatten(plan.left, relations, conditions, asked)
+        _flatten(plan.right, relations, conditions, asked)
         if plan.condition is not None:
             conditions.append(plan.condition)
+        if plan.asked or says_something(plan.condition):
+            asked.append((ids(plan.left), ids(plan.right)))
     elif isinstance(plan, Filter):
-        _flatten(plan.input, relations, conditions)
+        _flatten(plan.input, relations, conditions, asked)
         conditions.append(plan.predicate)
     else:
         relations.append(plan)
@@ -223,10 +232,6 @@ def _next(current: Plan, placed: list[Plan], parts: list[Expression]) -> int:
                 if used <= here | other and used & here and used & other and wanted(part):
                     return position
     return 0
-
-
-def is_equality(part: Expression) -> bool:
-    return isinstance(part, Call) and part.function in ("=", "<=>")
 
 
 def factored(predicate: Expression) -> Expression:

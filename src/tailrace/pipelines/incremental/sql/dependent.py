@@ -22,7 +22,6 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
     substitute,
 )
-from tailrace.pipelines.incremental.sql.arrange import is_equality
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     AsOf,
@@ -45,6 +44,7 @@ from tailrace.pipelines.incremental.sql.plan import (
 )
 from tailrace.pipelines.incremental.sql.renumber import renumber
 from tailrace.pipelines.incremental.sql.scope import Context
+from tailrace.pipelines.incremental.sql.ties import is_equality
 
 TRUE = Literal(True, types.BOOLEAN)
 Values = dict[str, Expression]  # columns of the query around → columns here

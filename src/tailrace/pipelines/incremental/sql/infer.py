@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from tailrace.pipelines.incremental.expression import (
     Call,
     Column,
@@ -9,7 +11,6 @@ from tailrace.pipelines.incremental.expression import (
     columns_of,
     conjuncts,
 )
-from tailrace.pipelines.incremental.sql.arrange import is_equality
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Constant,
@@ -26,9 +27,10 @@ from tailrace.pipelines.incremental.sql.plan import (
     Window,
     ids,
 )
+from tailrace.pipelines.incremental.sql.ties import is_equality, is_never
 
 MOST_KEYS = 32
-MOST_ROWS = 1000  # of constants that are paired with every row of a table
+MOST_ROWS = 1000  # of what is paired with every row of a table
 
 
 def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
@@ -160,11 +162,58 @@ def at_most_one(plan: Plan) -> bool:
 
 
 def few(plan: Plan) -> bool:
-    """Whether it is one row at most, or rows written in the query: what may be paired with
-    every row of a table."""
+    """Whether the query itself says that it has few rows: it may be paired with every row of
+    a table."""
+    most = most_rows(plan)
+    return most is not None and most <= MOST_ROWS
+
+
+def most_rows(plan: Plan) -> int | None:
+    """How many rows it has at most, whatever the tables hold; None: as many as they do."""
+    if at_most_one(plan):
+        return 1
     match plan:
         case Constant():
-            return len(plan.rows) <= MOST_ROWS
-        case Project() | Filter():
-            return at_most_one(plan) or few(plan.input)
-    return at_most_one(plan)
+            return len(plan.rows)
+        case Filter():
+            named = _most_named(plan)
+            below = most_rows(plan.input)
+            return min((n for n in (named, below) if n is not None), default=None)
+        case Project() | Distinct() | Window() | Group():
+            return most_rows(plan.input)
+        case Top():
+            below = most_rows(plan.input)
+            if plan.partition:
+                return below
+            return plan.limit if below is None else min(plan.limit, below)
+        case Join():
+            left, right = most_rows(plan.left), most_rows(plan.right)
+            if left is None or plan.mode in ("semi", "anti"):
+                return left
+            # An outer join shows each row of a side at least once.
+            return None if right is None else left * right + left + right
+        case SetOperation(mode="union all"):
+            counts = [most_rows(child) for child in plan.inputs]
+            return sum(n for n in counts if n is not None) if None not in counts else None
+        case SetOperation():
+            return most_rows(plan.inputs[0])
+    return None
+
+
+def _most_named(plan: Filter) -> int | None:
+    """How many rows the keys that a filter names have: `id IN (1, 2, 3)`."""
+    parts = conjuncts(plan.predicate)
+    if any(map(is_never, parts)):
+        return 0
+    named = _given(plan.predicate, ids(plan.input))
+    listed: dict[str, int] = {}
+    for part in parts:
+        match part:
+            case Call("in", (Column(name, _), *values), _) if not any(map(columns_of, values)):
+                listed[name] = min(len(values), listed.get(name, len(values)))
+    found = [
+        prod(listed[name] for name in key if name not in named)
+        for key in keys_of(plan.input)
+        if all(name in named or name in listed for name in key)
+    ]
+    return min(found, default=None)

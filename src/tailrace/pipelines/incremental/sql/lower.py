@@ -20,11 +20,13 @@ from tailrace.pipelines.incremental.expression import (
     substitute,
 )
 from tailrace.pipelines.incremental.graph import Edge, Node, Operator, Projection, TableInput
+from tailrace.pipelines.incremental.keys import form_of
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate
 from tailrace.pipelines.incremental.operators.counts import Constants, Counts, UnionAll
 from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.group import Group as GroupOperator
 from tailrace.pipelines.incremental.operators.growing import FIRST_ONLY
+from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
@@ -81,6 +83,21 @@ def new_names(prefix: str, count: int, used: Iterable[str]) -> list[str]:
     taken = set(used)
     numbered = (f"{prefix}{number}" for number in range(count + len(taken)))
     return [name for name in numbered if name not in taken][:count]
+
+
+def _forms(operator: Operator, inputs: Sequence[dict[str, pa.DataType]]) -> list[str]:
+    """What else names a node: the forms of its state that have changed since the first. State
+    of another form is then that of another node, which nobody reads, and the view is filled."""
+    match operator:
+        case JoinOperator():
+            keys = (operator.left_keys, operator.right_keys)
+            kinds = [of[key] for of, names in zip(inputs, keys, strict=True) for key in names]
+        case Result():
+            kinds = [inputs[0][key] for key in operator.key]
+        case _:  # they look up by any of their columns
+            kinds = [kind for one in inputs for kind in one.values()]
+    own, looked_up = getattr(operator, "form", 1), max(map(form_of, kinds), default=1)
+    return [f"form {own}"] * (own > 1) + [f"keys in form {looked_up}"] * (looked_up > 1)
 
 
 class Lowering:
@@ -154,6 +171,7 @@ class Lowering:
     ) -> str:
         """Add a node, or find the equal one. `spread`: the output columns it is sharded by."""
         text = [operator.kind, operator.describe(), str(schema)]
+        text += _forms(operator, [self._types(edge) for edge in edges])
         level = 0
         for edge in edges:
             text.append(
@@ -170,6 +188,13 @@ class Lowering:
             self.nodes[identity] = Node(identity, operator, tuple(edges), schema, level)
             self._spread[identity] = spread
         return identity
+
+    def _types(self, edge: Edge) -> dict[str, pa.DataType]:
+        """What comes over an edge; of a table's own rows nothing."""
+        if edge.projection is not None:
+            return {name: bound.type for name, bound in edge.projection.columns}
+        known = self.nodes.get(edge.source)
+        return {field.name: field.type for field in known.schema} if known is not None else {}
 
     def _check(self, projection: Projection) -> None:
         for bound in [*(e for _, e in projection.columns), projection.where]:

@@ -33,7 +33,7 @@ from tailrace.pipelines.incremental.operators.keyed import Facts
 from tailrace.pipelines.incremental.sql import lasting
 from tailrace.pipelines.incremental.sql.clock_filters import reads_clock
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
-from tailrace.pipelines.incremental.sql.infer import few
+from tailrace.pipelines.incremental.sql.infer import MOST_ROWS, few
 from tailrace.pipelines.incremental.sql.plan import (
     AsOf,
     Filter,
@@ -43,6 +43,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Scan,
     ids,
 )
+from tailrace.pipelines.incremental.sql.ties import is_true
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.lower import Flow, Lowering
@@ -67,7 +68,7 @@ def take_apart(plan: Join) -> Condition:
     parts = Condition([], [], [], [], [], [])
     for part in conjuncts(plan.condition):
         used = columns_of(part)
-        if part == TRUE:
+        if is_true(part):
             continue
         if used <= left:
             parts.left_only.append(part)
@@ -109,13 +110,15 @@ def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
         right = _filtered(right, parts.right_only)
     elif parts.right_only:
         _as_key(parts, parts.right_only, on_left=False)
-    unbounded = not parts.left_keys and not parts.rest and mode not in ("semi", "anti")
+    said = plan.asked or parts.left_only or parts.right_only
+    unbounded = not (said or parts.left_keys or parts.rest) and mode not in ("semi", "anti")
     if unbounded and not (few(left) or few(right)):
         between = f"between ({_shown(left)}) and ({_shown(right)})"
         raise NotIncrementalError(
             "a join without a condition pairs every row with every row",
             detail=f"{between}\n{_where(lowering, right, left)}".strip(),
-            hint="give it a condition, or aggregate one side to a single row",
+            hint="tie them in ON or WHERE (a.x = b.y), say in ON which rows of one side are"
+            f" meant, or let a side have {MOST_ROWS:,} rows at most (a total, LIMIT, keys by name)",
         )
     return _equi_join(lowering, mode, left, right, parts, needed)
 

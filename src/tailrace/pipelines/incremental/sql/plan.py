@@ -65,12 +65,15 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """`mode`: inner, left, right, full, semi, anti. `condition` None: every pair."""
+    """`mode`: inner, left, right, full, semi, anti. `condition` None: every pair.
+
+    `asked`: the query gave it a condition, which stands in a filter of one of its sides now."""
 
     mode: str
     left: Plan
     right: Plan
     condition: Expression | None
+    asked: bool = False
 
     @property
     def fields(self) -> tuple[Field, ...]:

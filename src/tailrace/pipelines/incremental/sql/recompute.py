@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from tailrace.pipelines.errors import NotIncrementalError
-from tailrace.pipelines.incremental.expression import Call, Column, Expression, walk
+from tailrace.pipelines.incremental.expression import Call, Column, Expression, columns_of, walk
 from tailrace.pipelines.incremental.graph import Edge, Graph, Node, Operator, TableInput, ViewPlan
 from tailrace.pipelines.incremental.operators.aggregates import linear
 from tailrace.pipelines.incremental.operators.counts import UnionAll
@@ -167,9 +167,20 @@ def whole_input(node: Node) -> str:
             return "a window without PARTITION BY is computed again whole"
         case Group() if not operator.keys and _whole(operator):
             return "an aggregate of all values without GROUP BY is computed again whole"
-        case JoinOperator() if not operator.left_keys and len(node.edges) == 2:
+        case JoinOperator() if len(node.edges) == 2 and not _ties(node, operator):
             return "a join without an equality compares each change with all rows"
     return ""
+
+
+def _ties(node: Node, operator: JoinOperator) -> bool:
+    """Whether a key of both sides is more than the constant that a condition on one has."""
+    return any(
+        all(
+            edge.projection is None or columns_of(dict(edge.projection.columns)[name])
+            for edge, name in zip(node.edges, pair, strict=True)
+        )
+        for pair in zip(operator.left_keys, operator.right_keys, strict=True)
+    )
 
 
 def part_of_input(node: Node) -> str:
