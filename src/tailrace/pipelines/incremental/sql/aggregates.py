@@ -48,12 +48,11 @@ KNOWN = {
     *MOMENTS, *SKETCHED, *SUMMARIES,
 }  # fmt: skip
 _MOST_ARGUMENTS = {
-    "listagg": 2,
-    "mode": 2,
-    "max_by": 2,
-    "min_by": 2,
-    "regr_avgx": 2,
-    "regr_avgy": 2,
+    "listagg": 2, "mode": 2, "max_by": 2, "min_by": 2, "regr_avgx": 2, "regr_avgy": 2,
+}  # fmt: skip
+_OF_NULL = {
+    **dict.fromkeys(("bool_and", "bool_or", "count_if"), types.BOOLEAN),
+    **dict.fromkeys(BITS, types.INT),
 }
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
@@ -238,7 +237,8 @@ def _typed(
             node,
         )
     if name == "listagg":
-        parameters = (_constant(binder, bound[1], node),) if len(bound) > 1 else ()
+        between = _constant(binder, bound[1], node) if len(bound) > 1 else None
+        parameters = () if between is None else (between,)
         bound = [binder.coerce(bound[0], types.STRING, node)]
     if name == "count":
         return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
@@ -254,6 +254,8 @@ def _typed(
         condition = both if condition is None else conjunction([condition, both])
         name, bound = "avg", [value]
     value = bound[0]
+    if value.type == types.NULL and name in _OF_NULL:
+        value = binder.coerce(value, _OF_NULL[name], node)
     kind = value.type
     match name:
         case "collect_union":

@@ -29,8 +29,9 @@ from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
-from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
+from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
 from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
+from tailrace.pipelines.incremental.sql.voids import is_null, null_result, typed_nulls
 from tailrace.pipelines.incremental.sql.xml_calls import XML
 
 if TYPE_CHECKING:
@@ -50,13 +51,14 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return higher(binder, arguments, node)
     if name in UNITS_FIRST:
         return UNITS_FIRST[name](binder, arguments, node)
-    rule = RULES.get(name)
+    rule, signature = RULES.get(name), SIGNATURES.get(name)
+    if rule is None and signature is None:
+        raise _unknown(binder, name, node)
+    given = typed_nulls(binder, name, [binder.bind(a) for a in arguments], node)
     if rule is not None:
-        return rule(binder, [binder.bind(argument) for argument in arguments], node)
-    signature = SIGNATURES.get(name)
-    if signature is not None:
-        return _declared(binder, name, signature, [binder.bind(a) for a in arguments], node)
-    raise _unknown(binder, name, node)
+        return null_result(name, given) or rule(binder, given, node)
+    assert signature is not None
+    return _declared(binder, name, signature, given, node)
 
 
 def _declared(
@@ -322,18 +324,22 @@ def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> 
 
 
 def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    return Call("abs", (binder.number(given[0], node),), given[0].type)
+    value = binder.number(given[0], node)
+    return Call("abs", (value,), value.type)
 
 
 def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     value = binder.number(given[0], node)
     digits = given[1] if len(given) > 1 else Literal(0, types.INT)
-    if not isinstance(digits, Literal) or not isinstance(digits.value, int):
-        raise binder.context.type_error("the number of digits must be a constant", node)
+    places = 0 if is_null(digits) else constant(binder, digits, node, "the number of digits")
+    if not isinstance(places, int):
+        raise binder.context.type_error("the number of digits must be a whole number", node)
     kind = value.type
     if types.is_decimal(kind):
-        scale = min(max(digits.value, 0), kind.scale)
+        scale = min(max(places, 0), kind.scale)
         kind = types.bounded_decimal(kind.precision - kind.scale + scale + 1, scale)
+    if is_null(digits):
+        return Literal(None, kind)
     return Call(name_and_arguments(node)[0], (value, digits), kind)
 
 
@@ -474,6 +480,8 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
     """date_part('year', t), extract(year FROM t)."""
     if len(raw) != 2:
         raise binder.context.type_error("wrong number of arguments", node)
+    if isinstance(raw[0], exp.Null):
+        return Literal(None, types.DOUBLE)
     name = raw[0].name.lower()
     words = {"years": "year", "yr": "year", "y": "year", "mon": "month", "months": "month",
              "days": "day", "d": "day", "dow": "dayofweek", "dow_iso": "dayofweek_iso",

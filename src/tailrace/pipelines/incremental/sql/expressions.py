@@ -18,6 +18,11 @@ from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_argumen
 from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
 from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
+from tailrace.pipelines.incremental.sql.like_calls import (
+    escaped,
+    is_like_several,
+    like_several,
+)
 from tailrace.pipelines.incremental.sql.literals import bind_literal, interval_parts
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
@@ -86,6 +91,8 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
+        if is_like_several(node):
+            return like_several(self, node)
         if node.args.get("negate"):
             positive = node.copy()
             positive.set("negate", None)
@@ -108,7 +115,7 @@ class ExpressionBinder:
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
             case exp.Escape():
-                return self.bind(_escaped(self.context, node))
+                return self.bind(escaped(self.context, node))
             case exp.HexString():
                 digits = str(node.this)
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
@@ -116,7 +123,8 @@ class ExpressionBinder:
                 inner = self.bind(node.this)
                 if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
                     return Literal(-inner.value, inner.type)
-                return Call("negative", (self.number(inner, node),), inner.type)
+                inner = self.number(inner, node)
+                return Call("negative", (inner,), inner.type)
             case exp.And() | exp.Or():
                 name = "and" if isinstance(node, exp.And) else "or"
                 sides = (self.condition(node.this), self.condition(node.expression))
@@ -262,6 +270,9 @@ class ExpressionBinder:
         return bound
 
     def number(self, bound: Expression, node: exp.Expr) -> Expression:
+        """A value that must be a number; a bare NULL is a DOUBLE."""
+        if bound.type == types.NULL:
+            return self.coerce(bound, types.DOUBLE, node)
         if not types.is_numeric(bound.type):
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
         return bound
@@ -337,6 +348,11 @@ class ExpressionBinder:
             return time_arithmetic(self, name, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
+        if types.NULL in (left.type, right.type):
+            other = types.common(left.type, right.type)
+            if other == types.NULL:
+                other = types.BIGINT if name == "div" else types.DOUBLE
+            left, right = self.coerce(left, other, node), self.coerce(right, other, node)
         if types.is_decimal(left.type) and types.is_integer(right.type):
             right = _as_decimal(right)
         elif types.is_decimal(right.type) and types.is_integer(left.type):
@@ -415,6 +431,7 @@ class ExpressionBinder:
         if isinstance(other, exp.Null):
             return Call("is null", (value,), types.BOOLEAN)
         if isinstance(other, exp.Boolean):
+            (value, _), _ = self.alike([value, Literal(True, types.BOOLEAN)], node)
             return Call("is true" if other.this else "is false", (value,), types.BOOLEAN)
         return self.compare("<=>", value, self.bind(other), node)
 
@@ -508,25 +525,3 @@ def _named_like(bound: Expression, other: pa.DataType) -> Expression:
         return bound
     same = [field.type for field in kind] == [field.type for field in other]
     return Call("cast", (bound,), other) if same else bound
-
-
-def _escaped(context: Context, node: exp.Escape) -> exp.Expr:
-    """x LIKE y ESCAPE '|' with the usual `\\` instead."""
-    like, letter = node.this, node.expression
-    inner = like.this if isinstance(like, exp.Not) else like
-    pattern = inner.expression
-    known = isinstance(pattern, exp.Literal) and isinstance(letter, exp.Literal)
-    if not known or not pattern.is_string or len(letter.name) != 1:
-        raise context.not_incremental("LIKE … ESCAPE with a pattern that is no constant", node)
-    text, parts, at = pattern.name, [], 0
-    while at < len(text):
-        if text[at] == letter.name and at + 1 < len(text):
-            parts.append("\\" + text[at + 1])
-            at += 2
-            continue
-        parts.append("\\\\" if text[at] == "\\" else text[at])
-        at += 1
-    changed: exp.Expr = like.copy()
-    target = changed.this if isinstance(changed, exp.Not) else changed
-    target.set("expression", exp.Literal.string("".join(parts)))
-    return changed

@@ -177,6 +177,8 @@ def _to_digits(name: str) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         value, digits = given
+        if value.type == types.NULL:
+            value = binder.coerce(value, pa.decimal128(38, 18), node)
         places = constant(binder, digits, node, "the number of digits")
         if not isinstance(places, int):
             raise binder.context.type_error("the number of digits must be a whole number", node)
@@ -208,7 +210,10 @@ def _decode(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
     branches = [
         (binder.compare("<=>", subject, rest[i], node), rest[i + 1]) for i in range(0, len(rest), 2)
     ]
-    return binder.choose(branches, default, node)
+    chosen = binder.choose(branches, default, node)
+    if default is None and chosen.type == types.NULL:
+        return Literal(None, types.STRING)
+    return chosen
 
 
 def _equal_null(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
