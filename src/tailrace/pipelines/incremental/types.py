@@ -154,6 +154,15 @@ def has_variant(kind: pa.DataType) -> bool:
     return bool(kind == VARIANT)
 
 
+def has_map(kind: pa.DataType) -> bool:
+    """Whether values of a type are maps or hold some: they have no order."""
+    if pa.types.is_list(kind) and not pa.types.is_map(kind):
+        return has_map(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(has_map(field.type) for field in kind)
+    return bool(pa.types.is_map(kind))
+
+
 def as_decimal(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer or decimal type."""
     return kind if is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)

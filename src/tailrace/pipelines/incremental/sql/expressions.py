@@ -277,11 +277,15 @@ class ExpressionBinder:
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
         return bound
 
-    def coerce(self, bound: Expression, kind: pa.DataType, node: exp.Expr) -> Expression:
-        """`bound` as `kind`; constants at once."""
+    def coerce(
+        self, bound: Expression, kind: pa.DataType, node: exp.Expr, *, written: bool = False
+    ) -> Expression:
+        """`bound` as `kind`; constants at once. `written`: by a CAST of the query."""
         if bound.type == kind:
             return bound
-        if isinstance(bound, Literal):
+        known = castable(bound.type, kind, written=written)
+        nested = pa.types.is_nested(bound.type) or pa.types.is_nested(kind)
+        if isinstance(bound, Literal) and (known or not nested):
             from tailrace.pipelines.incremental.casts import cast_array
 
             try:
@@ -291,7 +295,7 @@ class ExpressionBinder:
                     f"{bound.sql} is no {types.ddl(kind)}", node
                 ) from error
             return Literal(value, kind)
-        if not castable(bound.type, kind):
+        if not known:
             raise self.context.type_error(
                 f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
             )
@@ -318,6 +322,8 @@ class ExpressionBinder:
         right = _named_like(right, left.type)
         (left, right), kind = self.alike([left, right], node)
         self.context.comparable(kind, node)
+        if types.has_map(kind):
+            raise self.context.type_error(f"{types.ddl(kind)} is not compared", node)
         return Call(name, (left, right), types.BOOLEAN)
 
     def _apart(
@@ -445,12 +451,15 @@ class ExpressionBinder:
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
         if isinstance(node, exp.TryCast):
-            if types.VARIANT in (bound.type, kind) and not castable(bound.type, kind):
+            doubtful = pa.types.is_nested(kind) or pa.types.is_nested(bound.type)
+            if (doubtful or types.VARIANT in (bound.type, kind)) and not castable(
+                bound.type, kind, written=True, forgiving=True
+            ):
                 raise self.context.type_error(
                     f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
                 )
             return Call("try_cast", (bound,), kind)
-        return self.coerce(bound, kind, node)
+        return self.coerce(bound, kind, node, written=True)
 
     def _interval(self, node: exp.Interval) -> Expression:
         return Literal(interval_parts(self.context, node), types.INTERVAL)

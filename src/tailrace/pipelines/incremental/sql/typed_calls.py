@@ -161,6 +161,11 @@ def _format_number(binder: ExpressionBinder, given: list[Expression], node: exp.
 def _format_string(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 1, None)
     form = binder.coerce(given[0], types.STRING, node)
+    for value in given[1:]:
+        if pa.types.is_nested(value.type):  # Spark shows where it lies in memory
+            raise binder.context.not_incremental(
+                f"format_string of {types.ddl(value.type)}", node, "CAST(… AS STRING) shows it"
+            )
     return Call("format_string", (form, *map(_formatted, given[1:])), types.STRING)
 
 
@@ -239,7 +244,7 @@ def _cast(kind: pa.DataType) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1, 1)
-        return binder.coerce(given[0], kind, node)
+        return binder.coerce(given[0], kind, node, written=True)
 
     return rule
 
