@@ -17,8 +17,9 @@ from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SH
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
-from tailrace.pipelines.incremental.sql.scope import refuse
+from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import sketched_call
+from tailrace.pipelines.incremental.sql.spans import measured
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
@@ -180,8 +181,14 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         binder.collected, binder.subquery = saved, subquery
     if name not in KNOWN:
         raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
+    _no_intervals(binder, bound, outer)
     call = _typed(binder, name, bound, distinct, condition, order, within, outer)
     return call if passing is None else _only_where(passing, call)
+
+
+def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.Expr) -> None:
+    if any(value.type == types.INTERVAL for value in bound):
+        raise binder.context.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
 
 
 def _columns(binder: ExpressionBinder) -> list[exp.Expr]:
@@ -367,10 +374,15 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
         inner = item.this if isinstance(item, exp.Ordered) else item
         descending = bool(item.args.get("desc"))
         first = item.args.get("nulls_first")
-        bound = key_of(binder.bind(inner))
+        bound = _in_order(binder, binder.bind(inner), item)
         binder.context.comparable(bound.type, item)
         order.append((bound, descending, not descending if first is None else bool(first)))
     return tuple(order)
+
+
+def _in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+    """What tells values apart and has their order; of an interval how long it is."""
+    return measured(binder, [bound], node)[0] if bound.type == types.INTERVAL else key_of(bound)
 
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
@@ -381,7 +393,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     if collected is None:
         raise binder.context.type_error("a window function is not allowed here", node)
     binder.context.only(node, "this", "partition_by", "order", "spec", "over")
-    partition = tuple(key_of(binder.bind(part)) for part in node.args.get("partition_by") or ())
+    parts = node.args.get("partition_by") or ()
+    partition = tuple(_in_order(binder, binder.bind(part), part) for part in parts)
     for part in partition:
         binder.context.comparable(part.type, node)
     order_node = node.args.get("order")
@@ -446,6 +459,7 @@ def _ranking(
     ignores: bool,
     node: exp.Expr,
 ) -> WindowCall:
+    _no_intervals(binder, bound, node)
     match name:
         case "row_number" | "rank" | "dense_rank" | "ntile":
             parameters = (_constant(binder, bound[0], node),) if bound else ()

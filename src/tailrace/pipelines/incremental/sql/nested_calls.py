@@ -315,6 +315,8 @@ def bind_lambda(
     known = {name.lower(): column for name, column in zip(names, made, strict=True)}
     inner = replace(binder, collected=None, depth=depth, parameters={**binder.parameters, **known})
     body = inner.bind(node.this)
+    if body.type == types.INTERVAL:
+        raise binder.context.type_error("a function that gives an interval", whole)
     return Call("lambda", (body, *made), body.type)
 
 
