@@ -56,6 +56,7 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
         ("SELECT array(date(status) - DATE '2026-01-01') AS d FROM shop.orders", SqlTypeError, "of an interval", "array"),
         ("SELECT 1 AS one FROM shop.orders GROUP BY date(status) - DATE '2026-01-01'", SqlTypeError, "cannot hold", "date(status)"),
         ("SELECT array_contains(array(n), NULL) AS x FROM shop.orders", SqlTypeError, "takes no bare NULL", "array_contains"),
+        ("SELECT o.id FROM shop.orders o, range(20000) r", NotIncrementalError, "every row with every row", ""),
         ("SELECT id FROM shop.orders WHERE n", SqlTypeError, "condition", "n"),
         ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
         ("SELECT to_number(status, '9..9') r FROM shop.orders", SqlTypeError, "no pattern of a number", "to_number"),

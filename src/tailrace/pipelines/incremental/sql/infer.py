@@ -6,6 +6,7 @@ from tailrace.pipelines.incremental.expression import (
     Call,
     Column,
     Expression,
+    Literal,
     columns_of,
     conjuncts,
 )
@@ -28,7 +29,7 @@ from tailrace.pipelines.incremental.sql.plan import (
 )
 
 MOST_KEYS = 32
-MOST_ROWS = 1000  # of constants that are paired with every row of a table
+MOST_ROWS = 10_000  # of constants that are paired with every row of a table
 
 
 def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
@@ -160,11 +161,27 @@ def at_most_one(plan: Plan) -> bool:
 
 
 def few(plan: Plan) -> bool:
-    """Whether it is one row at most, or rows written in the query: what may be paired with
-    every row of a table."""
+    """Whether it is one row at most, or rows that the query itself names: what may be paired
+    with every row of a table."""
+    rows = _written(plan)
+    return rows is not None and rows <= MOST_ROWS
+
+
+def _written(plan: Plan) -> int | None:
+    """At most how many rows the query itself names: VALUES, range(…), pairs of them."""
+    if at_most_one(plan):
+        return 1
     match plan:
         case Constant():
-            return len(plan.rows) <= MOST_ROWS
-        case Project() | Filter():
-            return at_most_one(plan) or few(plan.input)
-    return at_most_one(plan)
+            return len(plan.rows)
+        case Project() | Filter() | Distinct():
+            return _written(plan.input)
+        case Expand(
+            input, Call("sequence", (Literal(int(start)), Literal(int(end)), Literal(int(step))))
+        ):
+            rows = _written(input)
+            return None if rows is None else rows * (len(range(start, end, step)) + 1)
+        case Join("inner", left, right):
+            sides = _written(left), _written(right)
+            return None if sides[0] is None or sides[1] is None else sides[0] * sides[1]
+    return None
