@@ -269,10 +269,10 @@ def _map_from_entries(
 
 def _map_concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 1, None)
-    kinds = {_map_of(binder, part, node) for part in given}
-    if len(kinds) != 1:
-        raise binder.context.type_error("maps of different types", node)
-    return Call("map_concat", tuple(given), given[0].type)
+    for part in given:
+        _map_of(binder, part, node)
+    alike, kind = binder.alike(given, node)
+    return Call("map_concat", tuple(alike), kind)
 
 
 def _map_contains_key(
