@@ -51,6 +51,8 @@ QUERIES = [
     "SELECT a.id, b.id x, c.n FROM shop.a LEFT JOIN shop.b ON a.k = b.k LEFT JOIN shop.c ON b.k = c.k",
     "SELECT id FROM shop.a WHERE (k IN (SELECT k FROM shop.b)) IS NULL",
     "SELECT a.id, m.x FROM shop.a CROSS JOIN (SELECT max(n) x FROM shop.b) m",
+    "SELECT a.id, r.k FROM shop.a, range(3) AS r(k)",
+    "SELECT r.k, count(a.k) c, sum(a.k * r.k) s FROM shop.a CROSS JOIN range(1, 4) AS r(k) GROUP BY r.k",
     "SELECT a.id, b.id bid FROM shop.a JOIN shop.b ON a.d < b.d AND a.k IS NOT DISTINCT FROM b.k",
     "SELECT k, id FROM shop.a JOIN shop.b USING (k, id)",
     "SELECT k, a.id x FROM shop.a FULL JOIN shop.b USING (k)",

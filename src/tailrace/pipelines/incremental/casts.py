@@ -58,6 +58,8 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
         return values.cast(kind)
     if pa.types.is_nested(kind):
         return _cast_nested(values, kind, forgiving)
+    if kind == STRING and pa.types.is_nested(source):
+        return spelled(values)
     convert = _converter(source, kind)
     out: list[object] = []
     for value in physical(values):
@@ -76,8 +78,15 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
     return to_array(out, kind)
 
 
-def castable(source: pa.DataType, kind: pa.DataType) -> bool:
-    """Whether `cast_array` knows a way."""
+def castable(
+    source: pa.DataType, kind: pa.DataType, *, written: bool = False, forgiving: bool = False
+) -> bool:
+    """Whether `cast_array` knows a way. `written`: by a CAST in the query, which makes a text of
+    anything; no function takes an array for a text by itself. `forgiving`: by a try_cast, which
+    could make NULLs of the keys of a map."""
+    how = {"written": written, "forgiving": forgiving}
+    if kind == STRING and pa.types.is_nested(source):
+        return written
     if NULL in (source, kind) or source == kind or _lossless(source, kind):
         return True
     if VARIANT in (source, kind):
@@ -85,14 +94,15 @@ def castable(source: pa.DataType, kind: pa.DataType) -> bool:
 
         return becomes_variant(source) if kind == VARIANT else leaves_variant(kind)
     if pa.types.is_map(kind) and pa.types.is_map(source):
-        return castable(source.key_type, kind.key_type) and castable(
-            source.item_type, kind.item_type
-        )
+        keys, wanted = source.key_type, kind.key_type
+        if forgiving and not (keys == wanted or wanted == STRING or _lossless(keys, wanted)):
+            return False
+        return castable(keys, wanted, **how) and castable(source.item_type, kind.item_type, **how)
     if pa.types.is_list(kind) and pa.types.is_list(source) and not pa.types.is_map(source):
-        return castable(source.value_type, kind.value_type)
+        return castable(source.value_type, kind.value_type, **how)
     if pa.types.is_struct(kind) and pa.types.is_struct(source):
         return len(source) == len(kind) and all(
-            castable(a.type, b.type) for a, b in zip(source, kind, strict=True)
+            castable(a.type, b.type, **how) for a, b in zip(source, kind, strict=True)
         )
     if pa.types.is_nested(source) or pa.types.is_nested(kind):
         return False
@@ -103,14 +113,48 @@ def castable(source: pa.DataType, kind: pa.DataType) -> bool:
     return True
 
 
+def spelled(values: pa.Array) -> pa.Array:
+    """Arrays, maps and structs as texts: `[1, null]`, `{k -> v}`, `{a, 1}`."""
+    whole = pa.concat_arrays([values])  # without an offset of its own
+    valid = whole.is_valid().to_pylist()
+    if pa.types.is_struct(whole.type):
+        fields = [_texts(field) for field in whole.flatten()]
+        rows = zip(*fields, strict=True) if fields else [()] * len(whole)
+        out = [f"{{{', '.join(row)}}}" if known else None
+               for known, row in zip(valid, rows, strict=True)]  # fmt: skip
+        return pa.array(out, STRING)
+    if pa.types.is_map(whole.type):
+        pairs = zip(_texts(whole.keys), _texts(whole.items), strict=True)
+        parts, form = [f"{key} -> {item}" for key, item in pairs], "{{{}}}"
+    else:
+        parts, form = _texts(whole.values), "[{}]"
+    ends = whole.offsets.to_pylist()
+    out = [form.format(", ".join(parts[start:end])) if known else None
+           for known, start, end in zip(valid, ends, ends[1:], strict=False)]  # fmt: skip
+    return pa.array(out, STRING)
+
+
+def _texts(values: pa.Array) -> list[str]:
+    """Each value inside a nested one as a text."""
+    return ["null" if text is None else text for text in cast_array(values, STRING).to_pylist()]
+
+
 def _cast_nested(values: pa.Array, kind: pa.DataType, forgiving: bool) -> pa.Array:
     """Part by part."""
     if pa.types.is_map(kind):
-        keys = cast_array(values.keys, kind.key_type, forgiving=forgiving)
-        items = cast_array(values.items, kind.item_type, forgiving=forgiving)
-        return pa.MapArray.from_arrays(values.offsets, keys, items)
-    if pa.types.is_list(kind):
         whole = pa.concat_arrays([values])  # without an offset of its own
+        keys = cast_array(whole.keys, kind.key_type, forgiving=forgiving)
+        items = cast_array(whole.items, kind.item_type, forgiving=forgiving)
+        entries = pa.MapArray.from_arrays(whole.offsets, keys, items)
+        if not whole.null_count:
+            return entries
+        # A place of -1 is NULL: there is no choosing between maps by a mask.
+        places = np.where(
+            whole.is_valid().to_numpy(zero_copy_only=False), np.arange(len(whole)), -1
+        )
+        return entries.take(pa.array(places, mask=places < 0))
+    if pa.types.is_list(kind):
+        whole = pa.concat_arrays([values])
         parts = cast_array(whole.values, kind.value_type, forgiving=forgiving)
         made = pa.ListArray.from_arrays(whole.offsets, parts)
         if not whole.null_count:

@@ -154,6 +154,15 @@ def has_variant(kind: pa.DataType) -> bool:
     return bool(kind == VARIANT)
 
 
+def has_map(kind: pa.DataType) -> bool:
+    """Whether values of a type are maps or hold some: they have no order."""
+    if pa.types.is_list(kind) and not pa.types.is_map(kind):
+        return has_map(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(has_map(field.type) for field in kind)
+    return bool(pa.types.is_map(kind))
+
+
 def as_decimal(kind: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer or decimal type."""
     return kind if is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
@@ -223,12 +232,6 @@ def adjusted_decimal(precision: int, scale: int) -> pa.DataType:
 
 def arithmetic(operation: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The result type of `left operation right` for numbers; None when there is none."""
-    if left == NULL or right == NULL:
-        return (
-            arithmetic(operation, right, right)
-            if left == NULL and right != NULL
-            else (arithmetic(operation, left, left) if left != NULL else DOUBLE)
-        )
     if STRING in (left, right):
         # ANSI: beside a whole number a text is one too.
         whole = is_integer(left) or is_integer(right)

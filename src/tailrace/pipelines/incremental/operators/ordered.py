@@ -10,12 +10,16 @@ a change reads and writes what it touches; so have groups that earlier versions 
     "v" + number + key + order -> marshal (value, count, order)
 
 The order is the bytes of what the aggregate is ordered by, the value last, so that equal
-orders mean equal values.
+orders mean equal values. 0.0 and -0.0 are equal, and `collect_list` shows both: how many of the
+zeros of an order are negative is held behind it, under the order + FF, with `NEGATIVE` for a value.
+In state from before that was counted all zeros of a group are right in number, and positive
+once they change, until the view is rebuilt.
 """
 
 from __future__ import annotations
 
 import marshal
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
@@ -29,6 +33,7 @@ from tailrace.pipelines.incremental.types import is_decimal
 from tailrace.pipelines.state.store import OperatorState
 
 SPILL_VALUES = 32
+NEGATIVE = "-0.0"
 _LONG = 64  # bytes of an order: longer ones have entries of their own
 
 Held: TypeAlias = "dict[Any, Any]"
@@ -56,6 +61,9 @@ class Ordered:
         self._prefix = b"v%c" % number
         self._first = aggregate.function in FIRST_ONLY
         self._finish = None if self._first else finisher(aggregate)
+        self._zeros = aggregate.function in ("collect_list", "array_agg") and pa.types.is_floating(
+            aggregate.argument_types[0]
+        )
         self._kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
         self._by = [(descending, nulls) for _, descending, nulls in aggregate.order]
         # The value itself is the order: what is shown tells what is first without a look.
@@ -91,6 +99,10 @@ class Ordered:
             if by_other and columns[0][position] is None:
                 continue
             group = delta.setdefault(key, {})
+            if self._zeros and value == 0:
+                if math.copysign(1, cast(float, value)) < 0:
+                    group.setdefault(order + b"\xff", [NEGATIVE, 0])[1] += counts[position]
+                value = 0.0
             found = group.get(order)
             if found is None:
                 group[order] = [value, counts[position]]
@@ -183,7 +195,7 @@ class Ordered:
 
     def _finished(self, values: Values) -> object:
         assert self._finish is not None
-        return self._finish(values)
+        return self._finish(_zeros_apart(values) if self._zeros else values)
 
     def _scanned(self, key: bytes) -> Values:
         """The values of a large group, in order; enough to know the first one if that is
@@ -202,6 +214,18 @@ class Ordered:
         if any(len(order) > KEY_LIMIT for order, _, _ in ranked):
             ranked.sort(key=lambda entry: entry[0])
         return [(item, count) for _, item, count in ranked]
+
+
+def _zeros_apart(values: Values) -> Values:
+    """The values with as many of their zeros negative as stands behind them."""
+    found: Values = []
+    for item, count in values:
+        if item != NEGATIVE:
+            found.append((item, count))
+        elif count > 0:
+            _, zeros = found.pop()
+            found += [(-0.0, count), (0.0, zeros - count)]
+    return found
 
 
 def is_plain_extreme(aggregate: Aggregate) -> bool:

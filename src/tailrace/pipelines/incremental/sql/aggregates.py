@@ -17,8 +17,9 @@ from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SH
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
-from tailrace.pipelines.incremental.sql.scope import refuse
+from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import sketched_call
+from tailrace.pipelines.incremental.sql.spans import measured
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
@@ -48,12 +49,11 @@ KNOWN = {
     *MOMENTS, *SKETCHED, *SUMMARIES,
 }  # fmt: skip
 _MOST_ARGUMENTS = {
-    "listagg": 2,
-    "mode": 2,
-    "max_by": 2,
-    "min_by": 2,
-    "regr_avgx": 2,
-    "regr_avgy": 2,
+    "listagg": 2, "mode": 2, "max_by": 2, "min_by": 2, "regr_avgx": 2, "regr_avgy": 2,
+}  # fmt: skip
+_OF_NULL = {
+    **dict.fromkeys(("bool_and", "bool_or", "count_if"), types.BOOLEAN),
+    **dict.fromkeys(BITS, types.INT),
 }
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
@@ -181,8 +181,14 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         binder.collected, binder.subquery = saved, subquery
     if name not in KNOWN:
         raise binder.context.not_incremental(f"aggregate {name!r} is not kept incrementally", outer)
+    _no_intervals(binder, bound, outer)
     call = _typed(binder, name, bound, distinct, condition, order, within, outer)
     return call if passing is None else _only_where(passing, call)
+
+
+def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.Expr) -> None:
+    if any(value.type == types.INTERVAL for value in bound):
+        raise binder.context.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
 
 
 def _columns(binder: ExpressionBinder) -> list[exp.Expr]:
@@ -238,7 +244,8 @@ def _typed(
             node,
         )
     if name == "listagg":
-        parameters = (_constant(binder, bound[1], node),) if len(bound) > 1 else ()
+        between = _constant(binder, bound[1], node) if len(bound) > 1 else None
+        parameters = () if between is None else (between,)
         bound = [binder.coerce(bound[0], types.STRING, node)]
     if name == "count":
         return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
@@ -254,6 +261,8 @@ def _typed(
         condition = both if condition is None else conjunction([condition, both])
         name, bound = "avg", [value]
     value = bound[0]
+    if value.type == types.NULL and name in _OF_NULL:
+        value = binder.coerce(value, _OF_NULL[name], node)
     kind = value.type
     match name:
         case "collect_union":
@@ -365,10 +374,15 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
         inner = item.this if isinstance(item, exp.Ordered) else item
         descending = bool(item.args.get("desc"))
         first = item.args.get("nulls_first")
-        bound = key_of(binder.bind(inner))
+        bound = _in_order(binder, binder.bind(inner), item)
         binder.context.comparable(bound.type, item)
         order.append((bound, descending, not descending if first is None else bool(first)))
     return tuple(order)
+
+
+def _in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+    """What tells values apart and has their order; of an interval how long it is."""
+    return measured(binder, [bound], node)[0] if bound.type == types.INTERVAL else key_of(bound)
 
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
@@ -379,7 +393,8 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     if collected is None:
         raise binder.context.type_error("a window function is not allowed here", node)
     binder.context.only(node, "this", "partition_by", "order", "spec", "over")
-    partition = tuple(key_of(binder.bind(part)) for part in node.args.get("partition_by") or ())
+    parts = node.args.get("partition_by") or ()
+    partition = tuple(_in_order(binder, binder.bind(part), part) for part in parts)
     for part in partition:
         binder.context.comparable(part.type, node)
     order_node = node.args.get("order")
@@ -444,6 +459,7 @@ def _ranking(
     ignores: bool,
     node: exp.Expr,
 ) -> WindowCall:
+    _no_intervals(binder, bound, node)
     match name:
         case "row_number" | "rank" | "dense_rank" | "ntile":
             parameters = (_constant(binder, bound[0], node),) if bound else ()

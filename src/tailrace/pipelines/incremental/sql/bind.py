@@ -35,7 +35,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Top,
     Window,
 )
-from tailrace.pipelines.incremental.sql.scope import Context, Scope
+from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, Context, Scope
 
 Common = Mapping[str, Callable[[], Plan]]
 
@@ -176,7 +176,7 @@ class QueryBinder:
                 continue
             bound = self._item(item, number, node, binder)
             if bound.type == types.INTERVAL:
-                raise self.context.type_error("a view cannot hold an interval", item)
+                raise self.context.type_error("a view cannot hold an interval", item, INTERVAL_HINT)
             name = item.alias or (item.name if isinstance(item, exp.Column) else item.sql("spark"))
             items.append((name, bound))
             if item.alias:

@@ -27,10 +27,12 @@ from tailrace.pipelines.incremental.sql.parse import is_unsigned
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
+from tailrace.pipelines.incremental.sql.spans import call_of, part_of
 from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
-from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED
+from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
 from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
+from tailrace.pipelines.incremental.sql.voids import is_null, null_result, typed_nulls
 from tailrace.pipelines.incremental.sql.xml_calls import XML
 
 if TYPE_CHECKING:
@@ -50,13 +52,18 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return higher(binder, arguments, node)
     if name in UNITS_FIRST:
         return UNITS_FIRST[name](binder, arguments, node)
-    rule = RULES.get(name)
+    rule, signature = RULES.get(name), SIGNATURES.get(name)
+    if rule is None and signature is None:
+        raise _unknown(binder, name, node)
+    given = typed_nulls(binder, name, [binder.bind(a) for a in arguments], node)
+    if any(value.type == types.INTERVAL for value in given):
+        made = call_of(binder, name, given, node)
+        if made is not None:
+            return made
     if rule is not None:
-        return rule(binder, [binder.bind(argument) for argument in arguments], node)
-    signature = SIGNATURES.get(name)
-    if signature is not None:
-        return _declared(binder, name, signature, [binder.bind(a) for a in arguments], node)
-    raise _unknown(binder, name, node)
+        return null_result(name, given) or rule(binder, given, node)
+    assert signature is not None
+    return _declared(binder, name, signature, given, node)
 
 
 def _declared(
@@ -322,18 +329,22 @@ def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> 
 
 
 def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    return Call("abs", (binder.number(given[0], node),), given[0].type)
+    value = binder.number(given[0], node)
+    return Call("abs", (value,), value.type)
 
 
 def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     value = binder.number(given[0], node)
     digits = given[1] if len(given) > 1 else Literal(0, types.INT)
-    if not isinstance(digits, Literal) or not isinstance(digits.value, int):
-        raise binder.context.type_error("the number of digits must be a constant", node)
+    places = 0 if is_null(digits) else constant(binder, digits, node, "the number of digits")
+    if not isinstance(places, int):
+        raise binder.context.type_error("the number of digits must be a whole number", node)
     kind = value.type
     if types.is_decimal(kind):
-        scale = min(max(digits.value, 0), kind.scale)
+        scale = min(max(places, 0), kind.scale)
         kind = types.bounded_decimal(kind.precision - kind.scale + scale + 1, scale)
+    if is_null(digits):
+        return Literal(None, kind)
     return Call(name_and_arguments(node)[0], (value, digits), kind)
 
 
@@ -393,6 +404,7 @@ def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
 
 
 _NUMERIC = ("sqrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "cbrt", "degrees", "radians")
+_TESTS = ("startswith", "endswith", "contains", "like", "ilike")
 _TIME_PARTS = (
     "year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "hour", "minute",
     "second",
@@ -474,6 +486,8 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
     """date_part('year', t), extract(year FROM t)."""
     if len(raw) != 2:
         raise binder.context.type_error("wrong number of arguments", node)
+    if isinstance(raw[0], exp.Null):
+        return Literal(None, types.DOUBLE)
     name = raw[0].name.lower()
     words = {"years": "year", "yr": "year", "y": "year", "mon": "month", "months": "month",
              "days": "day", "d": "day", "dow": "dayofweek", "dow_iso": "dayofweek_iso",
@@ -487,6 +501,8 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
     value = binder.bind(raw[1])
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
+    if value.type == types.INTERVAL:
+        return part_of(binder, name, value, node)
     if types.is_time(value.type):
         return part_of_time(binder, name, value, node, exact=True)
     if name == "second":
@@ -522,8 +538,7 @@ RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
     "nvl2": _nvl2,
-    "least": _same_type,
-    "greatest": _same_type,
+    **dict.fromkeys(("least", "greatest", "pmod"), _same_type),
     "abs": _abs,
     "round": _round,
     "bround": _round,
@@ -532,12 +547,11 @@ RULES: dict[str, Rule] = {
     "sign": _fixed(types.DOUBLE, types.DOUBLE),
     "pow": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
     **{name: _fixed(types.DOUBLE, types.DOUBLE) for name in _NUMERIC},
-    "upper": _fixed(types.STRING, types.STRING),
-    "lower": _fixed(types.STRING, types.STRING),
-    "initcap": _fixed(types.STRING, types.STRING),
-    "trim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
-    "ltrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
-    "rtrim": _fixed(types.STRING, types.STRING, types.STRING, optional=1),
+    **{name: _fixed(types.STRING, types.STRING) for name in ("upper", "lower", "initcap")},
+    **{
+        name: _fixed(types.STRING, types.STRING, types.STRING, optional=1)
+        for name in ("trim", "ltrim", "rtrim")
+    },
     "substring": _of_text_or_bytes(types.INT, types.INT, optional=1),
     "left": _of_text_or_bytes(types.INT),
     "right": _of_text_or_bytes(types.INT),
@@ -546,18 +560,13 @@ RULES: dict[str, Rule] = {
     "rpad": _of_text_or_bytes(types.INT, None, optional=1),
     "replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING, optional=1),
     "split_part": _fixed(types.STRING, types.STRING, types.STRING, types.INT),
-    "startswith": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "endswith": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "contains": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "like": _fixed(types.BOOLEAN, types.STRING, types.STRING),
-    "ilike": _fixed(types.BOOLEAN, types.STRING, types.STRING),
+    **{name: _fixed(types.BOOLEAN, types.STRING, types.STRING) for name in _TESTS},
     "md5": _fixed(types.STRING, types.BINARY),
     "sha2": _fixed(types.STRING, types.BINARY, types.INT),
     "date_trunc": _date_trunc,
     "trunc": _trunc,
-    "date_sub": _fixed(types.DATE, types.DATE, types.INT),
+    **dict.fromkeys(("date_sub", "add_months"), _fixed(types.DATE, types.DATE, types.INT)),
     "last_day": _fixed(types.DATE, types.DATE),
-    "add_months": _fixed(types.DATE, types.DATE, types.INT),
     "instr": _fixed(types.INT, types.STRING, types.STRING),
     "translate": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
     "isnull": _null_test("is null"),
@@ -566,7 +575,6 @@ RULES: dict[str, Rule] = {
     "window": _window,
     "named_struct": _named_struct,
     "timestamp_seconds": _fixed(types.TIMESTAMP, types.BIGINT),
-    "pmod": _same_type,
     "weekday": _part_of_time,
     "ascii": _fixed(types.INT, types.STRING),
     "make_date": _fixed(types.DATE, types.INT, types.INT, types.INT),

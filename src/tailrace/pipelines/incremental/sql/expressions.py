@@ -14,10 +14,16 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
+from tailrace.pipelines.incremental.sql import spans
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
 from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
+from tailrace.pipelines.incremental.sql.like_calls import (
+    escaped,
+    is_like_several,
+    like_several,
+)
 from tailrace.pipelines.incremental.sql.literals import bind_literal, interval_parts
 from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
@@ -86,6 +92,8 @@ class ExpressionBinder:
 
     def bind(self, node: exp.Expr) -> Expression:
         """The typed expression of a node; an error points at it."""
+        if is_like_several(node):
+            return like_several(self, node)
         if node.args.get("negate"):
             positive = node.copy()
             positive.set("negate", None)
@@ -108,7 +116,7 @@ class ExpressionBinder:
             case exp.Literal() | exp.Null() | exp.Boolean():
                 return bind_literal(self.context, node)
             case exp.Escape():
-                return self.bind(_escaped(self.context, node))
+                return self.bind(escaped(self.context, node))
             case exp.HexString():
                 digits = str(node.this)
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
@@ -116,7 +124,10 @@ class ExpressionBinder:
                 inner = self.bind(node.this)
                 if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
                     return Literal(-inner.value, inner.type)
-                return Call("negative", (self.number(inner, node),), inner.type)
+                if inner.type == types.INTERVAL:
+                    return spans.negated(self, inner, node)
+                inner = self.number(inner, node)
+                return Call("negative", (inner,), inner.type)
             case exp.And() | exp.Or():
                 name = "and" if isinstance(node, exp.And) else "or"
                 sides = (self.condition(node.this), self.condition(node.expression))
@@ -135,14 +146,7 @@ class ExpressionBinder:
                 same = self.compare("<=>", self.bind(node.this), self.bind(node.expression), node)
                 return Call("not", (same,), types.BOOLEAN)
             case exp.Between():
-                self.context.only(node, "this", "low", "high")
-                value = self.bind(node.this)
-                low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
-                return Call(
-                    "and",
-                    (self.compare(">=", value, low, node), self.compare("<=", value, high, node)),
-                    types.BOOLEAN,
-                )
+                return self._between(node)
             case exp.Case():
                 return self._case(node)
             case exp.If():
@@ -262,15 +266,24 @@ class ExpressionBinder:
         return bound
 
     def number(self, bound: Expression, node: exp.Expr) -> Expression:
+        """A value that must be a number; a bare NULL is a DOUBLE."""
+        if bound.type == types.NULL:
+            return self.coerce(bound, types.DOUBLE, node)
         if not types.is_numeric(bound.type):
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
         return bound
 
-    def coerce(self, bound: Expression, kind: pa.DataType, node: exp.Expr) -> Expression:
-        """`bound` as `kind`; constants at once."""
+    def coerce(
+        self, bound: Expression, kind: pa.DataType, node: exp.Expr, *, written: bool = False
+    ) -> Expression:
+        """`bound` as `kind`; constants at once. `written`: by a CAST of the query."""
         if bound.type == kind:
             return bound
-        if isinstance(bound, Literal):
+        if bound.type == types.INTERVAL:
+            return spans.as_type(self, bound, kind, node)
+        known = castable(bound.type, kind, written=written)
+        nested = pa.types.is_nested(bound.type) or pa.types.is_nested(kind)
+        if isinstance(bound, Literal) and (known or not nested):
             from tailrace.pipelines.incremental.casts import cast_array
 
             try:
@@ -280,7 +293,7 @@ class ExpressionBinder:
                     f"{bound.sql} is no {types.ddl(kind)}", node
                 ) from error
             return Literal(value, kind)
-        if not castable(bound.type, kind):
+        if not known:
             raise self.context.type_error(
                 f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
             )
@@ -302,11 +315,15 @@ class ExpressionBinder:
 
     def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
         left, right = compared(self, [left, right], node)
+        if types.INTERVAL in (left.type, right.type):
+            left, right = spans.measured(self, [left, right], node)
         right = _fitted(right, left.type)
         left = _fitted(left, right.type)
         right = _named_like(right, left.type)
         (left, right), kind = self.alike([left, right], node)
         self.context.comparable(kind, node)
+        if types.has_map(kind):
+            raise self.context.type_error(f"{types.ddl(kind)} is not compared", node)
         return Call(name, (left, right), types.BOOLEAN)
 
     def _apart(
@@ -321,22 +338,32 @@ class ExpressionBinder:
         if isinstance(span, exp.Sub) and isinstance(right.unnest(), exp.Interval):
             ends = [self.bind(span.this), self.bind(span.expression)]
             length = interval_parts(self.context, right.unnest())  # type: ignore[arg-type]
-            if all(end.type in _MOMENTS for end in ends) and not length[0]:
+            dates = all(end.type == types.DATE for end in ends) and not length[2]
+            if (dates or all(end.type in _MOMENTS for end in ends)) and not length[0]:
                 return ends[0], self.arithmetic("+", ends[1], self.bind(right), node)
         return self.bind(left), self.bind(right)
 
     def arithmetic(
         self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
-        if name == "*" and types.INTERVAL in (left.type, right.type):
-            if left.type != types.INTERVAL:
-                left, right = right, left
-            if types.is_integer(right.type):
+        if name == "*" and right.type == types.INTERVAL:
+            left, right = right, left
+        if left.type == types.INTERVAL and types.is_integer(right.type):
+            if name == "*":
                 return scaled(self, left, right, node)
+            if name == "/" and types.is_integer(right.type):
+                return spans.divided(self, left, right, node)
+        if left.type == right.type == types.INTERVAL and name in ("+", "-"):
+            return spans.joined(self, name, left, right, node)
         if types.is_time(left.type) or types.is_time(right.type):
             return time_arithmetic(self, name, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
+        if types.NULL in (left.type, right.type):
+            other = types.common(left.type, right.type)
+            if other == types.NULL:
+                other = types.BIGINT if name == "div" else types.DOUBLE
+            left, right = self.coerce(left, other, node), self.coerce(right, other, node)
         if types.is_decimal(left.type) and types.is_integer(right.type):
             right = _as_decimal(right)
         elif types.is_decimal(right.type) and types.is_integer(left.type):
@@ -367,6 +394,12 @@ class ExpressionBinder:
         if name in ("+", "-") and left.type == types.DATE and types.is_integer(right.type):
             amount = right if name == "+" else Call("negative", (right,), right.type)
             return Call("date_add", (left, self.coerce(amount, types.INT, node)), types.DATE)
+        others = (left.type, right.type)
+        if name == "+" and types.NULL in others:
+            kind = left.type if right.type == types.NULL else right.type
+            return Literal(None, types.TIMESTAMP if kind == types.DATE else kind)
+        if name == "-" and all(types.is_temporal(k) or k == types.NULL for k in others):
+            return spans.between(self, left, right, node)
         raise self.context.type_error(
             f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning here", node,
             "use timestampdiff or datediff",
@@ -381,11 +414,26 @@ class ExpressionBinder:
         """CASE from conditions and values, values brought to one type."""
         values = [value for _, value in branches]
         values.append(otherwise if otherwise is not None else Literal(None, types.NULL))
+        if any(value.type == types.INTERVAL for value in values):
+            return spans.chosen(self, branches, values[-1], node)
         values, kind = self.alike(values, node)
         parts: list[Expression] = []
         for (when, _), value in zip(branches, values, strict=False):
             parts += [when, value]
         return Call("case", (*parts, values[-1]), kind)
+
+    def _between(self, node: exp.Between) -> Expression:
+        self.context.only(node, "this", "low", "high")
+        low, high = node.args["low"], node.args["high"]
+        if isinstance(node.this.unnest(), exp.Sub):  # of moments, perhaps
+            sides = [self._apart(node.this, low, node), self._apart(node.this, high, node)]
+        else:
+            value = self.bind(node.this)
+            sides = [(value, self.bind(low)), (value, self.bind(high))]
+        above, below = (
+            self.compare(sign, *pair, node) for sign, pair in zip((">=", "<="), sides, strict=True)
+        )
+        return Call("and", (above, below), types.BOOLEAN)
 
     def _case(self, node: exp.Case) -> Expression:
         subject = self.bind(node.this) if node.this is not None else None
@@ -405,6 +453,8 @@ class ExpressionBinder:
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
+        if any(bound.type == types.INTERVAL for bound in bounds):
+            bounds = spans.measured(self, bounds, node)
         bounds, kind = self.alike(compared(self, bounds, node), node)
         self.context.comparable(kind, node)
         return Call("in", tuple(bounds), types.BOOLEAN)
@@ -412,9 +462,12 @@ class ExpressionBinder:
     def _is(self, node: exp.Is) -> Expression:
         value = self.bind(node.this)
         other = node.expression
+        if isinstance(other, exp.Null) and value.type == types.INTERVAL:
+            return spans.is_null(self, value, node)
         if isinstance(other, exp.Null):
             return Call("is null", (value,), types.BOOLEAN)
         if isinstance(other, exp.Boolean):
+            (value, _), _ = self.alike([value, Literal(True, types.BOOLEAN)], node)
             return Call("is true" if other.this else "is false", (value,), types.BOOLEAN)
         return self.compare("<=>", value, self.bind(other), node)
 
@@ -428,12 +481,16 @@ class ExpressionBinder:
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
         if isinstance(node, exp.TryCast):
-            if types.VARIANT in (bound.type, kind) and not castable(bound.type, kind):
+            doubtful = pa.types.is_nested(kind) or pa.types.is_nested(bound.type)
+            if (doubtful or types.VARIANT in (bound.type, kind)) and not castable(
+                bound.type, kind, written=True, forgiving=True
+            ):
                 raise self.context.type_error(
                     f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
                 )
-            return Call("try_cast", (bound,), kind)
-        return self.coerce(bound, kind, node)
+            if bound.type != types.INTERVAL:
+                return Call("try_cast", (bound,), kind)
+        return self.coerce(bound, kind, node, written=True)
 
     def _interval(self, node: exp.Interval) -> Expression:
         return Literal(interval_parts(self.context, node), types.INTERVAL)
@@ -508,25 +565,3 @@ def _named_like(bound: Expression, other: pa.DataType) -> Expression:
         return bound
     same = [field.type for field in kind] == [field.type for field in other]
     return Call("cast", (bound,), other) if same else bound
-
-
-def _escaped(context: Context, node: exp.Escape) -> exp.Expr:
-    """x LIKE y ESCAPE '|' with the usual `\\` instead."""
-    like, letter = node.this, node.expression
-    inner = like.this if isinstance(like, exp.Not) else like
-    pattern = inner.expression
-    known = isinstance(pattern, exp.Literal) and isinstance(letter, exp.Literal)
-    if not known or not pattern.is_string or len(letter.name) != 1:
-        raise context.not_incremental("LIKE … ESCAPE with a pattern that is no constant", node)
-    text, parts, at = pattern.name, [], 0
-    while at < len(text):
-        if text[at] == letter.name and at + 1 < len(text):
-            parts.append("\\" + text[at + 1])
-            at += 2
-            continue
-        parts.append("\\\\" if text[at] == "\\" else text[at])
-        at += 1
-    changed: exp.Expr = like.copy()
-    target = changed.this if isinstance(changed, exp.Not) else changed
-    target.set("expression", exp.Literal.string("".join(parts)))
-    return changed

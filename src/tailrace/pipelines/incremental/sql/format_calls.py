@@ -99,6 +99,8 @@ def _time_bucket(binder: ExpressionBinder, given: list[Expression], node: exp.Ex
     wants(binder, given, node, 2, 3)
     size, moment = given[:2]
     kind = moment.type
+    if size.type == types.NULL and kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
+        return Literal(None, kind)
     if not isinstance(size, Literal) or size.type != types.INTERVAL:
         raise binder.context.type_error("the size of a bucket is a constant interval", node)
     if kind not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):

@@ -230,7 +230,7 @@ def expand_windows(
     window, and the expression that each call then means, by its text."""
     group = node.args.get("group")
     if group is None:
-        return plan, {}
+        return _in_windows(binder, node, plan, node.expressions), {}
     meanings: dict[str, Expression] = {}
     parts = [_named(node, part) for part in group.expressions]
     for part in parts:
@@ -247,7 +247,26 @@ def expand_windows(
         else:
             plan, meaning = _windows(binder, part, plan)
         meanings[part.sql()] = meaning
+    if not meanings:
+        plan = _in_windows(binder, node, plan, [*node.expressions, *parts])
     return plan, meanings
+
+
+def _in_windows(
+    binder: ExpressionBinder, node: exp.Select, plan: Plan, parts: list[exp.Expr]
+) -> Plan:
+    """The plan without the rows that have no time, where a window(…) stands in `parts`: Spark
+    shows none of them."""
+    calls = [call for part in parts for call in part.find_all(exp.Anonymous)]
+    known = set[str]()
+    for call in calls:
+        if call.name.lower() != "tumble" or not call.expressions or call.sql() in known:
+            continue
+        known.add(call.sql())
+        if call.find_ancestor(exp.Select) is node and call.find_ancestor(exp.Lambda) is None:
+            moment = _moment(binder, call.expressions[0])
+            plan = Filter(plan, Call("is not null", (moment,), types.BOOLEAN))
+    return plan
 
 
 def _named(node: exp.Select, part: exp.Expr) -> exp.Expr:

@@ -8,6 +8,7 @@ from tailrace.pipelines.incremental.expression import (
     Call,
     Column,
     Expression,
+    Literal,
     columns_of,
     conjuncts,
 )
@@ -30,7 +31,7 @@ from tailrace.pipelines.incremental.sql.plan import (
 from tailrace.pipelines.incremental.sql.ties import is_equality, is_never
 
 MOST_KEYS = 32
-MOST_ROWS = 1000  # of what is paired with every row of a table
+MOST_ROWS = 10_000  # of what is paired with every row of a table
 
 
 def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
@@ -195,6 +196,11 @@ def most_rows(plan: Plan) -> int | None:
         case SetOperation(mode="union all"):
             counts = [most_rows(child) for child in plan.inputs]
             return sum(n for n in counts if n is not None) if None not in counts else None
+        case Expand(
+            input, Call("sequence", (Literal(int(start)), Literal(int(end)), Literal(int(step))))
+        ):
+            below = most_rows(input)
+            return None if below is None else below * (len(range(start, end, step)) + 1)
         case SetOperation():
             return most_rows(plan.inputs[0])
     return None

@@ -1,7 +1,7 @@
 """Intervals that are computed: make_interval and its like, and an interval times a number.
 
-An interval is three numbers: months, days, microseconds. It can be added to a time and taken
-from one; a view cannot hold one.
+An interval is three numbers: months, days, microseconds, and the units that Spark's type of it
+names. It can be added to a time and taken from one; a view cannot hold one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
+DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS = "DAY", "DAY TO SECOND", "YEAR TO MONTH"
+CALENDAR, MIXED = "CALENDAR", "MIXED"  # of make_interval; of units that nobody asks for
 Parts = tuple[Expression, Expression, Expression]
 _SECONDS = pa.decimal128(18, 6)
 _FIELDS = {
@@ -25,6 +27,7 @@ _FIELDS = {
     "make_dt_interval": ("days", "hours", "mins", "secs"),
     "make_ym_interval": ("years", "months"),
 }
+_UNITS = {"make_dt_interval": DAYS_TO_SECONDS, "make_ym_interval": YEARS_TO_MONTHS}
 _MICROS = {"hours": 3_600_000_000, "mins": 60_000_000}
 
 
@@ -48,7 +51,7 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
         match field:
             case "years" | "weeks":
                 factor = Literal(12 if field == "years" else 7, types.INT)
-                product = _exactly("*", factor, number, types.INT, trying)
+                product = exactly("*", factor, number, types.INT, trying)
                 (months if field == "years" else days).append(product)
             case "months":
                 months.append(number)
@@ -57,21 +60,35 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
             case _:
                 number = binder.coerce(number, types.BIGINT, node)
                 factor = Literal(_MICROS[field], types.BIGINT)
-                micros.append(_exactly("*", factor, number, types.BIGINT, trying))
+                micros.append(exactly("*", factor, number, types.BIGINT, trying))
     return interval(
         _sum(months, types.INT, trying),
         _sum(days, types.INT, trying),
         _sum(micros, types.BIGINT, trying),
+        _UNITS.get(name, CALENDAR),
     )
 
 
-def interval(months: Expression, days: Expression, micros: Expression) -> Expression:
-    return Call("interval", (months, days, micros), types.INTERVAL)
+def interval(
+    months: Expression, days: Expression, micros: Expression, units: str = MIXED
+) -> Expression:
+    named = Literal(units, types.STRING)
+    return Call("interval", (months, days, micros, named), types.INTERVAL)
+
+
+def units_of(bound: Expression) -> str:
+    """The units of Spark's type of an interval; those of a constant are not kept."""
+    if isinstance(bound, Call) and bound.function == "interval":
+        return str(cast(Literal, bound.arguments[3]).value)
+    return MIXED
 
 
 def parts_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Parts:
     """Months, days and microseconds of an interval, constant or computed."""
     if isinstance(bound, Literal):
+        if bound.value is None:
+            nothing = Literal(None, types.BIGINT)
+            return nothing, nothing, nothing
         months, days, nanos = cast("tuple[int, int, int]", bound.value)
         return (
             Literal(months, types.BIGINT),
@@ -79,7 +96,7 @@ def parts_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Par
             Literal(nanos // 1000, types.BIGINT),
         )
     if isinstance(bound, Call) and bound.function == "interval":
-        return cast(Parts, bound.arguments)
+        return cast(Parts, bound.arguments[:3])
     raise binder.context.not_incremental(
         "this interval is computed in a way that is not known", node, "use make_interval"
     )
@@ -91,7 +108,8 @@ def scaled(
     """An interval times a whole number."""
     number = binder.coerce(factor, types.BIGINT, node)
     months, days, micros = (_multiplied(p, number) for p in parts_of(binder, bound, node))
-    return interval(months, days, micros)
+    units = units_of(bound)
+    return interval(months, days, micros, DAYS_TO_SECONDS if units == DAYS else units)
 
 
 def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:
@@ -103,10 +121,10 @@ def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:
 
 
 def _multiplied(left: Expression, right: Expression) -> Expression:
-    return _exactly("*", left, right, types.BIGINT, False)
+    return exactly("*", left, right, types.BIGINT, False)
 
 
-def _exactly(
+def exactly(
     sign: str, left: Expression, right: Expression, kind: pa.DataType, trying: bool
 ) -> Expression:
     """A sum or product, at once where both are constants and it fits."""
@@ -125,5 +143,5 @@ def _sum(parts: list[Expression], kind: pa.DataType, trying: bool) -> Expression
     total: Expression = Literal(0, kind)
     for part in parts:
         zero = isinstance(total, Literal) and total.value == 0
-        total = part if zero else _exactly("+", total, part, kind, trying)
+        total = part if zero else exactly("+", total, part, kind, trying)
     return total

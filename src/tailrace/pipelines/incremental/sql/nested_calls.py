@@ -136,7 +136,11 @@ def _reverse(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) 
 
 
 def _concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    if not given:
+        return Literal("", types.STRING)
     if any(pa.types.is_list(value.type) for value in given):
+        if any(value.type == types.NULL for value in given):  # to Spark that is a text
+            raise binder.context.type_error("a bare NULL among arrays", node)
         alike, kind = binder.alike(given, node)
         return Call("concat_lists", tuple(alike), kind)
     if given and all(value.type == types.BINARY for value in given):
@@ -265,10 +269,10 @@ def _map_from_entries(
 
 def _map_concat(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 1, None)
-    kinds = {_map_of(binder, part, node) for part in given}
-    if len(kinds) != 1:
-        raise binder.context.type_error("maps of different types", node)
-    return Call("map_concat", tuple(given), given[0].type)
+    for part in given:
+        _map_of(binder, part, node)
+    alike, kind = binder.alike(given, node)
+    return Call("map_concat", tuple(alike), kind)
 
 
 def _map_contains_key(
@@ -311,7 +315,15 @@ def bind_lambda(
     known = {name.lower(): column for name, column in zip(names, made, strict=True)}
     inner = replace(binder, collected=None, depth=depth, parameters={**binder.parameters, **known})
     body = inner.bind(node.this)
+    if body.type == types.INTERVAL:
+        raise binder.context.type_error("a function that gives an interval", whole)
     return Call("lambda", (body, *made), body.type)
+
+
+def _condition(binder: ExpressionBinder, function: Call, node: exp.Expr) -> Call:
+    """A lambda that always gives NULL, as a condition."""
+    body, *names = function.arguments
+    return Call("lambda", (binder.coerce(body, types.BOOLEAN, node), *names), types.BOOLEAN)
 
 
 def _higher(name: str) -> Callable[[ExpressionBinder, list[exp.Expr], exp.Expr], Expression]:
@@ -322,16 +334,24 @@ def _higher(name: str) -> Callable[[ExpressionBinder, list[exp.Expr], exp.Expr],
         if pa.types.is_map(whole.type):
             pair = [whole.type.key_type, whole.type.item_type]
             function = bind_lambda(binder, raw[1], pair, node)
-            result = {
-                "transform_values": pa.map_(whole.type.key_type, function.type),
-                "transform_keys": pa.map_(function.type, whole.type.item_type),
-                "map_filter": whole.type,
-            }
-            if name not in result:
-                raise binder.context.type_error(f"{name} takes an array", node)
-            return Call(name, (whole, function), result[name])
+            if name == "transform_keys" and function.type == types.NULL:
+                raise binder.context.type_error("a key of a map is never NULL", node)
+            if name == "map_filter" and function.type == types.NULL:
+                function = _condition(binder, function, node)
+            match name:
+                case "transform_values":
+                    kind = pa.map_(pair[0], function.type)
+                case "transform_keys":
+                    kind = pa.map_(function.type, pair[1])
+                case "map_filter":
+                    kind = whole.type
+                case _:
+                    raise binder.context.type_error(f"{name} takes an array", node)
+            return Call(name, (whole, function), kind)
         inner = element(binder, whole, node)
         function = bind_lambda(binder, raw[1], [inner, types.INT], node)
+        if name != "transform" and function.type == types.NULL:
+            function = _condition(binder, function, node)
         kinds = {"transform": pa.list_(function.type), "filter": whole.type}
         if name != "transform" and function.type != types.BOOLEAN:
             raise binder.context.type_error(f"the function of {name} must give a condition", node)

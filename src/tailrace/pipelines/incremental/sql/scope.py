@@ -25,6 +25,7 @@ from tailrace.pipelines.incremental.sql.plan import Field
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.expression import Expression
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+INTERVAL_HINT = "its days: CAST(d1 - d2 AS INT); its parts: extract(HOUR FROM t1 - t2)"
 
 
 @dataclass(slots=True)
@@ -76,6 +77,8 @@ class Context:
 
     def comparable(self, kind: pa.DataType, node: exp.Expr) -> None:
         """Refuse what compares values that have no order and no equality."""
+        if kind == types.INTERVAL:
+            raise self.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
         if types.has_variant(kind):
             raise self.type_error(
                 f"{types.ddl(kind)} has no order and no equality", node,

@@ -161,6 +161,11 @@ def _format_number(binder: ExpressionBinder, given: list[Expression], node: exp.
 def _format_string(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 1, None)
     form = binder.coerce(given[0], types.STRING, node)
+    for value in given[1:]:
+        if pa.types.is_nested(value.type):  # Spark shows where it lies in memory
+            raise binder.context.not_incremental(
+                f"format_string of {types.ddl(value.type)}", node, "CAST(… AS STRING) shows it"
+            )
     return Call("format_string", (form, *map(_formatted, given[1:])), types.STRING)
 
 
@@ -177,6 +182,8 @@ def _to_digits(name: str) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         value, digits = given
+        if value.type == types.NULL:
+            value = binder.coerce(value, pa.decimal128(38, 18), node)
         places = constant(binder, digits, node, "the number of digits")
         if not isinstance(places, int):
             raise binder.context.type_error("the number of digits must be a whole number", node)
@@ -208,7 +215,10 @@ def _decode(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
     branches = [
         (binder.compare("<=>", subject, rest[i], node), rest[i + 1]) for i in range(0, len(rest), 2)
     ]
-    return binder.choose(branches, default, node)
+    chosen = binder.choose(branches, default, node)
+    if default is None and chosen.type == types.NULL:
+        return Literal(None, types.STRING)
+    return chosen
 
 
 def _equal_null(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
@@ -234,7 +244,7 @@ def _cast(kind: pa.DataType) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1, 1)
-        return binder.coerce(given[0], kind, node)
+        return binder.coerce(given[0], kind, node, written=True)
 
     return rule
 
