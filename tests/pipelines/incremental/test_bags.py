@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.pipelines.incremental.operators import bags
-from tailrace.pipelines.incremental.operators.bags import Bag, matching
+from tailrace.pipelines.incremental.operators.bags import Bag, by_one_row, matching
 from tailrace.pipelines.incremental.rows import dumps
 from tailrace.testing.state import MemoryState
 
@@ -39,7 +39,12 @@ def _state(deltas: list[dict[bytes, int]], first: dict[bytes, bytes]) -> tuple[M
         puts: list[tuple[bytes, bytes | None]] = []
         if not delta:
             continue
-        there = Bag(state, b"k", state.get(b"k")).change(delta, puts)
+        header = state.get(b"k")
+        there = Bag(state, b"k", header).change(delta, puts)
+        if len(delta) == 1:
+            ((row, weight),) = delta.items()
+            short = by_one_row(header, row, weight)
+            assert short is None or puts == [(b"k", short or None)]
         state.put_many(puts)
     return state, there
 
@@ -55,6 +60,15 @@ def test_a_bag_holds_what_a_counter_does(deltas: list[dict[bytes, int]], spill: 
         assert dict(Bag(state, b"k", header).rows()) == wanted
         if header is not None:
             assert len(matching(state, b"k", header)) == len(wanted)
+
+
+def test_the_short_way_of_one_row_is_open_where_it_is_needed() -> None:
+    one, two = dumps((1, "x")), dumps((2, "xx"))
+    both = by_one_row(by_one_row(None, one, 1), two, 1)
+    assert dict(Bag(MemoryState(), b"k", both).rows()) == {one: 1, two: 1}
+    left = by_one_row(both, one, -1)
+    assert dict(Bag(MemoryState(), b"k", left).rows()) == {two: 1}
+    assert by_one_row(left, two, -1) == b""
 
 
 @given(DELTAS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from decimal import Decimal
 
 import pytest
@@ -227,3 +228,14 @@ def test_a_view_of_sixty_joins_and_subqueries_is_compiled_at_once() -> None:
     sql = f"SELECT f.id, {shown}, {counted} FROM facts f {joins}"
     graph = compile_views([ViewDefinition("v", sql)], [facts, names])
     assert graph.views["v"].key == ("id",)
+
+
+def test_a_graph_is_sent_as_the_same_bytes_and_read_once() -> None:
+    made = graph_of(v=BY_COUNTRY)
+    sent = pickle.dumps({"graph": made})
+    assert sent == pickle.dumps({"graph": made})
+    first, second = (pickle.loads(sent)["graph"] for _ in range(2))
+    assert first is second
+    assert first == made
+    other = graph_of(v="SELECT word, count(*) AS n FROM shop.log GROUP BY word")
+    assert pickle.loads(pickle.dumps(other)) == other != first

@@ -14,8 +14,10 @@ Tables enter as *upserts* (see `TableInput`), views leave as upserts (see `ViewP
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 import pyarrow as pa
@@ -179,6 +181,10 @@ class Graph:
     nodes: tuple[Node, ...]
     views: Mapping[str, ViewPlan]
 
+    def __reduce__(self) -> tuple[Callable[[bytes], Graph], tuple[bytes]]:
+        """Every tick sends its graph to its tasks: it is made bytes once, and read once."""
+        return _unpacked, (_packed(self),)
+
     @property
     def timed(self) -> bool:
         """Whether rows come or leave by the clock: ticks are then due without input."""
@@ -194,3 +200,22 @@ class Graph:
 
         text = "\n".join(sorted(node.id for node in self.nodes))
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+_KEPT = 4  # graphs: that of the project, those of views being filled
+_sent: list[tuple[Graph, bytes]] = []
+
+
+def _packed(graph: Graph) -> bytes:
+    for known, content in _sent:
+        if known is graph:
+            return content
+    content = pickle.dumps((graph.tables, graph.nodes, graph.views))
+    _sent.append((graph, content))
+    del _sent[:-_KEPT]
+    return content
+
+
+@lru_cache(maxsize=_KEPT)
+def _unpacked(content: bytes) -> Graph:
+    return Graph(*pickle.loads(content))

@@ -28,12 +28,13 @@ Delta = Mapping[bytes, int]
 class Bag:
     """One key's rows as they were before this tick, and what `change` makes of them."""
 
-    __slots__ = ("_found", "_header", "_key", "_rows", "_state")
+    __slots__ = ("_found", "_header", "_key", "_rows", "_state", "_touched")
 
     def __init__(self, state: OperatorState, key: bytes, header: bytes | None) -> None:
         self._state, self._key, self._header = state, key, header
         self._rows: dict[bytes, int] | None = None
         self._found: dict[bytes, bytes | None] | None = None
+        self._touched: list[tuple[bytes, bytes, int]] = []
 
     def __bool__(self) -> bool:
         return self._header is not None
@@ -99,11 +100,13 @@ class Bag:
         return bool(rows)
 
     def _change_large(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
-        touched = sorted((self._key + _hash(row), row, weight) for row, weight in delta.items())
-        keys = [key for key, _, _ in touched]
         if self._found is None:
+            touched = self._places(delta)
+            keys = [key for key, _, _ in touched]
             found = self._state.get_many(keys)
         else:
+            touched = self._touched
+            keys = [key for key, _, _ in touched]
             found = [self._found[key] for key in keys]
         gone: set[bytes] = set()
         for (key, row, weight), value in zip(touched, found, strict=True):
@@ -116,10 +119,37 @@ class Bag:
         puts.append((self._key, None))
         return False
 
+    def _places(self, delta: Delta) -> list[tuple[bytes, bytes, int]]:
+        """Where the rows of `delta` stand in a large bag, in order, with them and their weights."""
+        return sorted((self._key + _hash(row), row, weight) for row, weight in delta.items())
+
     def _holds_more_than(self, gone: Collection[bytes]) -> bool:
         """Whether a large bag has a row that is not `gone`: mostly its first."""
         size = len(self._key)
         return any(len(key) > size and key not in gone for key, _ in self._state.scan(self._key))
+
+
+def by_one_row(header: bytes | None, row: bytes, weight: int) -> bytes | None:
+    """What `Bag.change` makes of a small bag when one row comes or goes, by far the most common
+    change; empty bytes if nothing remains, None if it is for `Bag.change` to find out."""
+    if header is None:
+        return b"\x03\x01" + marshal.dumps({row: weight}, 2)
+    if header[0] != 3:
+        return None
+    count = header[1]
+    if weight > 0:
+        if count >= SPILL_ROWS:
+            return None
+        entry = marshal.dumps({row: weight}, 2)[1:]
+        return b"\x03%c%b%b" % (count + 1, header[2:-1], entry)
+    rows: dict[bytes, int] = marshal.loads(header[2:])
+    if len(rows) != count or row not in rows:
+        return None
+    if rest := rows[row] + weight:
+        rows[row] = rest
+    else:
+        del rows[row]
+    return b"\x03%c%b" % (len(rows), marshal.dumps(rows, 2)) if rows else b""
 
 
 def _framed(rows: dict[bytes, int]) -> bytes:
@@ -173,11 +203,13 @@ def read_bags(state: OperatorState, keys: Sequence[bytes]) -> dict[bytes, Bag]:
 
 
 def read_touched(state: OperatorState, changed: Iterable[tuple[Bag, Delta]]) -> None:
-    """Read the rows of large bags that `change` will ask for, all at once."""
+    """Read the rows of large bags that `change` will ask for with these changes, all at once."""
     large = [(bag, delta) for bag, delta in changed if bag.large and delta]
     if len(large) < 2:
         return
-    keys = sorted(bag._key + _hash(row) for bag, delta in large for row in delta)
+    for bag, delta in large:
+        bag._touched = bag._places(delta)
+    keys = sorted(key for bag, _ in large for key, _, _ in bag._touched)
     found = dict(zip(keys, state.get_many(keys), strict=True))
     for bag, _ in large:
         bag._found = found

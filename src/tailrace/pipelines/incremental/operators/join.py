@@ -14,7 +14,6 @@ behind an inner join; the compiler builds the other kinds from it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from marshal import loads
 from typing import ClassVar
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from tailrace.pipelines.incremental.operators import arrivals
 from tailrace.pipelines.incremental.operators.bags import (
     Bag,
     by_key,
+    by_one_row,
     matching,
     read_bags,
     read_touched,
@@ -85,11 +85,14 @@ class Join:
             return short
         out: list[Row] = []
         counts: list[int] = []
-        left = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
-        right = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
+        left, left_rows = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
+        right, right_rows = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
         horizons = [one.horizon(tick) for one in self.expiry or ()]
         if all(horizon is None for horizon in horizons) and not (left and right):
-            self._one_side(state, left or right, b"l" if left else b"r", out, counts)
+            if left:
+                self._one_side(state, left, left_rows, b"l", out, counts)
+            else:
+                self._one_side(state, right, right_rows, b"r", out, counts)
             return changes(out, counts, self.schema)
         keys = sorted(left.keys() | right.keys())
         bags = read_bags(state, [b"l" + key for key in keys] + [b"r" + key for key in keys])
@@ -155,11 +158,13 @@ class Join:
         self,
         state: OperatorState,
         deltas: dict[bytes, dict[bytes, int]],
+        rows: dict[bytes, Row],
         side: bytes,
         out: list[Row],
         counts: list[int],
     ) -> None:
-        """A join of which one side changed: by far the most common case, kept short."""
+        """A join of which one side changed: by far the most common case, kept short. `rows`:
+        those of `deltas`, read."""
         mode, left = self.mode, side == b"l"
         pairs = mode not in ("semi", "anti")
         # Rows of this side that go out by themselves: those with a match, or those without.
@@ -178,32 +183,42 @@ class Join:
         other = b"r" if left else b"l"
         own_keys = [side + key for key in keys]
         other_keys = [other + key for key in keys]
-        bags = [
-            Bag(state, key, header)
-            for key, header in zip(own_keys, state.get_many(own_keys), strict=True)
-        ]
         changed = [deltas[key] for key in keys]
-        read_touched(state, zip(bags, changed, strict=True))
+        held = state.get_many(own_keys)
+        large = {
+            key: (Bag(state, key, was), delta)
+            for key, was, delta in zip(own_keys, held, changed, strict=True)
+            if was is not None and was[0] == 1
+        }
+        read_touched(state, large.values())
         puts: list[tuple[bytes, bytes | None]] = []
         found = state.get_many(other_keys)
-        for bag, delta, key, header in zip(bags, changed, other_keys, found, strict=True):
-            is_there = bag.change(delta, puts)
+        for own_key, was, delta, key, header in zip(
+            own_keys, held, changed, other_keys, found, strict=True
+        ):
+            value = by_one_row(was, *next(iter(delta.items()))) if len(delta) == 1 else None
+            if value is not None:
+                is_there = bool(value)
+                puts.append((own_key, value or None))
+            else:
+                bag = large[own_key][0] if own_key in large else Bag(state, own_key, was)
+                is_there = bag.change(delta, puts)
             if header is None:
                 if alone:
                     for data, weight in delta.items():
-                        out.append(loads(data) + pad if left else pad + loads(data))
+                        out.append(rows[data] + pad if left else pad + rows[data])
                         counts.append(weight)
                 continue
-            turns = turned * (is_there - bool(bag))
+            turns = turned * (is_there - (was is not None))
             if matched:
-                out.extend(map(loads, delta))
+                out.extend(rows[data] for data in delta)
                 counts.extend(delta.values())
             if not pairs and not turns:
                 continue
             others = matching(state, key, header)
             if pairs:
                 for data, weight in delta.items():
-                    row = loads(data)
+                    row = rows[data]
                     for match, factor in others:
                         out.append(row + match if left else match + row)
                         counts.append(weight * factor)
@@ -222,10 +237,11 @@ class Join:
         names: tuple[str, ...],
         out: list[Row],
         counts: list[int],
-    ) -> dict[bytes, dict[bytes, int]]:
-        """The side's changes by key. Rows that can match nothing go straight out, padded."""
+    ) -> tuple[dict[bytes, dict[bytes, int]], dict[bytes, Row]]:
+        """The side's changes by key, and their rows by their bytes. Rows that can match nothing
+        go straight out, padded."""
         if not table.num_rows:
-            return {}
+            return {}, {}
         null = None
         for name, safe in zip(keys, self.null_safe, strict=True):
             if not safe and table.column(name).null_count:
@@ -241,8 +257,10 @@ class Join:
             elif side == b"r" and self.mode in ("right", "full"):
                 out.extend(pad + row for row in to_rows(lonely, names))
                 counts.extend(weights(lonely))
-        rows = encode_rows(to_rows(table, names))
-        return by_key(encode_keys(table, keys), rows, weights(table))
+        rows = to_rows(table, names)
+        encoded = encode_rows(rows)
+        deltas = by_key(encode_keys(table, keys), encoded, weights(table))
+        return deltas, dict(zip(encoded, rows, strict=True))
 
     def _apply_key(
         self,
