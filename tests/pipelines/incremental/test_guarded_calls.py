@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tailrace.pipelines.errors import EvaluationError, NotIncrementalError, SqlTypeError
@@ -115,8 +117,13 @@ def test_the_srid_of_a_row_and_one_that_is_not_known_are_refused() -> None:
         memory("SELECT id, st_srid(st_geomfromwkb(unhex(s), 12345)) AS x FROM t")
 
 
-def test_geometries_in_geometries_without_end_are_an_error_of_the_row() -> None:
+def test_geometries_in_geometries_without_end_are_an_error_of_the_row(
+    request: pytest.FixtureRequest,
+) -> None:
     tables = memory("SELECT id, st_asbinary(st_geomfromwkb(unhex(s))) AS x FROM t")
     tables.upsert("t", {"id": 1, "n": 1, "s": "010700000001000000" * 5_000})
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + 20_000)  # as some library may have done
+    request.addfinalizer(lambda: sys.setrecursionlimit(limit))
     with pytest.raises(EvaluationError, match="too deep"):
         tables.tick()

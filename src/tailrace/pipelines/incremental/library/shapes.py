@@ -24,6 +24,8 @@ GEOGRAPHIC = {WORLD, 4258, 4269}
 _POINT, _LINE, _POLYGON, _COLLECTION = 1, 2, 3, 7
 _PARTS = {4: _POINT, 5: _LINE, 6: _POLYGON, _COLLECTION: None}  # of which a geometry is made
 _LEAST_RING, _LEAST_LINE = 4, 2
+_DEEPEST = 800  # geometries in geometries
+_TOO_DEEP = "WKB of geometries in geometries, too deep to read"
 
 
 class _Reader:
@@ -32,6 +34,7 @@ class _Reader:
     def __init__(self, data: bytes, order: str, degrees: bool) -> None:
         self.data, self.at, self.degrees = data, 0, degrees
         self.to = order
+        self.depth = 0
         self.out: list[bytes] = []
 
     def take(self, form: str, order: str) -> tuple[float, ...]:
@@ -70,8 +73,12 @@ class _Reader:
             for _ in range(self.count(order)):
                 self.ring(size, order)
         else:
+            self.depth += 1
+            if self.depth > _DEEPEST:
+                raise EvaluationError(_TOO_DEEP)
             for _ in range(self.count(order)):
                 self.geometry(_PARTS[kind], dimensions)
+            self.depth -= 1
 
     def count(self, order: str) -> int:
         (count,) = self.take("i", order)
@@ -109,7 +116,7 @@ def rewritten(wkb: bytes, order: str, degrees: bool) -> bytes:
     try:
         reader.geometry(None, None)
     except RecursionError as error:
-        raise EvaluationError("WKB of geometries in geometries, too deep to read") from error
+        raise EvaluationError(_TOO_DEEP) from error
     return b"".join(reader.out)
 
 
