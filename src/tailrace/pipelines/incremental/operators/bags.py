@@ -100,13 +100,11 @@ class Bag:
         return bool(rows)
 
     def _change_large(self, delta: Delta, puts: list[tuple[bytes, bytes | None]]) -> bool:
+        touched = self._touched or self._places(delta)
+        keys = [key for key, _, _ in touched]
         if self._found is None:
-            touched = self._places(delta)
-            keys = [key for key, _, _ in touched]
             found = self._state.get_many(keys)
         else:
-            touched = self._touched
-            keys = [key for key, _, _ in touched]
             found = [self._found[key] for key in keys]
         gone: set[bytes] = set()
         for (key, row, weight), value in zip(touched, found, strict=True):
