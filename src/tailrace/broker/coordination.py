@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.broker.groups.consumer_membership import ConsumerSettings
@@ -300,6 +300,16 @@ class Gate:
             implicit=implicit,
             abortable=abortable,
         )
+
+    def join(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[Partition],
+    ) -> None:
+        places = [(partition.topic, partition.index) for partition in partitions]
+        self._transactions.join(transactional_id, producer_id, producer_epoch, places)
 
 
 def group_settings(settings: BrokerSettings) -> GroupSettings:

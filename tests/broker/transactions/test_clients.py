@@ -192,6 +192,20 @@ def test_java_commits_with_epochs_of_their_own(address: str, directory: Path) ->
     assert len(consumed.splitlines()) == 5000
 
 
+def test_a_request_for_many_partitions_joins_them_at_once(address: str) -> None:
+    with TransactionalWriter(address, "many") as writer:
+        writer.init()
+        for number in range(3):
+            writer.send("out", number, b"k", b"v")
+        writer.flush()
+        with Admin(address) as admin:
+            written = sum(end for end in admin.topic_end_offsets("__transaction_state").values())
+        assert written == 2, "one record when it began, one for all partitions"
+        assert open_anywhere(address)
+        writer.commit()
+    assert committed(address) == [b"v"] * 3
+
+
 @pytest.mark.clients
 def test_kafka_reads_the_records_of_our_internal_topics(address: str, directory: Path) -> None:
     from servers.kafka import tool

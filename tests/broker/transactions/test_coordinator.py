@@ -34,6 +34,28 @@ def test_committed_records_become_visible_together(desk: Desk, version: int) -> 
     assert desk.state() == "CompleteCommit"
 
 
+def test_the_places_of_one_request_join_with_one_record(desk: Desk) -> None:
+    who = desk.init()
+    places = [("a", number) for number in range(20)]
+    before = desk.partitions.steps
+    desk.coordinator.join("tx", who.producer_id, who.epoch, places)
+    assert desk.partitions.steps == before + 1
+    for place in places:
+        assert (
+            desk.coordinator.check_produce("tx", who.producer_id, who.epoch, place, implicit=False)
+            is ErrorCode.NONE
+        )
+    assert desk.partitions.steps == before + 1
+
+
+def test_a_fenced_producer_lets_nothing_join(desk: Desk) -> None:
+    old, new = desk.init(), desk.init()
+    desk.coordinator.join("tx", old.producer_id, old.epoch, [A, B])
+    desk.coordinator.join("nobody", new.producer_id, new.epoch, [A, B])
+    assert desk.state() == "Empty"
+    assert desk.produce(old, A, 1) is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 @BOTH_FLOWS
 def test_aborted_records_never_become_visible(desk: Desk, version: int) -> None:
     who = desk.init()

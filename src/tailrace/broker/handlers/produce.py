@@ -78,6 +78,16 @@ class TransactionGate(Protocol):
         the producer's open transaction if it is not in it yet; with `abortable` the client
         may be told to abort."""
 
+    def join(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Sequence[Partition],
+    ) -> None:
+        """Let partitions join the producer's open transaction together, or begin one with
+        them. Whether they may is told by `check_produce`."""
+
 
 class Produce:
     """The handler; keeps the counters of what came in."""
@@ -104,6 +114,8 @@ class Produce:
                     encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
                 )
                 return
+        if transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
+            self._join(transactional_id, view, batches, version)
         topics: list[tuple[bytes, list[Result]]] = []
         unsynced: list[Partition] = []
         failed = False
@@ -156,6 +168,37 @@ class Produce:
             raise Hold
         return waits is not None
 
+    def _join(
+        self,
+        transactional_id: str,
+        view: memoryview,
+        batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+        version: int,
+    ) -> None:
+        """Let all partitions of a request join its transaction with one record of its state;
+        each by itself would write one that names all before it."""
+        producers: dict[tuple[int, int], list[Partition]] = {}
+        for key, ranges in batches:
+            for index, start, stop in ranges:
+                partition = self._partition(key, index, version)
+                producer = _producer_of(view[start:stop])
+                if partition is not None and producer is not None:
+                    producers.setdefault(producer, []).append(partition)
+        for (producer_id, epoch), partitions in producers.items():
+            if len(partitions) > 1:
+                self._loaded_gate().join(transactional_id, producer_id, epoch, partitions)
+
+    def _loaded_gate(self) -> TransactionGate:
+        if self.gate is None:
+            _ = self._broker.coordination  # loading it sets the gate
+        assert self.gate is not None
+        return self.gate
+
+    def _partition(self, key: bytes, index: int, version: int) -> Partition | None:
+        if version >= TOPIC_IDS:
+            return self._broker.partition_by_id(key, index)
+        return self._broker.partition_by_name(key, index)
+
     def _append(
         self,
         key: bytes,
@@ -166,11 +209,7 @@ class Produce:
         version: int,
     ) -> tuple[Result, Partition | None]:
         broker = self._broker
-        partition = (
-            broker.partition_by_id(key, index)
-            if version >= TOPIC_IDS
-            else broker.partition_by_name(key, index)
-        )
+        partition = self._partition(key, index, version)
         if partition is None:
             code: int = (
                 ErrorCode.UNKNOWN_TOPIC_ID
@@ -181,23 +220,17 @@ class Produce:
         if acks not in (0, 1, -1):
             return (index, ErrorCode.INVALID_REQUIRED_ACKS, -1, -1, -1, None), None
         try:
-            if len(records) > _PRODUCER_AT + 10:
-                (attributes,) = _ATTRIBUTES.unpack_from(records, _ATTRIBUTES_AT)
-                if attributes & _TRANSACTIONAL:
-                    if self.gate is None:
-                        _ = broker.coordination  # loading it sets the gate
-                    assert self.gate is not None
-                    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-                    code = self.gate.check_produce(
-                        transactional_id,
-                        producer_id,
-                        epoch,
-                        partition,
-                        implicit=version >= IMPLICIT_TRANSACTIONS,
-                        abortable=version >= ABORTABLE_TRANSACTIONS,
-                    )
-                    if code:
-                        return (index, code, -1, -1, -1, None), None
+            producer = _producer_of(records)
+            if producer is not None:
+                code = self._loaded_gate().check_produce(
+                    transactional_id,
+                    *producer,
+                    partition,
+                    implicit=version >= IMPLICIT_TRANSACTIONS,
+                    abortable=version >= ABORTABLE_TRANSACTIONS,
+                )
+                if code:
+                    return (index, code, -1, -1, -1, None), None
             appended = partition.append(records)
         except TailraceError as error:
             code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -282,6 +315,17 @@ class _SyncedAnswer:
                 self._connection.fill(self._slot, frame)
 
         return done
+
+
+def _producer_of(records: memoryview) -> tuple[int, int] | None:
+    """Id and epoch of the producer of a transactional batch; None for any other."""
+    if len(records) <= _PRODUCER_AT + 10:
+        return None
+    (attributes,) = _ATTRIBUTES.unpack_from(records, _ATTRIBUTES_AT)
+    if not attributes & _TRANSACTIONAL:
+        return None
+    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    return producer_id, epoch
 
 
 def decode_request(

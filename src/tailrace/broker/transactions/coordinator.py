@@ -188,6 +188,22 @@ class TransactionCoordinator:
         # No answer yet means that the record is in the log and waits for a flush only.
         return failed[0] if failed else ErrorCode.NONE
 
+    def join(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        epoch: int,
+        places: Iterable[TopicPartition],
+    ) -> None:
+        """Let all places of one Produce request join the transaction with one record of it;
+        what speaks against it `check_produce` tells for each."""
+        transaction = self.transactions.get(transactional_id)
+        if transaction is None or transaction.busy or transaction.record.state.prepared:
+            return
+        self._add(
+            transaction, producer_id, epoch, frozenset(places), lambda error: None, OWN_EPOCHS
+        )
+
     def end(
         self,
         transactional_id: str,
