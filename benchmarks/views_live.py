@@ -237,11 +237,16 @@ def large(lines: Lines, options: argparse.Namespace) -> None:
             measured = _measure(shops, projects, options)
             for source, shop in shops.items():
                 _compare_rows(log.address, directory / source / "views", source, source, shop)
-    (clock, cpu), (slow, spent) = measured["small"], measured["large"]
+    little, much = measured["small"], measured["large"]
+    slower, cpu = much.clock / little.clock, much.cpu / little.cpu
     lines.figure(f"a tick on {options.large:,} against {options.rows:,} orders",
-                 f"{slow * 1000:.0f}/{clock * 1000:.0f} ms: {slow / clock:.2f}x,"
-                 f" CPU {spent * 1000:.0f}/{cpu * 1000:.0f} ms: {spent / cpu:.2f}x",
-                 "≤ 1.2x", slow / clock <= 1.2 and spent / cpu <= 1.2)  # fmt: skip
+                 f"{much.clock * 1000:.0f}/{little.clock * 1000:.0f} ms: {slower:.2f}x,"
+                 f" CPU {much.cpu * 1000:.0f}/{little.cpu * 1000:.0f} ms: {cpu:.2f}x",
+                 "≤ 1.2x", slower <= 1.2 and cpu <= 1.2)  # fmt: skip
+    lines.figure("the same with what is done in the pause after it",
+                 f"CPU {much.whole * 1000:.0f}/{little.whole * 1000:.0f} ms:"
+                 f" {much.whole / little.whole:.2f}x", "≤ 1.2x",
+                 much.whole / little.whole <= 1.2)  # fmt: skip
 
 
 def fill(lines: Lines, options: argparse.Namespace) -> None:
@@ -272,18 +277,28 @@ def fill(lines: Lines, options: argparse.Namespace) -> None:
                  rate >= 100_000)  # fmt: skip
 
 
-def _tell_ticks(measured: dict[str, tuple[float, float]], lines: Lines) -> None:
-    clock, cpu = measured["one"]
+def _tell_ticks(measured: dict[str, Measured], lines: Lines) -> None:
+    one, levels, ten = measured["one"], measured["levels"], measured["ten"]
     lines.figure("two joins, GROUP BY: a tick in one task, p50",
-                 f"{clock * 1000:.0f} ms, {cpu * 1000:.0f} ms CPU", "≤ 200 ms, ≤ 300 ms CPU",
-                 clock <= 0.2 and cpu <= 0.3)  # fmt: skip
-    over, spent = measured["levels"]
-    lines.figure("the same over levels, p50", f"{over * 1000:.0f} ms, {spent * 1000:.0f} ms CPU",
-                 "≤ 450 ms", over <= 0.45)  # fmt: skip
-    ten = measured["ten"]
+                 f"{one.clock * 1000:.0f} ms, {one.whole * 1000:.0f} ms CPU",
+                 "≤ 200 ms, ≤ 300 ms CPU", one.clock <= 0.2 and one.whole <= 0.3)  # fmt: skip
+    lines.figure("the same over levels, p50",
+                 f"{levels.clock * 1000:.0f} ms, {levels.whole * 1000:.0f} ms CPU",
+                 "≤ 450 ms", levels.clock <= 0.45)  # fmt: skip
+    more = ten.clock / one.clock
     lines.figure("ten views on the same tables, p50",
-                 f"{ten[0] * 1000:.0f} ms: {ten[0] / clock:.2f}x, CPU {ten[1] / cpu:.2f}x",
-                 "≤ 1.5x of one", ten[0] / clock <= 1.5)  # fmt: skip
+                 f"{ten.clock * 1000:.0f} ms: {more:.2f}x, CPU {ten.whole / one.whole:.2f}x",
+                 "≤ 1.5x of one", more <= 1.5)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Seconds of a tick: on the clock (median), of CPU (mean), and of CPU with what is done in
+    the pause after it, where caches are brought up to date."""
+
+    clock: float
+    cpu: float
+    whole: float
 
 
 @dataclass(slots=True)
@@ -307,14 +322,14 @@ def _filled(project: ProjectTicks, shop: Shop) -> float:
 
 def _measure(
     shops: Mapping[str, Shop], projects: Mapping[str, ProjectTicks], options: argparse.Namespace
-) -> dict[str, tuple[float, float]]:
-    """Seconds on the clock (median) and of CPU (mean) of a tick, after some to warm up.
+) -> dict[str, Measured]:
+    """What ticks take, after some to warm up.
 
     The projects take turns with the same changes, so that what else the machine does meets
-    all of them alike. What a project does in the pause after a tick counts as CPU, not as time.
+    all of them alike.
     """
     clocks: dict[str, list[float]] = {name: [] for name in projects}
-    cpu = dict.fromkeys(projects, 0.0)
+    cpu, pauses = dict.fromkeys(projects, 0.0), dict.fromkeys(projects, 0.0)
     for number in range(options.warm + options.ticks):
         positions = {shop.feed.source: shop.change(options.changes) for shop in _once(shops)}
         for name, project in projects.items():
@@ -322,12 +337,17 @@ def _measure(
             before = cpu_seconds()
             while project.main.last.positions.get(source) != positions[source]:
                 project.step(0.5)
+            after, pause = cpu_seconds(), time.process_time()
             catch_up(project.main.settings, project.main.last)
             if number >= options.warm:
-                cpu[name] += cpu_seconds() - before
+                cpu[name] += after - before
+                pauses[name] += time.process_time() - pause
                 clocks[name].append(project.main.worked_seconds)
+    ticks = options.ticks
     return {
-        name: (statistics.median(times), cpu[name] / options.ticks)
+        name: Measured(
+            statistics.median(times), cpu[name] / ticks, (cpu[name] + pauses[name]) / ticks
+        )
         for name, times in clocks.items()
     }
 
