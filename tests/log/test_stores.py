@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from log_helpers import HandClock, batch, read_all
+from tailrace.log.directories import random_id, short_id
 from tailrace.log.errors import (
     DirectoryLockedError,
     InvalidConfigError,
@@ -81,6 +82,10 @@ def test_validate_only_changes_nothing(open_store: OpenStore) -> None:
     store = open_store()
     store.create_topic("x", 2, validate_only=True)
     assert store.topics == {}
+
+
+def test_no_id_begins_like_an_option() -> None:
+    assert not any(short_id(random_id()).startswith("-") for _ in range(2000))
 
 
 def test_every_topic_setting_has_a_default_that_parses() -> None:

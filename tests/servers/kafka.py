@@ -123,7 +123,13 @@ class Kafka:
             }
             path = directory / f"node-{node}.properties"
             path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-            self._java("kafka.tools.StorageTool", "format", "-t", self._cluster, "-c", str(path))
+            self._java(
+                "kafka.tools.StorageTool",
+                "format",
+                f"--cluster-id={self._cluster}",
+                "-c",
+                str(path),
+            )
         for node in range(nodes):
             self.servers.append(self._start(node))
         for server, port in zip(self.servers, self.ports, strict=True):

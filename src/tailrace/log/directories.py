@@ -61,6 +61,13 @@ def short_id(number: uuid.UUID) -> str:
     return base64.urlsafe_b64encode(number.bytes).decode().rstrip("=")
 
 
+def random_id() -> uuid.UUID:
+    """A new id whose short form never begins with "-", as Kafka's: tools take it for an option."""
+    while short_id(found := uuid.uuid4()).startswith("-"):
+        pass
+    return found
+
+
 def open_directory(path: Path, cluster_id: str | None, files: Files = FILES) -> DataDirectory:
     """Lock `path`, making it if need be, and read what the last stop left.
 
@@ -73,8 +80,8 @@ def open_directory(path: Path, cluster_id: str | None, files: Files = FILES) -> 
         if not properties:
             properties = {
                 "version": "1",
-                "cluster.id": cluster_id or short_id(uuid.uuid4()),
-                "directory.id": short_id(uuid.uuid4()),
+                "cluster.id": cluster_id or short_id(random_id()),
+                "directory.id": short_id(random_id()),
                 "tailrace.format": FORMAT,
             }
             write_properties(path / "meta.properties", properties, files)

@@ -27,6 +27,7 @@ from tailrace.log.compaction import Compaction
 from tailrace.log.directories import (
     DataDirectory,
     open_directory,
+    random_id,
     short_id,
     write_clean_stop,
 )
@@ -268,7 +269,7 @@ class Store:
         config = self.settings.topic(texts)
         self.settings.check_archive(config)
         entry = TopicEntry(
-            name, topic_id or uuid.uuid4(), self._places(count), texts, self.clock.wall_ms()
+            name, topic_id or random_id(), self._places(count), texts, self.clock.wall_ms()
         )
         if validate_only:
             return Topic(name, entry.id, [], texts, config, entry.created_at, internal)

@@ -68,7 +68,17 @@ async function main(address, topic) {
   await admin.createPartitions({ topicPartitions: [{ topic, count: 5 }] });
   saw.partitions = (await admin.fetchTopicMetadata({ topics: [topic] })).topics[0].partitions.length;
   await admin.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: "10" }] });
-  saw.low = (await admin.fetchTopicOffsets(topic)).find((one) => one.partition === 0).low;
+  let offsets;
+  for (let wait = 0; !offsets; wait++) {
+    try {
+      offsets = await admin.fetchTopicOffsets(topic);
+    } catch (problem) {
+      // Kafka answers for new partitions a moment after it has made them.
+      if (problem.type !== "NOT_LEADER_FOR_PARTITION" || wait > 50) throw problem;
+      await new Promise((r) => setTimeout(r, 100));
+    }
+  }
+  saw.low = offsets.find((one) => one.partition === 0).low;
   saw.deleted = (await admin.deleteGroups([groupId]))[0].errorCode;
   await admin.deleteTopics({ topics: [topic] });
   await Promise.all([producer.disconnect(), transactional.disconnect(), admin.disconnect()]);
