@@ -17,7 +17,12 @@ import pyarrow as pa
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order, encode_part
-from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
+from tailrace.pipelines.incremental.operators.aggregates import (
+    Aggregate,
+    finisher,
+    form_of,
+    linear,
+)
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
 from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
 from tailrace.pipelines.incremental.operators.statistics import PAIRED
@@ -55,6 +60,24 @@ class WindowFunction:
         condition = f" filter {self.condition}" if self.condition else ""
         return f"{self.function}({shown}){condition} {self.frame}: {self.type}"
 
+    def aggregate(self) -> Aggregate:
+        """What it computes of the rows of a frame, if it does: ranks are no aggregates."""
+        own = 2 if self.function in PAIRED else 1  # what follows is its order
+        given = self.parameters[0] if self.parameters else ()
+        return Aggregate(
+            name="",
+            function=self.function,
+            arguments=self.arguments[:own],
+            argument_types=self.argument_types[:own],
+            type=self.type,
+            parameters=given if isinstance(given, tuple) else (),
+        )
+
+    @property
+    def form(self) -> int:
+        """The form (see `Operator`) of what it shows."""
+        return form_of(self.aggregate())
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -70,6 +93,10 @@ class Window:
     expiry: Expiry | None = None  # of sessions, if nothing else is computed
     kind: ClassVar[str] = "window"
     wakes: ClassVar[bool] = False
+
+    @property
+    def form(self) -> int:
+        return max((function.form for function in self.functions), default=1)
 
     def describe(self) -> str:
         order = ", ".join(
@@ -377,16 +404,8 @@ def _aggregated(
     bounds: Bounds,
     count: int,
 ) -> list[object]:
-    parameters, directions = function.parameters
-    own = 2 if function.function in PAIRED else 1  # what follows is its order
-    aggregate = Aggregate(
-        name="",
-        function=function.function,
-        arguments=function.arguments[:own],
-        argument_types=function.argument_types[:own],
-        type=function.type,
-        parameters=parameters,  # type: ignore[arg-type]
-    )
+    _, directions = function.parameters
+    aggregate = function.aggregate()
     rule = linear(aggregate)
     used = [condition is None or condition[at] is True for at in range(count)]
     if rule is not None:
