@@ -21,6 +21,7 @@ from typing import cast
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.keys import holds_float, one_zero, zero_signs
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
 from tailrace.pipelines.incremental.library.guarded import one_row
 from tailrace.pipelines.incremental.library.histograms import shown
@@ -300,6 +301,7 @@ ORDERED = (
     "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "min_by", "max_by",
     "mode", "single_value", "histogram_numeric", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
 )  # fmt: skip
+ONE_ZERO = ("mode", "collect_set")  # they have 0.0 for -0.0, as keys have
 
 
 def linear(aggregate: Aggregate) -> Linear | None:
@@ -340,10 +342,23 @@ def form_of(aggregate: Aggregate) -> int:
         return rule.form
     if aggregate.function not in ORDERED:
         return 1
-    return 2 if aggregate.function in ("percentile", "median") else 1
+    signed = holds_float(aggregate.argument_types[0])
+    return 2 if signed or aggregate.function in ("percentile", "median") else 1
 
 
 Values = list[tuple[object, int]]
+
+
+def signed_values(
+    aggregate: Aggregate, values: list[object], orders: list[bytes]
+) -> tuple[list[object], list[bytes]]:
+    """The values of an ordered aggregate and their orders, as it keeps them: 0.0 and -0.0 are
+    equal, and what shows values as they are holds both, the negative first."""
+    if aggregate.function not in ORDERED or not holds_float(aggregate.argument_types[0]):
+        return values, orders
+    if aggregate.function in ONE_ZERO:
+        return list(map(one_zero, values)), orders
+    return values, [order + zero_signs(value) for value, order in zip(values, orders, strict=True)]
 
 
 def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
