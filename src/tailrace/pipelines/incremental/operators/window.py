@@ -7,6 +7,7 @@ partition key -> bag               the rows of the partition (see `bags`)
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -18,10 +19,12 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order, encode_part
 from tailrace.pipelines.incremental.operators.aggregates import (
+    ONE_ZERO,
     Aggregate,
     finisher,
     form_of,
     linear,
+    signed_values,
 )
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
 from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
@@ -76,7 +79,8 @@ class WindowFunction:
     @property
     def form(self) -> int:
         """The form (see `Operator`) of what it shows."""
-        return form_of(self.aggregate())
+        # Of mode and collect_set: before, equal values were several.
+        return 2 if self.function in ONE_ZERO else form_of(self.aggregate())
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +425,7 @@ def _aggregated(
             out.append(rule.finish([b - a for a, b in zip(sums[start], sums[end], strict=True)]))
         return out
     orders = encode_order(arguments[1:], function.argument_types[1:], directions)  # type: ignore[arg-type]
+    values, orders = signed_values(aggregate, arguments[0], orders)
     first_only = function.function in ("min", "max", "first", "any_value", "min_by", "max_by")
     finish = None if first_only else finisher(aggregate)
     skips_null = function.function not in ("first", "any_value", "min_by", "max_by")
@@ -430,14 +435,15 @@ def _aggregated(
         frame = bounds(at)
         if frame not in known:
             inside = [
-                (orders[i], arguments[0][i])
-                for i in range(*frame)
-                if used[i] and not (skips_null and arguments[0][i] is None)
+                i for i in range(*frame) if used[i] and not (skips_null and values[i] is None)
             ]
-            inside.sort(key=lambda pair: pair[0])
+            value_of = {orders[i]: values[i] for i in inside}
             if finish is None:
-                known[frame] = inside[0][1] if inside else None
+                known[frame] = value_of[min(value_of)] if value_of else None
             else:
-                known[frame] = finish([(value, 1) for _, value in inside])
+                counts = Counter(orders[i] for i in inside)
+                known[frame] = finish(
+                    [(value_of[order], counts[order]) for order in sorted(counts)]
+                )
         result.append(known[frame])
     return result
