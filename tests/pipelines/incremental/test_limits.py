@@ -68,6 +68,15 @@ def test_only_the_whole_sum_must_fit() -> None:
         sums.after([(4, 1)])
 
 
+@pytest.mark.parametrize("others", [0, 300], ids=["row by row", "in Arrow"])
+def test_a_mean_of_wide_integers_is_that_of_the_doubles(others: int) -> None:
+    numbers = _Numbers("avg(x)", "BIGINT")
+    rows = [(id, 0) for id in range(others)]
+    assert numbers.after([*rows, (1000, (1 << 53) + 1), (1001, -(1 << 53))]) == 0.0
+    assert numbers.after([(1002, 2 + others)]) == (2 + others) / (3 + others)
+    assert numbers.after([], [1000, 1001]) == (2 + others) / (1 + others)
+
+
 @pytest.mark.parametrize(
     ("kind", "values"),
     [

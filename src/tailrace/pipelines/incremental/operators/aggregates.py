@@ -212,8 +212,7 @@ class ExactAverage(Linear):
 class Moments(Linear):
     """Numbers of which sum, mean or variance is a double: count, Σx, Σx², and what is not finite.
 
-    Integers count as they are, doubles in units of 2^-1074; for a variance each is the double
-    that Spark casts it to."""
+    Each is the double that Spark casts it to: integers in ones, doubles in units of 2^-1074."""
 
     width = 6
 
@@ -223,8 +222,9 @@ class Moments(Linear):
         self.units = units_of(argument)
         self.squares = function not in ("sum", "avg")
         self.sample = function in ("stddev", "stddev_samp", "variance", "var_samp", "std")
-        self.cast = cast_to_double(argument) if self.squares or self.float else None
-        self.form = 2 if self.squares else 1  # before, decimals counted as they are
+        self.cast = cast_to_double(argument)
+        # Before, decimals and wide integers counted as they are.
+        self.form = 2 if self.squares or argument == pa.int64() else 1
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         value = values[0]
@@ -232,7 +232,7 @@ class Moments(Linear):
             return None
         if self.float and not math.isfinite(value):  # type: ignore[arg-type]
             return [1, 0, 0, value != value, value == math.inf, value == -math.inf]
-        number = cast(int, value) if self.cast is None else self.cast(value)
+        number = self.cast(value)
         return [1, number, number * number if self.squares else 0, 0, 0, 0]
 
     def finish(self, slots: Slots) -> object:
