@@ -19,6 +19,7 @@ import pytest
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.incremental.keys import encode_part, form_of
+from tailrace.pipelines.incremental.operators.aggregates import Moments
 from tailrace.pipelines.incremental.operators.as_of import AsOf
 from tailrace.pipelines.incremental.types import parse_type
 from tailrace.testing.ticks import MemoryTables, table
@@ -44,6 +45,8 @@ QUERIES = {
     "join of all": "SELECT a.id, b.k FROM s.a LEFT JOIN s.b ON a.k > 1",
     "sums": "SELECT k, count(*) n, sum(d) d, avg(f) f, stddev(d) v FROM s.a GROUP BY k",
     "ordered": "SELECT k, min(s) m, max(d) x, collect_list(s) c, median(f) p FROM s.a GROUP BY k",
+    "moments": "SELECT k, var_pop(d) v, corr(d, f) c, kurtosis(d) u, percentile(d, 0.3) p FROM s.a GROUP BY k",
+    "zeros": "SELECT k, collect_list(p) c, min(f) m, mode(f) o, max(p) x FROM s.a GROUP BY k",
     "distinct": "SELECT s, count(DISTINCT k) n, sum(DISTINCT d) d FROM s.a GROUP BY s",
     "sketch": "SELECT k, approx_count_distinct(s) n FROM s.a GROUP BY k",
     "groups of arrays": "SELECT xs, count(*) n FROM s.a GROUP BY xs",
@@ -150,6 +153,16 @@ def test_another_form_of_keys_is_another_node_where_there_are_such_keys(
     monkeypatch.setattr("tailrace.pipelines.incremental.keys.NESTED_FORM", 3)
     changed = set(before) - set(names_of(QUERIES[query]))
     assert {name.partition("-")[0] for name in changed} == kinds
+
+
+def test_another_form_of_an_aggregate_is_another_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = "SELECT id, stddev(d) OVER (PARTITION BY k) v, rank() OVER (PARTITION BY k ORDER BY d) r FROM s.a"
+    known = {sql: names_of(sql) for sql in (QUERIES["sums"], QUERIES["zeros"], over)}
+    monkeypatch.setattr(Moments, "form", property(lambda moments: 3, lambda moments, form: None))
+    assert names_of(QUERIES["zeros"]) == known[QUERIES["zeros"]]
+    for sql in (QUERIES["sums"], over):
+        changed = {name.partition("-")[0] for name in set(known[sql]) - set(names_of(sql))}
+        assert changed == {"window" if sql == over else "group", "result"}
 
 
 def test_arrays_that_are_only_carried_name_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

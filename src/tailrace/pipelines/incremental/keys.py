@@ -9,6 +9,7 @@ follows a 01, and a 00 ends it. No key is a prefix of another. Descending parts 
 from __future__ import annotations
 
 import hashlib
+import math
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
@@ -129,13 +130,28 @@ def key_values(column: pa.ChunkedArray) -> list[object]:
     values = physical(column)
     if pa.types.is_floating(column.type):
         return [None if value is None else cast(float, value) + 0.0 for value in values]
-    return [_one_zero(value) for value in values] if pa.types.is_nested(column.type) else values
+    return [one_zero(value) for value in values] if pa.types.is_nested(column.type) else values
 
 
-def _one_zero(value: object) -> object:
+def one_zero(value: object) -> object:
+    """A physical value with 0.0 for every -0.0 in it."""
     if isinstance(value, float):
         return value + 0.0
-    return tuple(map(_one_zero, value)) if isinstance(value, tuple) else value
+    return tuple(map(one_zero, value)) if isinstance(value, tuple) else value
+
+
+def zero_signs(value: object) -> bytes:
+    """A byte for every floating zero in a physical value, those of negative ones first in order.
+    Behind the bytes of a key they tell values apart that are equal but for signs."""
+    if isinstance(value, float):
+        return b"" if value else b"\x00" if math.copysign(1, value) < 0 else b"\x01"
+    return b"".join(map(zero_signs, value)) if isinstance(value, tuple) else b""
+
+
+def holds_float(kind: pa.DataType) -> bool:
+    """Whether values of a type are floats or hold some."""
+    inner = (kind.field(at).type for at in range(kind.num_fields))
+    return bool(pa.types.is_floating(kind)) or any(map(holds_float, inner))
 
 
 def form_of(kind: pa.DataType) -> int:

@@ -120,6 +120,8 @@ def _freeze(value: object) -> object:
         return ("d", *((name, _freeze(part)) for name, part in value.items()))
     if isinstance(value, list | tuple):
         return tuple(_freeze(part) for part in value)
+    if value != value:
+        return _NAN
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     return ("o", str(type(value).__name__), str(value))

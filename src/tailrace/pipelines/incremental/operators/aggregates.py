@@ -21,6 +21,7 @@ from typing import cast
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
+from tailrace.pipelines.incremental.keys import holds_float, one_zero, zero_signs
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
 from tailrace.pipelines.incremental.library.guarded import one_row
 from tailrace.pipelines.incremental.library.histograms import shown
@@ -72,25 +73,58 @@ def fixed(value: float) -> int:
     return numerator << (_UNIT - denominator.bit_length() + 1)
 
 
-def unit_of(kind: pa.DataType) -> Fraction:
-    """What one of the integers that numbers of a type are kept as is worth."""
+def units_of(kind: pa.DataType) -> int:
+    """How many of the units make one, of which a type's numbers are whole multiples as doubles."""
     if is_float(kind):
-        return Fraction(1, 1 << _UNIT)
-    return Fraction(1, 10**kind.scale) if is_decimal(kind) else Fraction(1)
+        return 1 << _UNIT
+    if is_decimal(kind) and kind.scale:
+        # The smallest is 10^-scale, and a double has 53 bits.
+        return 1 << (53 + int(10**kind.scale).bit_length())
+    return 1
+
+
+def cast_to_double(kind: pa.DataType) -> Callable[[object], int]:
+    """A finite number of a type as the double that Spark casts it to, in `units_of` the type."""
+    units = units_of(kind)
+    if is_float(kind):
+        return lambda value: fixed(cast(float, value))
+    if units > 1:
+        scale = int(10**kind.scale)
+
+        def counted(value: object) -> int:
+            numerator, denominator = (cast(int, value) / scale).as_integer_ratio()
+            return numerator * (units // denominator)
+
+        return counted
+    if is_decimal(kind) or kind == pa.int64():
+        return lambda value: int(float(cast(int, value)))
+    return lambda value: cast(int, value)
+
+
+def ratio(numerator: int, denominator: int) -> float:
+    """The double nearest to a quotient; infinite when it is too large."""
+    try:
+        return numerator / denominator
+    except OverflowError:
+        return math.inf if numerator > 0 else -math.inf
 
 
 def to_float(value: Fraction) -> float:
     """The nearest double; infinite when it is too large."""
-    try:
-        return value.numerator / value.denominator
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return ratio(value.numerator, value.denominator)
+
+
+def rounded_once(stepwise: float, exact: Callable[[], float]) -> float:
+    """The exact answer, but for where doubles leave their range on the way to it, as Spark's do:
+    then theirs. `stepwise` is the answer in Spark's arithmetic."""
+    return exact() if stepwise and math.isfinite(stepwise) else stepwise
 
 
 class Linear:
-    """`width` integers per group; `parts` is what one row adds to them."""
+    """`width` integers per group; `parts` is what one row adds to them. `form`: see `Operator`."""
 
     width: int
+    form: int = 1
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         raise NotImplementedError
@@ -176,49 +210,58 @@ class ExactAverage(Linear):
 
 
 class Moments(Linear):
-    """Numbers of which mean or variance is a double: count, Σx, Σx², and what is not finite.
+    """Numbers of which sum, mean or variance is a double: count, Σx, Σx², and what is not finite.
 
-    Integers count as they are, doubles in units of 2^-1074, decimals unscaled."""
+    Each is the double that Spark casts it to: integers in ones, doubles in units of 2^-1074."""
 
     width = 6
 
     def __init__(self, function: str, argument: pa.DataType) -> None:
         self.function = function
         self.float = is_float(argument)
-        self.unit = unit_of(argument)
+        self.units = units_of(argument)
         self.squares = function not in ("sum", "avg")
+        self.sample = function in ("stddev", "stddev_samp", "variance", "var_samp", "std")
+        self.cast = cast_to_double(argument)
+        # Before, decimals and wide integers counted as they are.
+        self.form = 2 if self.squares or argument == pa.int64() else 1
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         value = values[0]
         if value is None:
             return None
-        if self.float:
-            if not math.isfinite(value):  # type: ignore[arg-type]
-                return [1, 0, 0, value != value, value == math.inf, value == -math.inf]
-            value = fixed(value)  # type: ignore[arg-type]
-        return [1, value, value * value if self.squares else 0, 0, 0, 0]  # type: ignore[list-item,operator]
+        if self.float and not math.isfinite(value):  # type: ignore[arg-type]
+            return [1, 0, 0, value != value, value == math.inf, value == -math.inf]
+        number = self.cast(value)
+        return [1, number, number * number if self.squares else 0, 0, 0, 0]
 
     def finish(self, slots: Slots) -> object:
-        count, total, squares, nans, above, below = slots
+        count, total, _, nans, above, below = slots
         if not count:
             return None
-        function = self.function
+        if self.squares:
+            return self._spread(slots)
         if nans or (above and below):
             return math.nan
         if above or below:
-            return (math.inf if above else -math.inf) if function in ("sum", "avg") else math.nan
-        if function == "sum":
-            return to_float(total * self.unit)
-        if function == "avg":
-            return to_float(total * self.unit / count)
-        sample = function in ("stddev", "stddev_samp", "variance", "var_samp", "std")
-        if sample and count == 1:
+            return math.inf if above else -math.inf
+        whole = ratio(total, self.units)
+        if self.function == "sum" or math.isinf(whole):
+            return whole
+        return ratio(total, self.units * count)
+
+    def _spread(self, slots: Slots) -> float | None:
+        count, total, squares, *odd = slots
+        if self.sample and count == 1:
             return None
-        variance = Fraction(squares * count - total * total, count * (count - sample))
-        variance *= self.unit * self.unit
-        if function in ("variance", "var_samp", "var_pop"):
-            return to_float(variance)
-        return root(variance)
+        if any(odd):
+            return math.nan
+        deviations, units, places = squares * count - total**2, self.units**2, count - self.sample
+        variance = rounded_once(
+            ratio(deviations, count * units) / places,
+            lambda: ratio(deviations, count * places * units),
+        )
+        return variance if self.function in VARIANCES else math.sqrt(variance)
 
 
 def root(value: Fraction) -> float:
@@ -251,12 +294,14 @@ class Every(Linear):
         return not false if self.all else bool(true)
 
 
-MOMENTS = ("stddev", "stddev_samp", "stddev_pop", "std", "variance", "var_samp", "var_pop")
+VARIANCES = ("variance", "var_samp", "var_pop")
+MOMENTS = ("stddev", "stddev_samp", "stddev_pop", "std", *VARIANCES)
 ORDERED = (
     "min", "max", "first", "last", "any_value", "percentile", "median", "percentile_disc",
     "collect_list", "array_agg", "collect_set", "listagg", "string_agg", "min_by", "max_by",
     "mode", "single_value", "histogram_numeric", "bitmap_construct_agg", "bitmap_or_agg", "bitmap_and_agg",
 )  # fmt: skip
+ONE_ZERO = ("mode", "collect_set")  # they have 0.0 for -0.0, as keys have
 
 
 def linear(aggregate: Aggregate) -> Linear | None:
@@ -290,7 +335,30 @@ def linear(aggregate: Aggregate) -> Linear | None:
     return None
 
 
+def form_of(aggregate: Aggregate) -> int:
+    """The form (see `Operator`) of what an aggregate keeps and shows."""
+    rule = linear(aggregate)
+    if rule is not None:
+        return rule.form
+    if aggregate.function not in ORDERED:
+        return 1
+    signed = holds_float(aggregate.argument_types[0])
+    return 2 if signed or aggregate.function in ("percentile", "median") else 1
+
+
 Values = list[tuple[object, int]]
+
+
+def signed_values(
+    aggregate: Aggregate, values: list[object], orders: list[bytes]
+) -> tuple[list[object], list[bytes]]:
+    """The values of an ordered aggregate and their orders, as it keeps them: 0.0 and -0.0 are
+    equal, and what shows values as they are holds both, the negative first."""
+    if aggregate.function not in ORDERED or not holds_float(aggregate.argument_types[0]):
+        return values, orders
+    if aggregate.function in ONE_ZERO:
+        return list(map(one_zero, values)), orders
+    return values, [order + zero_signs(value) for value, order in zip(values, orders, strict=True)]
 
 
 def finisher(aggregate: Aggregate) -> Callable[[Values], object]:
@@ -354,7 +422,8 @@ def _percentile(values: Values, share: float, number: Callable[[object], float])
     low, high = _at(values, below), _at(values, above)
     if low == high:
         return number(low)
-    return (above - position) * number(low) + (position - below) * number(high)
+    first, last = number(low), number(high)
+    return first + (last - first) * (position - below)
 
 
 def _percentile_disc(values: Values, share: float) -> object:

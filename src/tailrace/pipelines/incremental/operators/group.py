@@ -27,6 +27,7 @@ from tailrace.pipelines.incremental.keys import bounded, encode_keys, key_values
 from tailrace.pipelines.incremental.operators.aggregates import (
     Aggregate,
     Linear,
+    form_of,
     linear,
 )
 from tailrace.pipelines.incremental.operators.expiry import Expiry
@@ -63,6 +64,10 @@ class Group:
     @property
     def wakes(self) -> bool:
         return not self.keys
+
+    @property
+    def form(self) -> int:
+        return max(map(form_of, self.aggregates), default=1)
 
     def describe(self) -> str:
         listed = ", ".join(aggregate.describe() for aggregate in self.aggregates)

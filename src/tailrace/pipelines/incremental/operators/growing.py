@@ -15,7 +15,7 @@ from typing import cast
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.keys import bounded, encode_order
-from tailrace.pipelines.incremental.operators.aggregates import Aggregate
+from tailrace.pipelines.incremental.operators.aggregates import Aggregate, signed_values
 from tailrace.pipelines.incremental.rows import dumps, physical
 from tailrace.pipelines.state.store import OperatorState
 
@@ -51,12 +51,14 @@ class Growing:
         used: list[object] | None,
     ) -> None:
         self._state, self._prefix = state, b"v%c" % number
-        self._extreme = is_extreme(aggregate)
+        self._aggregate, self._extreme = aggregate, is_extreme(aggregate)
         columns = [physical(table.column(name)) for name, _, _ in aggregate.order]
         self._kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
         self._by = [(descending, nulls) for _, descending, nulls in aggregate.order]
         orders = encode_order(columns, self._kinds, self._by)
-        values = physical(table.column(aggregate.arguments[0]))
+        values, orders = signed_values(
+            aggregate, physical(table.column(aggregate.arguments[0])), orders
+        )
         keeps_null = aggregate.function in KEEPS_NULL
         by_other = aggregate.function in ("min_by", "max_by")
         self._first: dict[bytes, tuple[bytes, object]] = {}
@@ -90,6 +92,7 @@ class Growing:
         if came is None:
             return before
         if self._extreme and before is not None:
-            known = encode_order([[before]], self._kinds, self._by)[0]
-            return before if known <= came[0] else came[1]
+            known = encode_order([[before]], self._kinds, self._by)
+            _, known = signed_values(self._aggregate, [before], known)
+            return before if known[0] <= came[0] else came[1]
         return came[1]

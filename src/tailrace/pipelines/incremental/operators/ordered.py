@@ -9,31 +9,31 @@ a change reads and writes what it touches; so have groups that earlier versions 
 
     "v" + number + key + order -> marshal (value, count, order)
 
-The order is the bytes of what the aggregate is ordered by, the value last, so that equal
-orders mean equal values. 0.0 and -0.0 are equal, and `collect_list` shows both: how many of the
-zeros of an order are negative is held behind it, under the order + FF, with `NEGATIVE` for a value.
-In state from before that was counted all zeros of a group are right in number, and positive
-once they change, until the view is rebuilt.
+The order is the bytes of what the aggregate is ordered by, the value last, and the signs of the
+zeros in it (see `signed_values`), so that equal orders mean equal values.
 """
 
 from __future__ import annotations
 
 import marshal
-import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.keys import bounded, encode_order
-from tailrace.pipelines.incremental.operators.aggregates import Aggregate, Values, finisher
+from tailrace.pipelines.incremental.operators.aggregates import (
+    Aggregate,
+    Values,
+    finisher,
+    signed_values,
+)
 from tailrace.pipelines.incremental.operators.growing import FIRST_ONLY, KEEPS_NULL, KEY_LIMIT
 from tailrace.pipelines.incremental.rows import dumps, physical
 from tailrace.pipelines.incremental.types import is_decimal
 from tailrace.pipelines.state.store import OperatorState
 
 SPILL_VALUES = 32
-NEGATIVE = "-0.0"
 _LONG = 64  # bytes of an order: longer ones have entries of their own
 
 Held: TypeAlias = "dict[Any, Any]"
@@ -61,9 +61,7 @@ class Ordered:
         self._prefix = b"v%c" % number
         self._first = aggregate.function in FIRST_ONLY
         self._finish = None if self._first else finisher(aggregate)
-        self._zeros = aggregate.function in ("collect_list", "array_agg") and pa.types.is_floating(
-            aggregate.argument_types[0]
-        )
+        self._aggregate = aggregate
         self._kinds = [table.schema.field(name).type for name, _, _ in aggregate.order]
         self._by = [(descending, nulls) for _, descending, nulls in aggregate.order]
         # The value itself is the order: what is shown tells what is first without a look.
@@ -87,7 +85,9 @@ class Ordered:
         """Take in the rows of this tick."""
         columns = [physical(table.column(name)) for name, _, _ in aggregate.order]
         orders = encode_order(columns, self._kinds, self._by)
-        values = physical(table.column(aggregate.arguments[0]))
+        values, orders = signed_values(
+            aggregate, physical(table.column(aggregate.arguments[0])), orders
+        )
         keeps_null = aggregate.function in KEEPS_NULL
         by_other = aggregate.function in ("min_by", "max_by")
         delta = self._delta
@@ -99,10 +99,6 @@ class Ordered:
             if by_other and columns[0][position] is None:
                 continue
             group = delta.setdefault(key, {})
-            if self._zeros and value == 0:
-                if math.copysign(1, cast(float, value)) < 0:
-                    group.setdefault(order + b"\xff", [NEGATIVE, 0])[1] += counts[position]
-                value = 0.0
             found = group.get(order)
             if found is None:
                 group[order] = [value, counts[position]]
@@ -122,7 +118,9 @@ class Ordered:
                 self._held[key] = None
                 shown[key] = before[2][place]
         if self._extreme and shown:
-            orders = encode_order([list(shown.values())], self._kinds, self._by)
+            firsts = list(shown.values())
+            orders = encode_order([firsts], self._kinds, self._by)
+            _, orders = signed_values(self._aggregate, firsts, orders)
             self._known = dict(zip(shown, orders, strict=True))
 
     def write(self, puts: list[tuple[bytes, bytes | None]]) -> None:
@@ -195,7 +193,7 @@ class Ordered:
 
     def _finished(self, values: Values) -> object:
         assert self._finish is not None
-        return self._finish(_zeros_apart(values) if self._zeros else values)
+        return self._finish(values)
 
     def _scanned(self, key: bytes) -> Values:
         """The values of a large group, in order; enough to know the first one if that is
@@ -214,18 +212,6 @@ class Ordered:
         if any(len(order) > KEY_LIMIT for order, _, _ in ranked):
             ranked.sort(key=lambda entry: entry[0])
         return [(item, count) for _, item, count in ranked]
-
-
-def _zeros_apart(values: Values) -> Values:
-    """The values with as many of their zeros negative as stands behind them."""
-    found: Values = []
-    for item, count in values:
-        if item != NEGATIVE:
-            found.append((item, count))
-        elif count > 0:
-            _, zeros = found.pop()
-            found += [(-0.0, count), (0.0, zeros - count)]
-    return found
 
 
 def is_plain_extreme(aggregate: Aggregate) -> bool:

@@ -1,7 +1,8 @@
 """Linear aggregates beyond sums: bits, higher moments, pairs of numbers.
 
-All are kept as exact integers, so that what was added can be taken away again, and rounded
-once when they are shown. Doubles count in units of 2^-1074.
+All are kept as exact integers, so that what was added can be taken away again. A number counts
+as the double that Spark casts it to. The answer is rounded once, but where Spark's doubles leave
+their range on the way it is theirs.
 """
 
 from __future__ import annotations
@@ -13,13 +14,15 @@ from typing import cast
 
 import pyarrow as pa
 
+from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.operators.aggregates import (
     Linear,
     Slots,
-    fixed,
+    cast_to_double,
+    ratio,
     root,
-    to_float,
-    unit_of,
+    rounded_once,
+    units_of,
 )
 from tailrace.pipelines.incremental.types import is_float
 
@@ -64,18 +67,20 @@ class Shape(Linear):
     """skewness, kurtosis: count, Σx, Σx², Σx³, Σx⁴, and how many are not finite."""
 
     width = 6
+    form = 2  # before, decimals counted as they are
 
     def __init__(self, function: str, argument: pa.DataType) -> None:
         self.function = function
         self.float = is_float(argument)
-        # The unit falls out: both are ratios of moments.
+        self.units = units_of(argument)
+        self.cast = cast_to_double(argument)
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         if values[0] is None:
             return None
         if self.float and not math.isfinite(cast(float, values[0])):
             return [1, 0, 0, 0, 0, 1]
-        number = fixed(cast(float, values[0])) if self.float else cast(int, values[0])
+        number = self.cast(values[0])
         square = number * number
         fourth = square * square if self.function == "kurtosis" else 0
         return [1, number, square, square * number, fourth, 0]
@@ -86,81 +91,127 @@ class Shape(Linear):
             return None
         if odd:
             return math.nan
-        mean = Fraction(total, count)
-        second = squares - count * mean**2
-        if not second:
+        # The sums of powers of the deviations, times powers of the count.
+        second = squares * count - total**2
+        spread = ratio(second, count * self.units**2)
+        if not spread:
             return None
         if self.function == "skewness":
-            third = cubes - 3 * mean * squares + 2 * count * mean**3
-            size = root(count * third**2 / second**3)
-            return -size if third < 0 else size
-        fourth = fourths - 4 * mean * cubes + 6 * mean**2 * squares - 3 * count * mean**4
-        return to_float(count * fourth / second**2 - 3)
+            third = count * (cubes * count - 3 * total * squares) + 2 * total**3
+            stepwise = math.sqrt(count) * ratio(third, count**2 * self.units**3)
+            return rounded_once(
+                _quotient(stepwise, math.sqrt(spread * spread * spread)),
+                lambda: _signed_root(third, second**3),
+            )
+        fourth = count * (fourths * count - 4 * total * cubes) + 6 * total**2 * squares
+        fourth = fourth * count - 3 * total**4
+        stepwise = count * ratio(fourth, count**3 * self.units**4)
+        return rounded_once(
+            _quotient(stepwise, spread * spread) - 3.0,
+            lambda: ratio(fourth - 3 * second**2, second**2),
+        )
 
 
 class Pairs(Linear):
-    """Two numbers, both known: count, Σx, Σy, Σx², Σy², Σxy, and how many are not finite.
+    """Two numbers, both known: count, Σx, Σy, Σx², Σy², Σxy, and how many of x and of y are not
+    finite; those count as 0 in the sums.
 
     The functions called regr_ take (y, x)."""
 
-    width = 7
+    width = 8
+    form = 2  # before, decimals counted as they are
 
     def __init__(self, function: str, first: pa.DataType, second: pa.DataType) -> None:
         self.function = function
-        self.floats = is_float(first), is_float(second)
-        self.units = unit_of(first), unit_of(second)
+        self.kinds = tuple((is_float(kind), cast_to_double(kind)) for kind in (first, second))
+        self.units = units_of(first), units_of(second)
 
     def parts(self, values: Sequence[object]) -> Slots | None:
         if None in values:
             return None
         numbers: list[int] = []
-        for value, is_double in zip(values, self.floats, strict=True):
-            if is_double and not math.isfinite(cast(float, value)):
-                return [1, 0, 0, 0, 0, 0, 1]
-            numbers.append(fixed(cast(float, value)) if is_double else cast(int, value))
+        odd: list[int] = []
+        for value, (is_double, cast_one) in zip(values, self.kinds, strict=True):
+            odd.append(is_double and not math.isfinite(cast(float, value)))
+            numbers.append(0 if odd[-1] else cast_one(value))
         a, b = numbers
-        return [1, a, b, a * a, b * b, a * b, 0]
+        return [1, a, b, a * a, b * b, a * b, *odd]
 
     def finish(self, slots: Slots) -> object:
-        count, first, second, firsts, seconds, products, odd = slots
-        function = self.function
-        if function == "regr_count":
+        count, first, second, firsts, seconds, products, *odd = slots
+        if self.function == "regr_count":
             return count
         if not count:
             return None
-        if odd:
-            return math.nan
-        if function.startswith("regr_"):
-            first, second, firsts, seconds = second, first, seconds, firsts
-            x_unit, y_unit = self.units[1], self.units[0]
-        else:
-            x_unit, y_unit = self.units
-        # Sums of squared deviations, times the count.
-        xx = (count * firsts - first * first) * x_unit * x_unit
-        yy = (count * seconds - second * second) * y_unit * y_unit
-        xy = (count * products - first * second) * x_unit * y_unit
-        x_mean, y_mean = first * x_unit / count, second * y_unit / count
-        match function:
-            case "covar_pop":
-                return to_float(xy / count**2)
-            case "covar_samp":
-                return to_float(xy / (count * (count - 1))) if count > 1 else None
-            case "corr":
-                if not xx or not yy:
-                    return None
-                size = root(xy * xy / (xx * yy))
-                return -size if xy < 0 else size
-            case "regr_sxx":
-                return to_float(xx / count)
-            case "regr_syy":
-                return to_float(yy / count)
-            case "regr_sxy":
-                return to_float(xy / count)
-        if not xx:
-            return None
-        match function:
-            case "regr_slope":
-                return to_float(xy / xx)
-            case "regr_intercept":
-                return to_float(y_mean - xy / xx * x_mean)
-        return to_float(xy * xy / (xx * yy)) if yy else 1.0
+        sides = [
+            Side(count, first, firsts, self.units[0], bool(odd[0])),
+            Side(count, second, seconds, self.units[1], bool(odd[1])),
+        ]
+        both = count * products - first * second
+        x, y = reversed(sides) if self.function.startswith("regr_") else sides
+        return _of_pairs(self.function, count, x, y, both)
+
+
+class Side:
+    """One of two numbers: its sum, and its squared deviations, times the count."""
+
+    def __init__(self, count: int, total: int, squares: int, units: int, odd: bool) -> None:
+        self.total, self.units, self.odd = total, units, odd
+        self.squares = squares * count - total * total
+        self.mean = math.nan if odd else ratio(total, count * units)
+        self.spread = math.nan if odd else ratio(self.squares, count * units * units)
+
+
+def _of_pairs(function: str, count: int, x: Side, y: Side, both: int) -> float | None:
+    """`both`: the sum of the products of the deviations, times the count."""
+    units = count * x.units * y.units
+    common = math.nan if x.odd or y.odd else ratio(both, units)
+    match function:
+        case "covar_pop":
+            return rounded_once(common / count, lambda: ratio(both, units * count))
+        case "covar_samp" if count > 1:
+            return rounded_once(common / (count - 1), lambda: ratio(both, units * (count - 1)))
+        case "corr" if count > 1 and x.spread and y.spread:
+            return rounded_once(
+                _quotient(common, math.sqrt(x.spread * y.spread)),
+                lambda: _signed_root(both, x.squares * y.squares),
+            )
+        case "regr_sxx":
+            return x.spread
+        case "regr_syy":
+            return y.spread
+        case "regr_sxy":
+            return common
+        case "regr_slope" if x.spread:
+            return rounded_once(
+                common / x.spread, lambda: ratio(both * x.units, x.squares * y.units)
+            )
+        case "regr_intercept" if x.spread:
+            return rounded_once(
+                y.mean - common / x.spread * x.mean,
+                lambda: ratio(y.total * x.squares - both * x.total, count * y.units * x.squares),
+            )
+        case "regr_r2" if x.spread and y.spread:
+            return rounded_once(
+                _quotient(common, math.sqrt(x.spread * y.spread)) ** 2,
+                lambda: ratio(both * both, x.squares * y.squares),
+            )
+        case "regr_r2" if x.spread:
+            return 1.0
+    return None
+
+
+def _signed_root(number: int, divisor: int) -> float:
+    """number / √divisor, good to the last bit or so."""
+    size = root(Fraction(number * number, divisor))
+    return -size if number < 0 else size
+
+
+def _quotient(dividend: float, divisor: float) -> float:
+    """A quotient of doubles; as in Spark, a divisor too small for one is an error."""
+    if not divisor:
+        raise EvaluationError(
+            "division by zero: the values are too near to each other for a DOUBLE",
+            hint="multiply the values by a constant",
+        )
+    return dividend / divisor

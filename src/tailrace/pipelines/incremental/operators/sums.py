@@ -28,6 +28,7 @@ from tailrace.pipelines.incremental.rows import Row, physical, whole_numbers
 
 SUM_ROWS = 200
 _ROOM = 1 << 62
+_WHOLE = 1 << 53  # up to here integers are doubles
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ def _columns(
     if values is None:
         return None
     largest = max(abs(int(values.max())), abs(int(values.min())), 1)
-    if largest * heaviest >= _ROOM:
+    if largest * heaviest >= _ROOM or (mean and largest > _WHOLE):
         return None
     zero = np.zeros(len(used), "i8")
     return [used, used * values] if summed else [used, used * values, zero, zero, zero, zero]

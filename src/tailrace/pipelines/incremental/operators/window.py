@@ -7,6 +7,7 @@ partition key -> bag               the rows of the partition (see `bags`)
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import add
@@ -17,7 +18,14 @@ import pyarrow as pa
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order, encode_part
-from tailrace.pipelines.incremental.operators.aggregates import Aggregate, finisher, linear
+from tailrace.pipelines.incremental.operators.aggregates import (
+    ONE_ZERO,
+    Aggregate,
+    finisher,
+    form_of,
+    linear,
+    signed_values,
+)
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
 from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
 from tailrace.pipelines.incremental.operators.statistics import PAIRED
@@ -55,6 +63,25 @@ class WindowFunction:
         condition = f" filter {self.condition}" if self.condition else ""
         return f"{self.function}({shown}){condition} {self.frame}: {self.type}"
 
+    def aggregate(self) -> Aggregate:
+        """What it computes of the rows of a frame, if it does: ranks are no aggregates."""
+        own = 2 if self.function in PAIRED else 1  # what follows is its order
+        given = self.parameters[0] if self.parameters else ()
+        return Aggregate(
+            name="",
+            function=self.function,
+            arguments=self.arguments[:own],
+            argument_types=self.argument_types[:own],
+            type=self.type,
+            parameters=given if isinstance(given, tuple) else (),
+        )
+
+    @property
+    def form(self) -> int:
+        """The form (see `Operator`) of what it shows."""
+        # Of mode and collect_set: before, equal values were several.
+        return 2 if self.function in ONE_ZERO else form_of(self.aggregate())
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -70,6 +97,10 @@ class Window:
     expiry: Expiry | None = None  # of sessions, if nothing else is computed
     kind: ClassVar[str] = "window"
     wakes: ClassVar[bool] = False
+
+    @property
+    def form(self) -> int:
+        return max((function.form for function in self.functions), default=1)
 
     def describe(self) -> str:
         order = ", ".join(
@@ -377,16 +408,8 @@ def _aggregated(
     bounds: Bounds,
     count: int,
 ) -> list[object]:
-    parameters, directions = function.parameters
-    own = 2 if function.function in PAIRED else 1  # what follows is its order
-    aggregate = Aggregate(
-        name="",
-        function=function.function,
-        arguments=function.arguments[:own],
-        argument_types=function.argument_types[:own],
-        type=function.type,
-        parameters=parameters,  # type: ignore[arg-type]
-    )
+    _, directions = function.parameters
+    aggregate = function.aggregate()
     rule = linear(aggregate)
     used = [condition is None or condition[at] is True for at in range(count)]
     if rule is not None:
@@ -402,6 +425,7 @@ def _aggregated(
             out.append(rule.finish([b - a for a, b in zip(sums[start], sums[end], strict=True)]))
         return out
     orders = encode_order(arguments[1:], function.argument_types[1:], directions)  # type: ignore[arg-type]
+    values, orders = signed_values(aggregate, arguments[0], orders)
     first_only = function.function in ("min", "max", "first", "any_value", "min_by", "max_by")
     finish = None if first_only else finisher(aggregate)
     skips_null = function.function not in ("first", "any_value", "min_by", "max_by")
@@ -411,14 +435,15 @@ def _aggregated(
         frame = bounds(at)
         if frame not in known:
             inside = [
-                (orders[i], arguments[0][i])
-                for i in range(*frame)
-                if used[i] and not (skips_null and arguments[0][i] is None)
+                i for i in range(*frame) if used[i] and not (skips_null and values[i] is None)
             ]
-            inside.sort(key=lambda pair: pair[0])
+            value_of = {orders[i]: values[i] for i in inside}
             if finish is None:
-                known[frame] = inside[0][1] if inside else None
+                known[frame] = value_of[min(value_of)] if value_of else None
             else:
-                known[frame] = finish([(value, 1) for _, value in inside])
+                counts = Counter(orders[i] for i in inside)
+                known[frame] = finish(
+                    [(value_of[order], counts[order]) for order in sorted(counts)]
+                )
         result.append(known[frame])
     return result

@@ -286,7 +286,7 @@ def _typed(
             wanted = 2 if name in PAIRED else 1
             if len(bound) != wanted:
                 raise context.type_error(f"{name} takes {wanted} numbers", node)
-            bound = [_numeric(binder, one, node) for one in bound]
+            bound = [_numeric(binder, one, node, distinct) for one in bound]
             value = bound[0]
             result = types.BIGINT if name == "regr_count" else types.DOUBLE
         case (
@@ -302,7 +302,7 @@ def _typed(
             | "var_samp"
             | "var_pop"
         ):
-            value = _numeric(binder, value, node)
+            value = _numeric(binder, value, node, distinct and name in MOMENTS)
             if name == "percentile_disc":
                 value = binder.coerce(value, types.DOUBLE, node)
             kind = value.type
@@ -349,8 +349,11 @@ def _typed(
     return AggregateCall(name, arguments, result, distinct, condition, order, parameters)
 
 
-def _numeric(binder: ExpressionBinder, value: Expression, node: exp.Expr) -> Expression:
-    if value.type in (types.STRING, types.NULL):
+def _numeric(
+    binder: ExpressionBinder, value: Expression, node: exp.Expr, double: bool = False
+) -> Expression:
+    """A number; a `double` where numbers that are the same DOUBLE must count once."""
+    if double or value.type in (types.STRING, types.NULL):
         value = binder.coerce(value, types.DOUBLE, node)
     return binder.number(value, node)
 
