@@ -232,7 +232,7 @@ QUERIES = [
     "SELECT x.k, count(y.n) n FROM shop.c x LEFT JOIN shop.c y ON x.n > 1 GROUP BY x.k",
     "SELECT a.id, b.id y FROM shop.a LEFT JOIN shop.b ON 1 = 0",
     "SELECT a.id, b.id y FROM shop.a RIGHT JOIN shop.b ON false",
-    "SELECT a.id, b.id y FROM shop.a FULL JOIN shop.b ON NULL",
+    "SELECT a.id, b.id y FROM shop.a FULL JOIN shop.b ON CAST(NULL AS BOOLEAN)",
     "SELECT a.id, b.m FROM shop.a FULL JOIN (SELECT max(n) m FROM shop.b HAVING max(n) > 4) b ON a.k = 1",
     "SELECT a.id, b.id y FROM shop.a, shop.b WHERE b.id IN (1, 2, 3)",
     "SELECT a.id, q.n FROM shop.a CROSS JOIN (SELECT n FROM shop.b ORDER BY n, id LIMIT 2) q",

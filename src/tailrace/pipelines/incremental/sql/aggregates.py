@@ -350,9 +350,7 @@ def _typed(
 
 
 def _numeric(binder: ExpressionBinder, value: Expression, node: exp.Expr) -> Expression:
-    if value.type in (types.STRING, types.NULL):
-        value = binder.coerce(value, types.DOUBLE, node)
-    return binder.number(value, node)
+    return binder.number(value, node, texts=True)
 
 
 def _sum_type(kind: pa.DataType) -> pa.DataType:

@@ -313,6 +313,12 @@ def _same_type(binder: ExpressionBinder, given: list[Expression], node: exp.Expr
     return Call(name_and_arguments(node)[0], tuple(given), kind)
 
 
+def _pmod(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    rest = _same_type(binder, given, node)
+    binder.number(rest, node)
+    return rest
+
+
 def _coalesce(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
     return given[0] if len(given) == 1 else Call("coalesce", tuple(given), kind)
@@ -329,12 +335,12 @@ def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> 
 
 
 def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     return Call("abs", (value,), value.type)
 
 
 def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     digits = given[1] if len(given) > 1 else Literal(0, types.INT)
     places = 0 if is_null(digits) else constant(binder, digits, node, "the number of digits")
     if not isinstance(places, int):
@@ -352,7 +358,7 @@ def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
     if len(given) == 2:
         rule = FLOOR_TO if name_and_arguments(node)[0] == "floor" else CEIL_TO
         return rule(binder, given, node)
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     kind = types.BIGINT
     if types.is_decimal(value.type):
         kind = types.bounded_decimal(value.type.precision - value.type.scale + 1, 0)
@@ -538,7 +544,8 @@ RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
     "nvl2": _nvl2,
-    **dict.fromkeys(("least", "greatest", "pmod"), _same_type),
+    **dict.fromkeys(("least", "greatest"), _same_type),
+    "pmod": _pmod,
     "abs": _abs,
     "round": _round,
     "bround": _round,

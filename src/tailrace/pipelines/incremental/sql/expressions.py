@@ -49,6 +49,7 @@ NONDETERMINISTIC = (
 )  # fmt: skip
 CLOCK_WORDS = ("now", "curdate")
 _MOMENTS = (types.TIMESTAMP, types.TIMESTAMP_NTZ)
+OPERANDS = (types.NULL, types.STRING)  # what AND, OR and NOT take for truth values
 CLOCK = (
     exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp
 )  # fmt: skip
@@ -97,7 +98,7 @@ class ExpressionBinder:
         if node.args.get("negate"):
             positive = node.copy()
             positive.set("negate", None)
-            return Call("not", (self.condition(positive),), types.BOOLEAN)
+            return Call("not", (self.condition(positive, *OPERANDS),), types.BOOLEAN)
         match node:
             case exp.Paren():
                 return self.bind(node.this)
@@ -122,20 +123,20 @@ class ExpressionBinder:
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
             case exp.Neg():
                 inner = self.bind(node.this)
-                if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
-                    return Literal(-inner.value, inner.type)
                 if inner.type == types.INTERVAL:
                     return spans.negated(self, inner, node)
-                inner = self.number(inner, node)
+                inner = self.number(inner, node, texts=True)
+                if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
+                    return Literal(-inner.value, inner.type)
                 return Call("negative", (inner,), inner.type)
             case exp.And() | exp.Or():
                 name = "and" if isinstance(node, exp.And) else "or"
-                sides = (self.condition(node.this), self.condition(node.expression))
-                return Call(name, sides, types.BOOLEAN)
+                sides = (self.condition(s, *OPERANDS) for s in (node.this, node.expression))
+                return Call(name, tuple(sides), types.BOOLEAN)
             case exp.Not():
                 if isinstance(node.this, exp.In) and node.this.args.get("query"):
                     return self.subquery(node, self)
-                return Call("not", (self.condition(node.this),), types.BOOLEAN)
+                return Call("not", (self.condition(node.this, *OPERANDS),), types.BOOLEAN)
             case exp.Exists() | exp.Subquery():
                 return self.subquery(node, self)
             case exp.In():
@@ -152,7 +153,7 @@ class ExpressionBinder:
             case exp.If():
                 otherwise = node.args.get("false")
                 return self.choose(
-                    [(self.condition(node.this), self.bind(node.args["true"]))],
+                    [(self.condition(node.this, types.NULL), self.bind(node.args["true"]))],
                     self.bind(otherwise) if otherwise is not None else None,
                     node,
                 )
@@ -254,10 +255,10 @@ class ExpressionBinder:
             around = around.parent
         return False
 
-    def condition(self, node: exp.Expr) -> Expression:
-        """A node that must be a truth value."""
+    def condition(self, node: exp.Expr, *taken: pa.DataType) -> Expression:
+        """A node that must be a truth value; one of the types `taken` becomes one."""
         bound = self.bind(node)
-        if bound.type == types.NULL:
+        if bound.type in taken:
             return self.coerce(bound, types.BOOLEAN, node)
         if bound.type != types.BOOLEAN:
             raise self.context.type_error(
@@ -265,9 +266,9 @@ class ExpressionBinder:
             )
         return bound
 
-    def number(self, bound: Expression, node: exp.Expr) -> Expression:
-        """A value that must be a number; a bare NULL is a DOUBLE."""
-        if bound.type == types.NULL:
+    def number(self, bound: Expression, node: exp.Expr, *, texts: bool = False) -> Expression:
+        """A value that must be a number; a bare NULL is a DOUBLE, with `texts` a text too."""
+        if bound.type == types.NULL or (texts and bound.type == types.STRING):
             return self.coerce(bound, types.DOUBLE, node)
         if not types.is_numeric(bound.type):
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
@@ -346,6 +347,7 @@ class ExpressionBinder:
     def arithmetic(
         self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
+        written = f"{types.ddl(left.type)} {name} {types.ddl(right.type)}"
         if name == "*" and right.type == types.INTERVAL:
             left, right = right, left
         if left.type == types.INTERVAL and types.is_integer(right.type):
@@ -370,9 +372,7 @@ class ExpressionBinder:
             left = _as_decimal(left)
         kind = types.arithmetic(name, left.type, right.type)
         if kind is None:
-            raise self.context.type_error(
-                f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning", node
-            )
+            raise self.context.type_error(f"{written} has no meaning", node)
         if not types.is_decimal(kind) and not (name == "div" and types.is_decimal(left.type)):
             operand = kind if name != "div" else types.BIGINT
             left, right = self.coerce(left, operand, node), self.coerce(right, operand, node)
@@ -500,7 +500,9 @@ _FINER = re.compile(r"\.[0-9]{7}")
 
 
 def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -> Expression:
-    """A field of a struct."""
+    """A field of a struct; NULL has any."""
+    if whole.type == types.NULL:
+        return whole
     if not pa.types.is_struct(whole.type):
         raise context.type_error(f"{types.ddl(whole.type)} has no fields", node)
     found = [f for f in whole.type if f.name.lower() == name.lower()]

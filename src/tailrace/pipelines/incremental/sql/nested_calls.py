@@ -195,6 +195,8 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
     if len(node.expressions) != 1:
         raise binder.context.type_error("one index in [ ]", node)
     whole, index = binder.bind(node.this), binder.bind(node.expressions[0])
+    if whole.type == types.NULL:
+        return whole
     if pa.types.is_map(whole.type):
         key = binder.coerce(index, whole.type.key_type, node)
         return Call("map_at", (whole, key), whole.type.item_type)

@@ -21,7 +21,7 @@ from tailrace.pipelines.incremental.expression import (
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
-from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.expressions import OPERANDS, ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
@@ -351,7 +351,7 @@ def _condition(
         if part.find(exp.Query) is not None:
             waiting.append(part)
         else:
-            parts.append(expressions.condition(part))
+            parts.append(expressions.condition(part, *OPERANDS))
     return conjunction(parts)
 
 

@@ -47,12 +47,9 @@ def _integers(name: str) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 2, 2)
-        for side in given:
-            if not types.is_integer(side.type):
-                raise binder.context.type_error(
-                    f"{types.ddl(side.type)} is not a whole number", node
-                )
         alike, kind = binder.alike(given, node)
+        if not types.is_integer(kind):
+            raise binder.context.type_error(f"{types.ddl(kind)} is not a whole number", node)
         return Call(name, tuple(alike), kind)
 
     return rule
@@ -112,7 +109,7 @@ def _operator(sign: str) -> Rule:
 def _signed(negative: bool) -> Rule:
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1, 1)
-        value = binder.number(given[0], node)
+        value = binder.number(given[0], node, texts=True)
         return Call("negative", (value,), value.type) if negative else value
 
     return rule
