@@ -20,6 +20,7 @@ from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, Window
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import sketched_call
 from tailrace.pipelines.incremental.sql.spans import measured
+from tailrace.pipelines.incremental.sql.stars import is_bare, is_table_star, spread
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
@@ -161,15 +162,15 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         for argument in raw:
             if isinstance(argument, exp.Distinct):
                 distinct = True
-                for part in argument.expressions:
-                    arguments.extend(_columns(binder) if isinstance(part, exp.Star) else [part])
+                arguments.extend(_counted(binder, name, argument.expressions, distinct=True))
             elif isinstance(argument, exp.Order):
                 order = bind_order(binder, argument.expressions)
                 whole = argument.this
                 distinct |= isinstance(whole, exp.Distinct)
                 arguments.extend(whole.expressions if isinstance(whole, exp.Distinct) else [whole])
-            elif not isinstance(argument, exp.Star):
-                arguments.append(argument)
+            else:
+                alone = len(raw) == 1
+                arguments += _counted(binder, name, raw) if alone else spread(binder, argument)
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
         bound = [binder.bind(argument) for argument in arguments]
@@ -191,14 +192,18 @@ def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.E
         raise binder.context.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
 
 
-def _columns(binder: ExpressionBinder) -> list[exp.Expr]:
-    """All columns of FROM: what count(DISTINCT *) counts."""
-    return [
-        exp.column(field.name, source.alias or None, quoted=True)
-        for source in binder.scope.sources
-        for field in source.fields
-        if field.id not in source.hidden
-    ]
+def _counted(
+    binder: ExpressionBinder, name: str, raw: list[exp.Expr], *, distinct: bool = False
+) -> list[exp.Expr]:
+    """All arguments, with columns in the place of each star. count(*) has none, and Spark
+    knows no count(t.*)."""
+    if name == "count" and len(raw) == 1 and is_bare(raw[0]) and not distinct:
+        return []
+    if name == "count" and len(raw) == 1 and is_table_star(binder, raw[0]):
+        raise binder.context.name_error(
+            "count(t.*) is not of Spark's SQL", raw[0], "count(*) counts rows; or name the columns"
+        )
+    return [one for part in raw for one in spread(binder, part)]
 
 
 def _only_where(passing: Expression, call: AggregateCall) -> AggregateCall:

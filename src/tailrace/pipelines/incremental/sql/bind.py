@@ -15,11 +15,11 @@ from tailrace.pipelines.incremental.expression import (
     Literal,
     columns_of,
 )
-from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import (
     generators,
     grouping,
     relations,
+    stars,
     subqueries,
 )
 from tailrace.pipelines.incremental.sql.aggregates import bind_order
@@ -154,26 +154,8 @@ class QueryBinder:
             if number in made:
                 items.extend((column.name, column.column) for column in made[number])
                 continue
-            star = (
-                item
-                if isinstance(item, exp.Star)
-                else item.this
-                if isinstance(item, exp.Column)
-                else None
-            )
-            if isinstance(star, exp.Star):
-                wanted = item.table.lower() if isinstance(item, exp.Column) else ""
-                excluded = {e.name.lower() for e in star.args.get("except_") or ()}
-                for source in scope.sources:
-                    if wanted and source.alias.lower() != wanted:
-                        continue
-                    items.extend(
-                        (column.name, column.column)
-                        for column in source.fields
-                        if (wanted or column.id not in source.hidden)
-                        and column.name != VERSIONED_AT
-                        and column.name.lower() not in excluded
-                    )
+            if stars.star_of(item):
+                items.extend(stars.columns_of(binder, item))
                 continue
             bound = self._item(item, number, node, binder)
             if bound.type == types.INTERVAL:

@@ -28,6 +28,7 @@ from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.spans import call_of, part_of
+from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
@@ -43,6 +44,7 @@ Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expr
 
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
+    node = written_out(binder, node)
     binder.context.only(
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
     )

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -30,6 +31,7 @@ from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.refused import VOLATILE
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
+from tailrace.pipelines.incremental.sql.stars import BOUND, written_out
 from tailrace.pipelines.incremental.sql.time_calls import (
     CLOCK_COLUMNS,
     clock_time,
@@ -104,7 +106,11 @@ class ExpressionBinder:
                 return self.bind(node.this)
             case exp.Alias():
                 return self.bind(node.this)
+            case exp.Star():
+                raise self.context.name_error("* is not allowed here", node)
             case exp.Column():
+                if BOUND in node.meta:
+                    return cast(Expression, node.meta[BOUND])
                 if isinstance(node.this, exp.Star):
                     raise self.context.name_error("* is not allowed here", node)
                 if not node.table and node.name.lower() in self.aliases:
@@ -229,7 +235,7 @@ class ExpressionBinder:
             table = parts[at - 1].name.lower() if at else ""
             if not at and name in self.aliases:
                 bound = self.aliases[name]
-            elif self._has(table, name):
+            elif self.has(table, name):
                 named = node.copy()
                 named.set("catalog", None)
                 named.set("db", None)
@@ -243,7 +249,7 @@ class ExpressionBinder:
             return bound
         return resolve(self.context, self.scope, node).column
 
-    def _has(self, table: str, column: str) -> bool:
+    def has(self, table: str, column: str) -> bool:
         """Whether there is such a column, here or in a query around; of any table if `table`
         is empty."""
         around: Scope | None = self.scope
@@ -450,6 +456,7 @@ class ExpressionBinder:
 
     def _in(self, node: exp.In) -> Expression:
         self.context.only(node, "this", "query", "expressions")
+        node = cast(exp.In, written_out(self, node))
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]

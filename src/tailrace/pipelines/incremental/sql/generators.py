@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     WindowCall,
 )
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
+from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.variant_calls import CHILD, exactly
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def bind_generator(
     """The plan with the rows that a generator gives; `names` are given by the query."""
     context = binder.context
     name = generator_name(node)
-    _, raw = name_and_arguments(node)
+    _, raw = name_and_arguments(written_out(binder, node))
     position, keeps = GENERATORS[name]
     if name == "json_tuple":
         return _json_tuple(binder, plan, raw, names, node)
