@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SHAPES
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import sketched_call
@@ -551,17 +552,18 @@ def _distance(
     if len(order) != 1:
         raise binder.context.type_error("RANGE with an offset needs one ORDER BY column", node)
     kind = order[0][0].type
+    span = constant_parts(bound)
+    if span is not None and types.is_temporal(kind):
+        months, days, micros = span
+        if months and not (days or micros):
+            return months, "months"
+        if months or (kind == types.DATE and micros):
+            raise binder.context.type_error(
+                f"this interval is no distance of {types.ddl(kind)}", node
+            )
+        return (days if kind == types.DATE else days * 86_400_000_000 + micros), "distance"
     if not isinstance(bound, Literal) or bound.value is None:
         raise binder.context.not_incremental("a frame needs constants", node)
-    if bound.type == types.INTERVAL and types.is_temporal(kind):
-        months, days, nanos = cast("tuple[int, int, int]", bound.value)
-        if months and not (days or nanos):
-            return months, "months"
-        if months or (kind == types.DATE and nanos):
-            raise binder.context.type_error(
-                f"{bound.sql} is no distance of {types.ddl(kind)}", node
-            )
-        return (days if kind == types.DATE else days * 86_400_000_000 + nanos // 1000), "distance"
     if not types.is_numeric(bound.type):
         raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)
     if kind == types.DATE and isinstance(bound.value, int):

@@ -19,7 +19,12 @@ from tailrace.pipelines.incremental.sql import spans
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
-from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
+from tailrace.pipelines.incremental.sql.interval_calls import (
+    constant_interval,
+    parts_of,
+    scaled,
+    signed,
+)
 from tailrace.pipelines.incremental.sql.like_calls import (
     escaped,
     is_like_several,
@@ -361,8 +366,15 @@ class ExpressionBinder:
                 return scaled(self, left, right, node)
             if name == "/" and types.is_integer(right.type):
                 return spans.divided(self, left, right, node)
-        if left.type == right.type == types.INTERVAL and name in ("+", "-"):
+        kinds = {left.type, right.type}
+        if types.INTERVAL in kinds and kinds <= {types.INTERVAL, types.NULL} and name in ("+", "-"):
+            left, right = (self.coerce(side, types.INTERVAL, node) for side in (left, right))
             return spans.joined(self, name, left, right, node)
+        if kinds == {types.STRING, types.INTERVAL}:
+            if name == "+" and left.type == types.INTERVAL:
+                left, right = right, left
+            if name in ("+", "-") and right.type == types.INTERVAL:
+                return spans.moved(self, name, left, right, node)
         if types.is_time(left.type) or types.is_time(right.type):
             return time_arithmetic(self, name, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
@@ -393,7 +405,7 @@ class ExpressionBinder:
             months, days, micros = parts_of(self, right, node)
             sign = 1 if name == "+" else -1
             kind = left.type
-            if kind == types.DATE and not (isinstance(micros, Literal) and not micros.value):
+            if kind == types.DATE and spans.has_clock(right, micros):
                 kind, left = types.TIMESTAMP, self.coerce(left, types.TIMESTAMP, node)
             parts = (signed(sign, months, types.INT), signed(sign, days, types.INT))
             return Call("add_interval", (left, *parts, signed(sign, micros, types.BIGINT)), kind)
@@ -404,7 +416,7 @@ class ExpressionBinder:
         if name == "+" and types.NULL in others:
             kind = left.type if right.type == types.NULL else right.type
             return Literal(None, types.TIMESTAMP if kind == types.DATE else kind)
-        if name == "-" and all(types.is_temporal(k) or k == types.NULL for k in others):
+        if name == "-" and all(types.is_temporal(k) or k in OPERANDS for k in others):
             return spans.between(self, left, right, node)
         raise self.context.type_error(
             f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning here", node,
@@ -480,6 +492,10 @@ class ExpressionBinder:
 
     def _cast(self, node: exp.Cast) -> Expression:
         self.context.only(node, "this", "to", "_type", "safe")
+        trying = isinstance(node, exp.TryCast)
+        if isinstance(node.to.this, exp.Interval) and not trying:
+            units = node.to.this.args["unit"].sql().upper()
+            return spans.from_type(self, self.bind(node.this), units, node)
         try:
             kind = types.parse_type(node.to.sql(dialect()))
         except ValueError as error:
@@ -487,7 +503,7 @@ class ExpressionBinder:
         bound = self.bind(node.this)
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
-        if isinstance(node, exp.TryCast):
+        if trying:
             doubtful = pa.types.is_nested(kind) or pa.types.is_nested(bound.type)
             if (doubtful or types.VARIANT in (bound.type, kind)) and not castable(
                 bound.type, kind, written=True, forgiving=True
@@ -495,12 +511,13 @@ class ExpressionBinder:
                 raise self.context.type_error(
                     f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
                 )
-            if bound.type != types.INTERVAL:
-                return Call("try_cast", (bound,), kind)
+            if bound.type == types.INTERVAL:
+                return spans.as_type(self, bound, kind, node, trying=True)
+            return Call("try_cast", (bound,), kind)
         return self.coerce(bound, kind, node, written=True)
 
     def _interval(self, node: exp.Interval) -> Expression:
-        return Literal(interval_parts(self.context, node), types.INTERVAL)
+        return constant_interval(*interval_parts(self.context, node))
 
 
 _FINER = re.compile(r"\.[0-9]{7}")
