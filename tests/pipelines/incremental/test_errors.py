@@ -74,6 +74,11 @@ def compiled(sql: str, key: tuple[str, ...] | None = None) -> object:
         ("SELECT now() + INTERVAL '1 25' DAY TO HOUR AS x FROM shop.orders", SqlTypeError, "25 is more than", "'1 25'"),
         ("SELECT now() + INTERVAL '1 month 2 days' AS x FROM shop.orders", SqlTypeError, "months and of days", "'1 month"),
         ("SELECT now() + CAST(status AS INTERVAL DAY) AS x FROM shop.orders", NotIncrementalError, "STRING as INTERVAL DAY", "status"),
+        ("SELECT o.id FROM shop.orders o, LATERAL range(o.n) r", NotIncrementalError, "range takes constants", "o.n"),
+        (
+            "SELECT o.id, x FROM shop.orders o LEFT JOIN LATERAL explode(array(o.n)) e(x)",
+            NotIncrementalError, "without ON", "explode(array(o.n))",
+        ),
         ("SELECT nosuch(n) FROM shop.orders", SqlNameError, "unknown function", "nosuch"),
         ("SELECT to_number(status, '9..9') r FROM shop.orders", SqlTypeError, "no pattern of a number", "to_number"),
         ("SELECT to_char(n, status) r FROM shop.orders", NotIncrementalError, "must be a constant", "to_char"),

@@ -91,7 +91,7 @@ def _always(kind: pa.DataType) -> Result:
 
 def _array(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     if not given:
-        return Literal([], pa.list_(types.NULL))
+        return Literal((), pa.list_(types.NULL))
     alike, kind = binder.alike(given, node)
     return Call("array", tuple(alike), pa.list_(kind))
 
