@@ -315,12 +315,6 @@ def _same_type(binder: ExpressionBinder, given: list[Expression], node: exp.Expr
     return Call(name_and_arguments(node)[0], tuple(given), kind)
 
 
-def _pmod(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    rest = _same_type(binder, given, node)
-    binder.number(rest, node)
-    return rest
-
-
 def _coalesce(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     given, kind = binder.alike(given, node)
     return given[0] if len(given) == 1 else Call("coalesce", tuple(given), kind)
@@ -547,7 +541,6 @@ RULES: dict[str, Rule] = {
     "nullif": _nullif,
     "nvl2": _nvl2,
     **dict.fromkeys(("least", "greatest"), _same_type),
-    "pmod": _pmod,
     "abs": _abs,
     "round": _round,
     "bround": _round,
