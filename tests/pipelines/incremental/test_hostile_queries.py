@@ -232,7 +232,7 @@ QUERIES = [
     "SELECT x.k, count(y.n) n FROM shop.c x LEFT JOIN shop.c y ON x.n > 1 GROUP BY x.k",
     "SELECT a.id, b.id y FROM shop.a LEFT JOIN shop.b ON 1 = 0",
     "SELECT a.id, b.id y FROM shop.a RIGHT JOIN shop.b ON false",
-    "SELECT a.id, b.id y FROM shop.a FULL JOIN shop.b ON NULL",
+    "SELECT a.id, b.id y FROM shop.a FULL JOIN shop.b ON CAST(NULL AS BOOLEAN)",
     "SELECT a.id, b.m FROM shop.a FULL JOIN (SELECT max(n) m FROM shop.b HAVING max(n) > 4) b ON a.k = 1",
     "SELECT a.id, b.id y FROM shop.a, shop.b WHERE b.id IN (1, 2, 3)",
     "SELECT a.id, q.n FROM shop.a CROSS JOIN (SELECT n FROM shop.b ORDER BY n, id LIMIT 2) q",
@@ -255,6 +255,31 @@ QUERIES = [
     "SELECT a.id, b.id y, c.n FROM shop.a LEFT JOIN shop.b ON a.s = 'x' LEFT JOIN shop.c ON b.k = c.k WHERE a.k = b.k",
 ]
 TRANSLATED = [
+    (
+        "SELECT b.id, (SELECT sum(x) FROM explode(array(b.k, b.n)) q(x)) s FROM shop.b",
+        "SELECT id, CASE WHEN k IS NULL AND n IS NULL THEN NULL ELSE coalesce(k, 0) + coalesce(n, 0) END s FROM shop.b",
+    ),
+    (
+        "SELECT b.id FROM shop.b WHERE NOT EXISTS (SELECT 1 FROM explode(array(b.k, b.n)) q(x) WHERE x > 1)",
+        "SELECT id FROM shop.b WHERE NOT coalesce(k > 1, false) AND NOT coalesce(n > 1, false)",
+    ),
+    (
+        "SELECT b.id, q.x FROM shop.b LEFT JOIN LATERAL explode(array(b.k, b.n)) q(x) ON q.x > 1",
+        "SELECT b.id, q.x FROM shop.b LEFT JOIN (SELECT id i, k x FROM shop.b UNION ALL SELECT id, n FROM shop.b) q"
+        " ON q.i = b.id AND q.x > 1",
+    ),
+    (
+        "SELECT c.k, q.x FROM shop.c LEFT JOIN LATERAL explode(array(c.k, c.n)) q(x) ON q.x > c.k",
+        "SELECT k, n x FROM shop.c WHERE n > k UNION ALL SELECT k, NULL FROM shop.c WHERE (n > k) IS NOT TRUE",
+    ),
+    (
+        "SELECT a.id, q.x, p.y FROM shop.a, LATERAL range(3) q(x), LATERAL explode(sequence(0, q.x)) p(y)",
+        "SELECT a.id, q.x, p.y FROM shop.a, range(3) q(x), range(3) p(y) WHERE p.y <= q.x",
+    ),
+    (
+        "SELECT b.id, q.x FROM explode(array(1, 2, 2)) q(x) LEFT JOIN shop.b ON b.k = q.x",
+        "SELECT b.id, q.x FROM (VALUES (1), (2), (2)) q(x) LEFT JOIN shop.b ON b.k = q.x",
+    ),
     (
         "SELECT k, count(DISTINCT *) x FROM (SELECT k, n FROM shop.c) GROUP BY k",
         "SELECT k, count(DISTINCT (k, n)) FILTER (WHERE k IS NOT NULL AND n IS NOT NULL) x FROM shop.c GROUP BY k",

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.functions import Scalar, made, simple
+from tailrace.pipelines.incremental.interval_units import shown
 from tailrace.pipelines.incremental.types import DATE
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -149,22 +150,7 @@ simple(
 simple("last_day", lambda days: add_months(truncated("MONTH", days), 1) - 1)
 
 
-def _interval_text(number: int, units: str) -> str:
-    """`INTERVAL '-1 02:03:04.5' DAY TO SECOND`: the number is of months, days or microseconds."""
-    size = abs(number)
-    match units:
-        case "YEAR TO MONTH":
-            shown = f"{size // 12}-{size % 12}"
-        case "DAY":
-            shown = f"{size}"
-        case _:
-            days, seconds, micros = size // DAY, size % DAY // 1_000_000, size % 1_000_000
-            clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-            shown = f"{days} {clock}" + (f".{micros:06d}".rstrip("0") if micros else "")
-    return f"INTERVAL '{'-' if number < 0 else ''}{shown}' {units}"
-
-
-simple("interval_text", _interval_text)
+simple("interval_text", shown)
 simple(
     "seconds_of_interval",
     lambda micros: micros % 60_000_000 if micros >= 0 else -(-micros % 60_000_000),

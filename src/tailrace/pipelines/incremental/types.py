@@ -232,6 +232,8 @@ def adjusted_decimal(precision: int, scale: int) -> pa.DataType:
 
 def arithmetic(operation: str, left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     """The result type of `left operation right` for numbers; None when there is none."""
+    if left == right == STRING:
+        return None
     if STRING in (left, right):
         # ANSI: beside a whole number a text is one too.
         whole = is_integer(left) or is_integer(right)

@@ -16,10 +16,12 @@ from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SHAPES
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import sketched_call
 from tailrace.pipelines.incremental.sql.spans import measured
+from tailrace.pipelines.incremental.sql.stars import is_bare, is_table_star, spread
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
 
@@ -161,15 +163,15 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
         for argument in raw:
             if isinstance(argument, exp.Distinct):
                 distinct = True
-                for part in argument.expressions:
-                    arguments.extend(_columns(binder) if isinstance(part, exp.Star) else [part])
+                arguments.extend(_counted(binder, name, argument.expressions, distinct=True))
             elif isinstance(argument, exp.Order):
                 order = bind_order(binder, argument.expressions)
                 whole = argument.this
                 distinct |= isinstance(whole, exp.Distinct)
                 arguments.extend(whole.expressions if isinstance(whole, exp.Distinct) else [whole])
-            elif not isinstance(argument, exp.Star):
-                arguments.append(argument)
+            else:
+                alone = len(raw) == 1
+                arguments += _counted(binder, name, raw) if alone else spread(binder, argument)
         if arguments and isinstance(arguments[0], exp.Distinct):
             distinct = True
         bound = [binder.bind(argument) for argument in arguments]
@@ -191,14 +193,18 @@ def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.E
         raise binder.context.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
 
 
-def _columns(binder: ExpressionBinder) -> list[exp.Expr]:
-    """All columns of FROM: what count(DISTINCT *) counts."""
-    return [
-        exp.column(field.name, source.alias or None, quoted=True)
-        for source in binder.scope.sources
-        for field in source.fields
-        if field.id not in source.hidden
-    ]
+def _counted(
+    binder: ExpressionBinder, name: str, raw: list[exp.Expr], *, distinct: bool = False
+) -> list[exp.Expr]:
+    """All arguments, with columns in the place of each star. count(*) has none, and Spark
+    knows no count(t.*)."""
+    if name == "count" and len(raw) == 1 and is_bare(raw[0]) and not distinct:
+        return []
+    if name == "count" and len(raw) == 1 and is_table_star(binder, raw[0]):
+        raise binder.context.name_error(
+            "count(t.*) is not of Spark's SQL", raw[0], "count(*) counts rows; or name the columns"
+        )
+    return [one for part in raw for one in spread(binder, part)]
 
 
 def _only_where(passing: Expression, call: AggregateCall) -> AggregateCall:
@@ -353,9 +359,9 @@ def _numeric(
     binder: ExpressionBinder, value: Expression, node: exp.Expr, double: bool = False
 ) -> Expression:
     """A number; a `double` where numbers that are the same DOUBLE must count once."""
-    if double or value.type in (types.STRING, types.NULL):
+    if double:
         value = binder.coerce(value, types.DOUBLE, node)
-    return binder.number(value, node)
+    return binder.number(value, node, texts=True)
 
 
 def _sum_type(kind: pa.DataType) -> pa.DataType:
@@ -551,17 +557,18 @@ def _distance(
     if len(order) != 1:
         raise binder.context.type_error("RANGE with an offset needs one ORDER BY column", node)
     kind = order[0][0].type
+    span = constant_parts(bound)
+    if span is not None and types.is_temporal(kind):
+        months, days, micros = span
+        if months and not (days or micros):
+            return months, "months"
+        if months or (kind == types.DATE and micros):
+            raise binder.context.type_error(
+                f"this interval is no distance of {types.ddl(kind)}", node
+            )
+        return (days if kind == types.DATE else days * 86_400_000_000 + micros), "distance"
     if not isinstance(bound, Literal) or bound.value is None:
         raise binder.context.not_incremental("a frame needs constants", node)
-    if bound.type == types.INTERVAL and types.is_temporal(kind):
-        months, days, nanos = cast("tuple[int, int, int]", bound.value)
-        if months and not (days or nanos):
-            return months, "months"
-        if months or (kind == types.DATE and nanos):
-            raise binder.context.type_error(
-                f"{bound.sql} is no distance of {types.ddl(kind)}", node
-            )
-        return (days if kind == types.DATE else days * 86_400_000_000 + nanos // 1000), "distance"
     if not types.is_numeric(bound.type):
         raise binder.context.type_error(f"{bound.sql} is no distance of {types.ddl(kind)}", node)
     if kind == types.DATE and isinstance(bound.value, int):

@@ -15,16 +15,16 @@ from tailrace.pipelines.incremental.expression import (
     Literal,
     columns_of,
 )
-from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import (
     generators,
     grouping,
     relations,
+    stars,
     subqueries,
 )
 from tailrace.pipelines.incremental.sql.aggregates import bind_order
 from tailrace.pipelines.incremental.sql.catalog import Catalog
-from tailrace.pipelines.incremental.sql.expressions import Collected, ExpressionBinder
+from tailrace.pipelines.incremental.sql.expressions import OPERANDS, Collected, ExpressionBinder
 from tailrace.pipelines.incremental.sql.plan import (
     Distinct,
     Field,
@@ -104,8 +104,8 @@ class QueryBinder:
         items = self._items(node, binder, scope, made)
         having, qualify = node.args.get("having"), node.args.get("qualify")
         aliases = {name.lower(): bound for name, bound in items}
-        having_bound = _with_aliases(binder, aliases).condition(having.this) if having else None
-        qualify_bound = _with_aliases(binder, aliases).condition(qualify.this) if qualify else None
+        having_bound = _asked(binder, aliases, having)
+        qualify_bound = _asked(binder, aliases, qualify)
         order = self._order(node, binder, items)
         group = node.args.get("group")
         rewriter = grouping.Rewriter.none()
@@ -134,9 +134,10 @@ class QueryBinder:
 
     def _where(self, node: exp.Expr, work: subqueries.Work, scope: Scope) -> Plan:
         binder = ExpressionBinder(self.context, scope, work.bind)
-        for part in flat_and(node):
+        parts = flat_and(node)
+        for part in parts:
             if not subqueries.bind_top_level(work, part, binder):
-                predicate = binder.condition(part)
+                predicate = binder.condition(part, *(OPERANDS if len(parts) > 1 else ()))
                 work.plan = Filter(work.plan, predicate)
         return work.plan
 
@@ -153,26 +154,8 @@ class QueryBinder:
             if number in made:
                 items.extend((column.name, column.column) for column in made[number])
                 continue
-            star = (
-                item
-                if isinstance(item, exp.Star)
-                else item.this
-                if isinstance(item, exp.Column)
-                else None
-            )
-            if isinstance(star, exp.Star):
-                wanted = item.table.lower() if isinstance(item, exp.Column) else ""
-                excluded = {e.name.lower() for e in star.args.get("except_") or ()}
-                for source in scope.sources:
-                    if wanted and source.alias.lower() != wanted:
-                        continue
-                    items.extend(
-                        (column.name, column.column)
-                        for column in source.fields
-                        if (wanted or column.id not in source.hidden)
-                        and column.name != VERSIONED_AT
-                        and column.name.lower() not in excluded
-                    )
+            if stars.star_of(item):
+                items.extend(stars.columns_of(binder, item))
                 continue
             bound = self._item(item, number, node, binder)
             if bound.type == types.INTERVAL:
@@ -417,6 +400,15 @@ def _with_aliases(binder: ExpressionBinder, aliases: Mapping[str, Expression]) -
     known = {f.name.lower() for source in binder.scope.sources for f in source.fields}
     extra = {name: bound for name, bound in aliases.items() if name not in known}
     return replace(binder, aliases={**binder.aliases, **extra})
+
+
+def _asked(
+    binder: ExpressionBinder, aliases: Mapping[str, Expression], clause: exp.Expr | None
+) -> Expression | None:
+    """What HAVING or QUALIFY asks; as in Spark a text or a bare NULL will do."""
+    if clause is None:
+        return None
+    return _with_aliases(binder, aliases).condition(clause.this, *OPERANDS)
 
 
 def flat_and(node: exp.Expr) -> list[exp.Expr]:

@@ -28,6 +28,7 @@ from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.spans import call_of, part_of
+from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
@@ -43,6 +44,7 @@ Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expr
 
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
+    node = written_out(binder, node)
     binder.context.only(
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
     )
@@ -329,12 +331,12 @@ def _nvl2(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> 
 
 
 def _abs(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     return Call("abs", (value,), value.type)
 
 
 def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     digits = given[1] if len(given) > 1 else Literal(0, types.INT)
     places = 0 if is_null(digits) else constant(binder, digits, node, "the number of digits")
     if not isinstance(places, int):
@@ -352,7 +354,7 @@ def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
     if len(given) == 2:
         rule = FLOOR_TO if name_and_arguments(node)[0] == "floor" else CEIL_TO
         return rule(binder, given, node)
-    value = binder.number(given[0], node)
+    value = binder.number(given[0], node, texts=True)
     kind = types.BIGINT
     if types.is_decimal(value.type):
         kind = types.bounded_decimal(value.type.precision - value.type.scale + 1, 0)
@@ -538,7 +540,7 @@ RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
     "nvl2": _nvl2,
-    **dict.fromkeys(("least", "greatest", "pmod"), _same_type),
+    **dict.fromkeys(("least", "greatest"), _same_type),
     "abs": _abs,
     "round": _round,
     "bround": _round,

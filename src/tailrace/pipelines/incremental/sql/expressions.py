@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -18,7 +19,12 @@ from tailrace.pipelines.incremental.sql import spans
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
-from tailrace.pipelines.incremental.sql.interval_calls import parts_of, scaled, signed
+from tailrace.pipelines.incremental.sql.interval_calls import (
+    constant_interval,
+    parts_of,
+    scaled,
+    signed,
+)
 from tailrace.pipelines.incremental.sql.like_calls import (
     escaped,
     is_like_several,
@@ -30,6 +36,7 @@ from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.refused import VOLATILE
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
+from tailrace.pipelines.incremental.sql.stars import BOUND, written_out
 from tailrace.pipelines.incremental.sql.time_calls import (
     CLOCK_COLUMNS,
     clock_time,
@@ -49,6 +56,7 @@ NONDETERMINISTIC = (
 )  # fmt: skip
 CLOCK_WORDS = ("now", "curdate")
 _MOMENTS = (types.TIMESTAMP, types.TIMESTAMP_NTZ)
+OPERANDS = (types.NULL, types.STRING)  # what AND, OR and NOT take for truth values
 CLOCK = (
     exp.CurrentTimestamp, exp.CurrentDate, exp.CurrentTime, exp.Localtime, exp.Localtimestamp
 )  # fmt: skip
@@ -97,13 +105,17 @@ class ExpressionBinder:
         if node.args.get("negate"):
             positive = node.copy()
             positive.set("negate", None)
-            return Call("not", (self.condition(positive),), types.BOOLEAN)
+            return Call("not", (self.condition(positive, *OPERANDS),), types.BOOLEAN)
         match node:
             case exp.Paren():
                 return self.bind(node.this)
             case exp.Alias():
                 return self.bind(node.this)
+            case exp.Star():
+                raise self.context.name_error("* is not allowed here", node)
             case exp.Column():
+                if BOUND in node.meta:
+                    return cast(Expression, node.meta[BOUND])
                 if isinstance(node.this, exp.Star):
                     raise self.context.name_error("* is not allowed here", node)
                 if not node.table and node.name.lower() in self.aliases:
@@ -122,20 +134,20 @@ class ExpressionBinder:
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
             case exp.Neg():
                 inner = self.bind(node.this)
-                if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
-                    return Literal(-inner.value, inner.type)
                 if inner.type == types.INTERVAL:
                     return spans.negated(self, inner, node)
-                inner = self.number(inner, node)
+                inner = self.number(inner, node, texts=True)
+                if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
+                    return Literal(-inner.value, inner.type)
                 return Call("negative", (inner,), inner.type)
             case exp.And() | exp.Or():
                 name = "and" if isinstance(node, exp.And) else "or"
-                sides = (self.condition(node.this), self.condition(node.expression))
-                return Call(name, sides, types.BOOLEAN)
+                sides = (self.condition(s, *OPERANDS) for s in (node.this, node.expression))
+                return Call(name, tuple(sides), types.BOOLEAN)
             case exp.Not():
                 if isinstance(node.this, exp.In) and node.this.args.get("query"):
                     return self.subquery(node, self)
-                return Call("not", (self.condition(node.this),), types.BOOLEAN)
+                return Call("not", (self.condition(node.this, *OPERANDS),), types.BOOLEAN)
             case exp.Exists() | exp.Subquery():
                 return self.subquery(node, self)
             case exp.In():
@@ -152,7 +164,7 @@ class ExpressionBinder:
             case exp.If():
                 otherwise = node.args.get("false")
                 return self.choose(
-                    [(self.condition(node.this), self.bind(node.args["true"]))],
+                    [(self.condition(node.this, types.NULL), self.bind(node.args["true"]))],
                     self.bind(otherwise) if otherwise is not None else None,
                     node,
                 )
@@ -228,7 +240,7 @@ class ExpressionBinder:
             table = parts[at - 1].name.lower() if at else ""
             if not at and name in self.aliases:
                 bound = self.aliases[name]
-            elif self._has(table, name):
+            elif self.has(table, name):
                 named = node.copy()
                 named.set("catalog", None)
                 named.set("db", None)
@@ -242,7 +254,7 @@ class ExpressionBinder:
             return bound
         return resolve(self.context, self.scope, node).column
 
-    def _has(self, table: str, column: str) -> bool:
+    def has(self, table: str, column: str) -> bool:
         """Whether there is such a column, here or in a query around; of any table if `table`
         is empty."""
         around: Scope | None = self.scope
@@ -254,10 +266,10 @@ class ExpressionBinder:
             around = around.parent
         return False
 
-    def condition(self, node: exp.Expr) -> Expression:
-        """A node that must be a truth value."""
+    def condition(self, node: exp.Expr, *taken: pa.DataType) -> Expression:
+        """A node that must be a truth value; one of the types `taken` becomes one."""
         bound = self.bind(node)
-        if bound.type == types.NULL:
+        if bound.type in taken:
             return self.coerce(bound, types.BOOLEAN, node)
         if bound.type != types.BOOLEAN:
             raise self.context.type_error(
@@ -265,9 +277,9 @@ class ExpressionBinder:
             )
         return bound
 
-    def number(self, bound: Expression, node: exp.Expr) -> Expression:
-        """A value that must be a number; a bare NULL is a DOUBLE."""
-        if bound.type == types.NULL:
+    def number(self, bound: Expression, node: exp.Expr, *, texts: bool = False) -> Expression:
+        """A value that must be a number; a bare NULL is a DOUBLE, with `texts` a text too."""
+        if bound.type == types.NULL or (texts and bound.type == types.STRING):
             return self.coerce(bound, types.DOUBLE, node)
         if not types.is_numeric(bound.type):
             raise self.context.type_error(f"{types.ddl(bound.type)} is not a number", node)
@@ -346,6 +358,7 @@ class ExpressionBinder:
     def arithmetic(
         self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
+        written = f"{types.ddl(left.type)} {name} {types.ddl(right.type)}"
         if name == "*" and right.type == types.INTERVAL:
             left, right = right, left
         if left.type == types.INTERVAL and types.is_integer(right.type):
@@ -353,8 +366,15 @@ class ExpressionBinder:
                 return scaled(self, left, right, node)
             if name == "/" and types.is_integer(right.type):
                 return spans.divided(self, left, right, node)
-        if left.type == right.type == types.INTERVAL and name in ("+", "-"):
+        kinds = {left.type, right.type}
+        if types.INTERVAL in kinds and kinds <= {types.INTERVAL, types.NULL} and name in ("+", "-"):
+            left, right = (self.coerce(side, types.INTERVAL, node) for side in (left, right))
             return spans.joined(self, name, left, right, node)
+        if kinds == {types.STRING, types.INTERVAL}:
+            if name == "+" and left.type == types.INTERVAL:
+                left, right = right, left
+            if name in ("+", "-") and right.type == types.INTERVAL:
+                return spans.moved(self, name, left, right, node)
         if types.is_time(left.type) or types.is_time(right.type):
             return time_arithmetic(self, name, left, right, node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
@@ -370,9 +390,7 @@ class ExpressionBinder:
             left = _as_decimal(left)
         kind = types.arithmetic(name, left.type, right.type)
         if kind is None:
-            raise self.context.type_error(
-                f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning", node
-            )
+            raise self.context.type_error(f"{written} has no meaning", node)
         if not types.is_decimal(kind) and not (name == "div" and types.is_decimal(left.type)):
             operand = kind if name != "div" else types.BIGINT
             left, right = self.coerce(left, operand, node), self.coerce(right, operand, node)
@@ -387,7 +405,7 @@ class ExpressionBinder:
             months, days, micros = parts_of(self, right, node)
             sign = 1 if name == "+" else -1
             kind = left.type
-            if kind == types.DATE and not (isinstance(micros, Literal) and not micros.value):
+            if kind == types.DATE and spans.has_clock(right, micros):
                 kind, left = types.TIMESTAMP, self.coerce(left, types.TIMESTAMP, node)
             parts = (signed(sign, months, types.INT), signed(sign, days, types.INT))
             return Call("add_interval", (left, *parts, signed(sign, micros, types.BIGINT)), kind)
@@ -398,7 +416,7 @@ class ExpressionBinder:
         if name == "+" and types.NULL in others:
             kind = left.type if right.type == types.NULL else right.type
             return Literal(None, types.TIMESTAMP if kind == types.DATE else kind)
-        if name == "-" and all(types.is_temporal(k) or k == types.NULL for k in others):
+        if name == "-" and all(types.is_temporal(k) or k in OPERANDS for k in others):
             return spans.between(self, left, right, node)
         raise self.context.type_error(
             f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning here", node,
@@ -450,6 +468,7 @@ class ExpressionBinder:
 
     def _in(self, node: exp.In) -> Expression:
         self.context.only(node, "this", "query", "expressions")
+        node = cast(exp.In, written_out(self, node))
         if node.args.get("query") is not None:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
@@ -473,6 +492,10 @@ class ExpressionBinder:
 
     def _cast(self, node: exp.Cast) -> Expression:
         self.context.only(node, "this", "to", "_type", "safe")
+        trying = isinstance(node, exp.TryCast)
+        if isinstance(node.to.this, exp.Interval) and not trying:
+            units = node.to.this.args["unit"].sql().upper()
+            return spans.from_type(self, self.bind(node.this), units, node)
         try:
             kind = types.parse_type(node.to.sql(dialect()))
         except ValueError as error:
@@ -480,7 +503,7 @@ class ExpressionBinder:
         bound = self.bind(node.this)
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
-        if isinstance(node, exp.TryCast):
+        if trying:
             doubtful = pa.types.is_nested(kind) or pa.types.is_nested(bound.type)
             if (doubtful or types.VARIANT in (bound.type, kind)) and not castable(
                 bound.type, kind, written=True, forgiving=True
@@ -488,19 +511,22 @@ class ExpressionBinder:
                 raise self.context.type_error(
                     f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
                 )
-            if bound.type != types.INTERVAL:
-                return Call("try_cast", (bound,), kind)
+            if bound.type == types.INTERVAL:
+                return spans.as_type(self, bound, kind, node, trying=True)
+            return Call("try_cast", (bound,), kind)
         return self.coerce(bound, kind, node, written=True)
 
     def _interval(self, node: exp.Interval) -> Expression:
-        return Literal(interval_parts(self.context, node), types.INTERVAL)
+        return constant_interval(*interval_parts(self.context, node))
 
 
 _FINER = re.compile(r"\.[0-9]{7}")
 
 
 def take_field(context: Context, whole: Expression, name: str, node: exp.Expr) -> Expression:
-    """A field of a struct."""
+    """A field of a struct; NULL has any."""
+    if whole.type == types.NULL:
+        return whole
     if not pa.types.is_struct(whole.type):
         raise context.type_error(f"{types.ddl(whole.type)} has no fields", node)
     found = [f for f in whole.type if f.name.lower() == name.lower()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 from sqlglot import exp
@@ -14,6 +14,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.csv import Form, read_form, reader, schema_of_csv
 from tailrace.pipelines.incremental.library.json import parsed, schema_of
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.typed_calls import constant, wants, written_type
 
 if TYPE_CHECKING:
@@ -101,12 +102,13 @@ def _time_bucket(binder: ExpressionBinder, given: list[Expression], node: exp.Ex
     kind = moment.type
     if size.type == types.NULL and kind in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         return Literal(None, kind)
-    if not isinstance(size, Literal) or size.type != types.INTERVAL:
+    parts = constant_parts(size)
+    if parts is None:
         raise binder.context.type_error("the size of a bucket is a constant interval", node)
     if kind not in (types.TIMESTAMP, types.TIMESTAMP_NTZ):
         raise binder.context.type_error(f"time_bucket takes no {types.ddl(kind)}", node)
-    months, days, nanos = cast("tuple[int, int, int]", size.value)
-    micros = days * 86_400_000_000 + nanos // 1000
+    months, days, clock = parts
+    micros = days * 86_400_000_000 + clock
     if (months > 0) == (micros > 0) or min(months, micros) < 0:
         raise binder.context.type_error("a bucket is of months or of time, and not empty", node)
     origin = given[2] if len(given) > 2 else Literal("1970-01-01", types.STRING)

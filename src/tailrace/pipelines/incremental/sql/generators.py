@@ -11,6 +11,7 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.evaluate import folded
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
 from tailrace.pipelines.incremental.sql.calls import duration, name_and_arguments
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
     Expand,
@@ -21,6 +22,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     WindowCall,
 )
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
+from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.variant_calls import CHILD, exactly
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ def bind_generator(
     """The plan with the rows that a generator gives; `names` are given by the query."""
     context = binder.context
     name = generator_name(node)
-    _, raw = name_and_arguments(node)
+    _, raw = name_and_arguments(written_out(binder, node))
     position, keeps = GENERATORS[name]
     if name == "json_tuple":
         return _json_tuple(binder, plan, raw, names, node)
@@ -294,9 +296,9 @@ def _moment(binder: ExpressionBinder, part: exp.Expr) -> Expression:
 def _span(binder: ExpressionBinder, part: exp.Expr) -> int:
     value = binder.bind(part)
     micros = duration(str(value.value)) if isinstance(value, Literal) else None
-    if micros is None and isinstance(value, Literal) and value.type == types.INTERVAL:
-        months, days, nanos = value.value  # type: ignore[misc]
-        micros = None if months else days * 86_400_000_000 + nanos // 1000  # type: ignore[has-type]
+    parts = constant_parts(value)
+    if micros is None and parts is not None and not parts[0]:
+        micros = parts[1] * 86_400_000_000 + parts[2]
     if micros is None:
         raise binder.context.type_error(
             f"{part.sql('spark')} is no constant duration", part, "write '10 minutes'"

@@ -32,6 +32,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     SetOperation,
     ids,
 )
+from tailrace.pipelines.incremental.sql.stars import written_in
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.bind import QueryBinder
@@ -287,6 +288,10 @@ def _key(
 ) -> Expression:
     if isinstance(node, exp.Literal) and node.is_int:
         position = int(node.this)
+        if written_in(cast("exp.Expr", node.parent_select)):
+            raise query.context.name_error(
+                "a place in a SELECT with a *", node, "GROUP BY takes names beside it"
+            )
         if not 0 < position <= len(items):
             raise query.context.name_error(f"there is no column {position} in SELECT", node)
         query.context.comparable(items[position - 1][1].type, node)

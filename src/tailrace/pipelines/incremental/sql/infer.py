@@ -196,13 +196,23 @@ def most_rows(plan: Plan) -> int | None:
         case SetOperation(mode="union all"):
             counts = [most_rows(child) for child in plan.inputs]
             return sum(n for n in counts if n is not None) if None not in counts else None
-        case Expand(
-            input, Call("sequence", (Literal(int(start)), Literal(int(end)), Literal(int(step))))
-        ):
-            below = most_rows(input)
-            return None if below is None else below * (len(range(start, end, step)) + 1)
+        case Expand():
+            below, elements = most_rows(plan.input), _most_elements(plan.generator)
+            return None if below is None or elements is None else below * max(elements, 1)
         case SetOperation():
             return most_rows(plan.inputs[0])
+    return None
+
+
+def _most_elements(generator: Expression) -> int | None:
+    """How many elements the list of a generator has at most, by its text alone."""
+    match generator:
+        case Call("sequence", (Literal(int(start)), Literal(int(end)), Literal(int(step)))):
+            return len(range(start, end, step)) + 1 if step else None
+        case Call("sequence", (Literal(int(start)), Literal(int(end)))):
+            return abs(end - start) + 1
+        case Call("array", elements):
+            return len(elements)
     return None
 
 

@@ -13,12 +13,17 @@ from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.interval_units import (
+    CALENDAR,
+    DAYS,
+    DAYS_TO_SECONDS,
+    YEARS_TO_MONTHS,
+    widest,
+)
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
-DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS = "DAY", "DAY TO SECOND", "YEAR TO MONTH"
-CALENDAR, MIXED = "CALENDAR", "MIXED"  # of make_interval; of units that nobody asks for
 Parts = tuple[Expression, Expression, Expression]
 _SECONDS = pa.decimal128(18, 6)
 _FIELDS = {
@@ -69,32 +74,39 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
     )
 
 
-def interval(
-    months: Expression, days: Expression, micros: Expression, units: str = MIXED
-) -> Expression:
+def interval(months: Expression, days: Expression, micros: Expression, units: str) -> Expression:
     named = Literal(units, types.STRING)
     return Call("interval", (months, days, micros, named), types.INTERVAL)
 
 
+def constant_interval(months: int, days: int, micros: int, units: str) -> Expression:
+    parts = [Literal(part, types.BIGINT) for part in (months, days, micros)]
+    return interval(parts[0], parts[1], parts[2], units)
+
+
 def units_of(bound: Expression) -> str:
-    """The units of Spark's type of an interval; those of a constant are not kept."""
+    """The units of Spark's type of an interval; a bare NULL is of days."""
     if isinstance(bound, Call) and bound.function == "interval":
         return str(cast(Literal, bound.arguments[3]).value)
-    return MIXED
+    return DAYS
+
+
+def constant_parts(bound: Expression) -> tuple[int, int, int] | None:
+    """Months, days and microseconds of a constant interval; None for anything else."""
+    if not (isinstance(bound, Call) and bound.function == "interval"):
+        return None
+    values = [part.value for part in bound.arguments[:3] if isinstance(part, Literal)]
+    if len(values) < 3 or None in values:
+        return None
+    months, days, micros = cast("list[int]", values)
+    return months, days, micros
 
 
 def parts_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Parts:
     """Months, days and microseconds of an interval, constant or computed."""
-    if isinstance(bound, Literal):
-        if bound.value is None:
-            nothing = Literal(None, types.BIGINT)
-            return nothing, nothing, nothing
-        months, days, nanos = cast("tuple[int, int, int]", bound.value)
-        return (
-            Literal(months, types.BIGINT),
-            Literal(days, types.BIGINT),
-            Literal(nanos // 1000, types.BIGINT),
-        )
+    if isinstance(bound, Literal) and bound.value is None:
+        nothing = Literal(None, types.BIGINT)
+        return nothing, nothing, nothing
     if isinstance(bound, Call) and bound.function == "interval":
         return cast(Parts, bound.arguments[:3])
     raise binder.context.not_incremental(
@@ -108,8 +120,7 @@ def scaled(
     """An interval times a whole number."""
     number = binder.coerce(factor, types.BIGINT, node)
     months, days, micros = (_multiplied(p, number) for p in parts_of(binder, bound, node))
-    units = units_of(bound)
-    return interval(months, days, micros, DAYS_TO_SECONDS if units == DAYS else units)
+    return interval(months, days, micros, widest(units_of(bound)))
 
 
 def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:

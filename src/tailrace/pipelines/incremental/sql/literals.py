@@ -8,25 +8,21 @@ from decimal import Decimal
 import pyarrow as pa
 from sqlglot import exp
 
+from tailrace.pipelines.errors import ViewError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Literal
+from tailrace.pipelines.incremental.interval_units import CLOCK, MONTHS, SIZES, fields_of, spanning
 from tailrace.pipelines.incremental.sql.scope import Context
 
+# Spark's unit of each word, and how many of it one is.
 _UNITS = {
-    "MICROSECOND": (0, 0, 1_000), "MILLISECOND": (0, 0, 1_000_000), "SECOND": (0, 0, 10**9),
-    "MINUTE": (0, 0, 60 * 10**9), "HOUR": (0, 0, 3600 * 10**9), "DAY": (0, 1, 0),
-    "WEEK": (0, 7, 0), "MONTH": (1, 0, 0), "QUARTER": (3, 0, 0), "YEAR": (12, 0, 0),
+    "MICROSECOND": ("SECOND", Decimal("0.000001")), "MILLISECOND": ("SECOND", Decimal("0.001")),
+    **{unit: (unit, Decimal(1)) for unit in ("SECOND", "MINUTE", "HOUR", "DAY", "MONTH", "YEAR")},
+    "WEEK": ("DAY", Decimal(7)),
 }  # fmt: skip
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([A-Za-z]+)")
-_SPANS = {
-    ("YEAR", "MONTH"): (r"(\d+)-(\d+)", ("YEAR", "MONTH")),
-    ("DAY", "HOUR"): (r"(\d+) (\d+)", ("DAY", "HOUR")),
-    ("DAY", "MINUTE"): (r"(\d+) (\d+):(\d+)", ("DAY", "HOUR", "MINUTE")),
-    ("DAY", "SECOND"): (r"(\d+) (\d+):(\d+):(\d+(?:\.\d+)?)", ("DAY", "HOUR", "MINUTE", "SECOND")),
-    ("HOUR", "MINUTE"): (r"(\d+):(\d+)", ("HOUR", "MINUTE")),
-    ("HOUR", "SECOND"): (r"(\d+):(\d+):(\d+(?:\.\d+)?)", ("HOUR", "MINUTE", "SECOND")),
-    ("MINUTE", "SECOND"): (r"(\d+):(\d+(?:\.\d+)?)", ("MINUTE", "SECOND")),
-}  # fmt: skip
+_BETWEEN = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}  # before a field
+_MOST = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}  # of a field behind another
 
 
 def bind_literal(context: Context, node: exp.Expr) -> Literal:
@@ -51,42 +47,87 @@ def bind_literal(context: Context, node: exp.Expr) -> Literal:
     return Literal(value, pa.decimal128(max(precision, 1), scale))
 
 
-def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int]:
-    """Months, days and nanoseconds of an interval literal."""
+def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int, str]:
+    """Months, days and microseconds of an interval literal, and the units of its type."""
     unit = node.args.get("unit")
     amount = node.this
-    if isinstance(amount, exp.Literal) and (unit is None or isinstance(unit, exp.IntervalSpan)):
-        return _interval_text(context, node, str(amount.this), unit)
+    if isinstance(amount, exp.Literal) and isinstance(unit, exp.IntervalSpan):
+        units = f"{unit.name} TO {unit.expression.name}".upper()
+        return span_parts(context, str(amount.this), units, node)
+    if isinstance(amount, exp.Literal) and unit is None:
+        return _parts_in_words(context, str(amount.this), node)
     if unit is None or not isinstance(amount, exp.Literal | exp.Neg):
-        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
-    text = amount.sql().strip("'")
-    name = unit.name.upper().removesuffix("S")
-    if name not in _UNITS:
-        raise context.type_error(f"unknown unit {unit.name!r}", node)
-    number = Decimal(text.strip("'"))
-    months, days, nanos = (int(number * part) for part in _UNITS[name])
-    return months, days, nanos
+        raise _not_understood(context, node)
+    return _added(context, [(amount.sql().strip("'"), unit.name)], node)
 
 
-def _interval_text(
-    context: Context, node: exp.Interval, text: str, span: exp.IntervalSpan | None
-) -> tuple[int, int, int]:
-    """`'1 day 2 hours'`, or `'1 02:03:04'` with DAY TO SECOND and its like."""
-    pairs: list[tuple[Decimal, str]] = []
-    if span is None:
-        at = 0
-        while at < len(text) and (found := _AMOUNT.match(text, at)):
-            pairs.append((Decimal(found[1]), found[2].upper().removesuffix("S")))
-            at = found.end()
-        known = at == len(text.rstrip()) and bool(pairs)
-    else:
-        pattern, units = _SPANS.get((span.name.upper(), span.expression.name.upper()), ("", ()))
-        sign = -1 if text.strip().startswith("-") else 1
-        matched = re.fullmatch(pattern, text.strip().lstrip("+-")) if pattern else None
-        known = matched is not None
-        if matched is not None:
-            pairs = [(sign * Decimal(a), u) for a, u in zip(matched.groups(), units, strict=True)]
-    if not known or any(unit not in _UNITS for _, unit in pairs):
-        raise context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")
-    sums = [sum(int(amount * _UNITS[unit][i]) for amount, unit in pairs) for i in range(3)]
-    return sums[0], sums[1], sums[2]
+def span_parts(
+    context: Context, text: str, units: str, node: exp.Expr
+) -> tuple[int, int, int, str]:
+    """The parts of a text such as `1 02:03:04` of units such as DAY TO SECOND."""
+    words = units.split(" TO ")
+    kind = MONTHS if words[0] in MONTHS else CLOCK
+    if not set(words) <= set(kind) or kind.index(words[0]) > kind.index(words[-1]):
+        raise _not_understood(context, node)
+    fields = fields_of(units)
+    pattern = "".join(
+        (_BETWEEN[field] if place else "")
+        + (r"(\d+(?:\.\d{1,9})?)" if field == "SECOND" else r"(\d+)")
+        for place, field in enumerate(fields)
+    )
+    matched = re.fullmatch(f"([+-]?){pattern}", text.strip())
+    if matched is None:
+        raise _not_understood(context, node)
+    sign, *amounts = matched.groups()
+    for field, amount in list(zip(fields, amounts, strict=True))[1:]:
+        if int(Decimal(amount)) > _MOST[field]:
+            raise context.type_error(f"{amount} is more than a {field.lower()} holds", node)
+    months, days, micros, _ = _added(
+        context, [(sign + a, field) for a, field in zip(amounts, fields, strict=True)], node
+    )
+    return months, days, micros, units
+
+
+def _parts_in_words(context: Context, text: str, node: exp.Expr) -> tuple[int, int, int, str]:
+    """`'1 day 2 hours'`."""
+    pairs: list[tuple[str, str]] = []
+    at = 0
+    while at < len(text) and (found := _AMOUNT.match(text, at)):
+        pairs.append((found[1], found[2]))
+        at = found.end()
+    if at != len(text.rstrip()) or not pairs:
+        raise _not_understood(context, node)
+    return _added(context, pairs, node)
+
+
+def _added(
+    context: Context, pairs: list[tuple[str, str]], node: exp.Expr
+) -> tuple[int, int, int, str]:
+    """The sum of amounts of units; only seconds have fractions."""
+    months, days, micros = 0, 0, 0
+    fields = []
+    for amount, word in pairs:
+        name = word.upper().removesuffix("S")
+        if name not in _UNITS:
+            raise context.type_error(f"unknown unit {word!r}", node)
+        if "." in amount and name != "SECOND":
+            raise context.type_error(f"{amount} {word}: only seconds have fractions", node)
+        field, factor = _UNITS[name]
+        fields.append(field)
+        number = Decimal(amount) * factor
+        if field == "DAY":
+            days += int(number)
+        elif field in MONTHS:
+            months += int(number * SIZES[field])
+        else:
+            micros += int(number * SIZES[field])
+    units = spanning(fields)
+    if max(abs(months), abs(days)) >= 1 << 31 or abs(micros) >= 1 << 63:
+        raise context.type_error("this interval is too long", node)
+    if units is None:
+        raise context.type_error("an interval of months and of days", node, "add them in turn")
+    return months, days, micros, units
+
+
+def _not_understood(context: Context, node: exp.Expr) -> ViewError:
+    return context.type_error("this interval is not understood", node, "write INTERVAL '1' HOUR")

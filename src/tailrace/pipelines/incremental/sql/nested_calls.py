@@ -18,6 +18,7 @@ from tailrace.pipelines.incremental.expression import (
     Literal,
     substitute,
 )
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.typed_calls import wants
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _always(kind: pa.DataType) -> Result:
 
 def _array(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     if not given:
-        return Literal([], pa.list_(types.NULL))
+        return Literal((), pa.list_(types.NULL))
     alike, kind = binder.alike(given, node)
     return Call("array", tuple(alike), pa.list_(kind))
 
@@ -195,6 +196,8 @@ def bind_bracket(binder: ExpressionBinder, node: exp.Bracket) -> Expression:
     if len(node.expressions) != 1:
         raise binder.context.type_error("one index in [ ]", node)
     whole, index = binder.bind(node.this), binder.bind(node.expressions[0])
+    if whole.type == types.NULL:
+        return whole
     if pa.types.is_map(whole.type):
         key = binder.coerce(index, whole.type.key_type, node)
         return Call("map_at", (whole, key), whole.type.item_type)
@@ -221,16 +224,16 @@ def _arrays_zip(binder: ExpressionBinder, given: list[Expression], node: exp.Exp
 def _sequence(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     wants(binder, given, node, 2, 3)
     if types.is_temporal(given[0].type):
-        step = given[2] if len(given) > 2 else Literal((0, 1, 0), types.INTERVAL)
-        if not isinstance(step, Literal) or step.type != types.INTERVAL:
+        step = constant_parts(given[2]) if len(given) > 2 else (0, 1, 0)
+        if step is None:
             raise binder.context.not_incremental("the step of a sequence of times", node)
-        months, days, nanos = cast("tuple[int, int, int]", step.value)
+        months, days, micros = step
         (start, stop), kind = binder.alike(given[:2], node)
-        if kind == types.DATE and nanos:
+        if kind == types.DATE and micros:
             raise binder.context.not_incremental("a sequence of dates by less than a day", node)
         parts = (Literal(months, types.INT), Literal(days, types.INT))
-        micros = Literal(nanos // 1000, types.BIGINT)
-        return Call("sequence_times", (start, stop, *parts, micros), pa.list_(kind))
+        rest = Literal(micros, types.BIGINT)
+        return Call("sequence_times", (start, stop, *parts, rest), pa.list_(kind))
     alike, kind = binder.alike(given, node)
     if not types.is_integer(kind):
         raise binder.context.type_error("sequence takes whole numbers, dates or times", node)

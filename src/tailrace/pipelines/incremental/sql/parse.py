@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from itertools import zip_longest
 from typing import TypeVar
 
 import sqlglot
-from sqlglot import TokenType, exp
+from sqlglot import Parser, Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+
+
+def _placed(
+    parsed: Callable[[Parser, Token], exp.Expr],
+) -> Callable[[Parser, Token], exp.Expr]:
+    """The parser of a constant that keeps its place, as that of texts does."""
+    return lambda parser, token: parsed(parser, token).update_positions(token)
 
 
 class AnsiSpark(Spark):
@@ -39,7 +47,25 @@ class AnsiSpark(Spark):
                 term.meta["unsigned"] = True
             return term
 
+        def _parse_plus(self) -> exp.Expr | None:
+            """`+x` is positive(x), of numbers alone; a number is one without it."""
+            operand: exp.Expr | None = self._parse_unary()
+            if operand is None or operand.is_number:
+                return operand
+            return exp.Anonymous(this="positive", expressions=[operand])
+
         COLON_IS_VARIANT_EXTRACT = True
+        PRIMARY_PARSERS = {
+            **Spark.Parser.PRIMARY_PARSERS,
+            **{
+                kind: _placed(Spark.Parser.PRIMARY_PARSERS[kind])
+                for kind in (TokenType.NULL, TokenType.TRUE, TokenType.FALSE, TokenType.NUMBER)
+            },
+        }
+        UNARY_PARSERS = {
+            **Spark.Parser.UNARY_PARSERS,
+            TokenType.PLUS: lambda self: self._parse_plus(),
+        }
 
     class Generator(Spark.Generator):  # type: ignore[misc,valid-type]
         def datatype_sql(self, expression: exp.DataType) -> str:

@@ -21,7 +21,7 @@ from tailrace.pipelines.incremental.expression import (
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
-from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
+from tailrace.pipelines.incremental.sql.expressions import OPERANDS, ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
@@ -87,14 +87,30 @@ def _generated_by_join(binder: QueryBinder, plan: Plan, node: exp.Join, scope: S
     condition = node.args.get("on")
     outer = (node.side or "").upper() == "LEFT"
     made = _generated(binder, plan, node.this, scope, outer)
-    if condition is None or (isinstance(condition, exp.Boolean) and condition.this):
+    if condition is None or _is_true(condition):
         return made
-    if outer:
-        raise binder.context.not_incremental(
-            "LEFT JOIN LATERAL of a generator on more than ON true", condition, "put it into WHERE"
-        )
     bind = ExpressionBinder(binder.context, scope, subqueries.refuse(binder.context))
     return Filter(made, bind.condition(condition))
+
+
+def _is_true(condition: exp.Expr | None) -> bool:
+    return condition is None or (isinstance(condition, exp.Boolean) and bool(condition.this))
+
+
+def _generates(binder: QueryBinder, node: exp.Join) -> bool:
+    """Whether it adds the elements that a generator makes of a row, with LEFT and without a
+    condition also rows that have none."""
+    if not isinstance(node.this, exp.Lateral):
+        return False
+    left, on = (node.side or "").upper() == "LEFT", node.args.get("on")
+    written = on is not None and "start" in on.meta  # the parser adds an ON true of its own
+    makes = any(map(generators.generator_name, node.this.walk()))
+    if left and makes and _is_true(on) and not written:
+        raise binder.context.not_incremental(
+            "LEFT JOIN LATERAL of a generator without ON", node.this,
+            "write ON true: without it Spark leaves out the rows that have no elements",
+        )  # fmt: skip
+    return bool(generators.generator_name(node.this.this)) and (not left or _is_true(on))
 
 
 def _relation(
@@ -111,7 +127,7 @@ def _relation(
         case exp.Table():
             binder.context.only(node, "this", "db", "catalog", "alias", "joins", "version")
             if isinstance(node.this, exp.Func):
-                plan = _function(binder, node.this)
+                plan = _function(binder, node.this, names, outer)
             else:
                 alias = alias or node.name
                 plan = _table(binder, node, common)
@@ -130,9 +146,10 @@ def _relation(
         case exp.Values():
             plan = bind_values(binder, node)
         case exp.Lateral():
-            if not isinstance(node.this, exp.Subquery):
-                raise binder.context.not_incremental("this LATERAL is not kept incrementally", node)
-            plan = binder.query(node.this.this, common, scope)
+            if isinstance(node.this, exp.Subquery):
+                plan = binder.query(node.this.this, common, scope)
+            else:
+                plan = _function(binder, node.this, names, scope)
         case _:
             raise binder.context.not_incremental(f"{node.key} in FROM is not known", node)
     if names:
@@ -192,11 +209,14 @@ def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
     return Scan(table, fields, names)
 
 
-def _function(binder: QueryBinder, node: exp.Func) -> Plan:
-    """A function that gives a table; `range` is the one that needs no row."""
-    scope = ExpressionBinder(binder.context, Scope(), subqueries.refuse(binder.context))
+def _function(binder: QueryBinder, node: exp.Func, names: list[str], around: Scope | None) -> Plan:
+    """A function that gives a table: range(…), or a generator of constants and of columns of
+    the query around."""
+    scope = ExpressionBinder(binder.context, Scope([], around), subqueries.refuse(binder.context))
     if isinstance(node, exp.Anonymous) and node.name.lower() == "range":
         return generators.bind_range(scope, node)
+    if generators.generator_name(node):
+        return generators.bind_generator(scope, node, Constant((), ((),)), names, False)
     if name_and_arguments(node)[0] in REFUSED:
         return bind_call(scope, node)  # type: ignore[return-value]  # raises the reason
     raise binder.context.not_incremental(
@@ -252,7 +272,7 @@ def _join(
     outer: Scope | None,
 ) -> Plan:
     before = list(scope.sources)
-    if isinstance(node.this, exp.Lateral) and generators.generator_name(node.this.this):
+    if _generates(binder, node):
         return _generated_by_join(binder, left, node, scope)
     version = node.this.args.get("version") if isinstance(node.this, exp.Table) else None
     right = _relation(binder, node.this, common, scope, outer)
@@ -351,7 +371,7 @@ def _condition(
         if part.find(exp.Query) is not None:
             waiting.append(part)
         else:
-            parts.append(expressions.condition(part))
+            parts.append(expressions.condition(part, *OPERANDS))
     return conjunction(parts)
 
 

@@ -6,6 +6,7 @@ microseconds (see `interval_calls`), and what is computed of it are numbers and 
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, cast
 
@@ -14,17 +15,25 @@ from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
-from tailrace.pipelines.incremental.sql.interval_calls import (
+from tailrace.pipelines.incremental.interval_units import (
     CALENDAR,
     DAYS,
     DAYS_TO_SECONDS,
-    MIXED,
-    YEARS_TO_MONTHS,
+    SIZES,
+    fields_of,
+    of_months,
+    spanning,
+    widest,
+)
+from tailrace.pipelines.incremental.sql.interval_calls import (
+    constant_interval,
     exactly,
     interval,
     parts_of,
     units_of,
 )
+from tailrace.pipelines.incremental.sql.literals import span_parts
+from tailrace.pipelines.incremental.sql.voids import is_null as is_nothing
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -32,19 +41,35 @@ if TYPE_CHECKING:
 _DAY = 86_400_000_000
 _ZERO = Literal(0, types.BIGINT)
 _PASSED = ("sequence", "time_bucket", "concat", "string", "bigint", "int", "smallint", "tinyint")
-_WITHIN_DAY = {"hour": (_DAY, 3_600_000_000), "minute": (3_600_000_000, 60_000_000)}
+_AROUND = {"MONTH": "YEAR", "HOUR": "DAY", "MINUTE": "HOUR"}
+_MICROSECOND = Literal(Decimal("0.000001"), pa.decimal128(6, 6))
 
 
 def between(
     binder: ExpressionBinder, left: Expression, right: Expression, node: exp.Expr
 ) -> Expression:
-    """left - right of dates and times: days between dates, else microseconds."""
-    if {left.type, right.type} <= {types.DATE, types.NULL}:
+    """left - right of dates and times: days between dates, else microseconds. A text is of the
+    type of the other side."""
+    if {left.type, right.type} <= {types.DATE, types.NULL, types.STRING}:
         days = (binder.coerce(side, types.DATE, node) for side in (left, right))
         return interval(_ZERO, Call("datediff", tuple(days), types.INT), _ZERO, DAYS)
-    ends = (binder.coerce(side, types.TIMESTAMP, node) for side in (left, right))
+    own = types.TIMESTAMP_NTZ if types.TIMESTAMP_NTZ in (left.type, right.type) else types.TIMESTAMP
+    sides = (binder.coerce(s, own, node) if s.type == types.STRING else s for s in (left, right))
+    ends = (binder.coerce(side, types.TIMESTAMP, node) for side in sides)
     micros = tuple(Call("unix_micros", (end,), types.BIGINT) for end in ends)
     return interval(_ZERO, _ZERO, Call("-", micros, types.BIGINT), DAYS_TO_SECONDS)
+
+
+def moved(
+    binder: ExpressionBinder, name: str, text: Expression, by: Expression, node: exp.Expr
+) -> Expression:
+    """A text ± an interval: the text of a timestamp. Spark adds no months to one."""
+    if of_months(units_of(by)):
+        raise binder.context.type_error(
+            f"STRING {name} INTERVAL {units_of(by)} has no meaning", node, "cast the text to a DATE"
+        )
+    moment = binder.coerce(text, types.TIMESTAMP, node)
+    return binder.coerce(binder.arithmetic(name, moment, by, node), types.STRING, node)
 
 
 def measured(
@@ -53,20 +78,12 @@ def measured(
     """Intervals as whole numbers in their order: all of them in months, days or microseconds."""
     if any(b.type not in (types.INTERVAL, types.NULL) for b in bounds):
         raise binder.context.type_error("an interval is compared with intervals alone", node)
-    if any(units_of(bound) == CALENDAR for bound in bounds):
+    units = _alike(binder, bounds, node, "months and days are not compared")
+    if units == CALENDAR:
         raise binder.context.type_error(
             "what make_interval gives has no order", node, "use make_dt_interval"
         )
-    known = [parts_of(binder, bound, node) for bound in bounds if not _is_null(bound)]
-    if all(_none(days) and _none(micros) for _, days, micros in known) and not all(
-        _none(months) for months, _, _ in known
-    ):
-        return [_part(binder, bound, 0, node) for bound in bounds]
-    if not all(_none(months) for months, _, _ in known):
-        raise binder.context.type_error("months and days are not compared", node)
-    if all(_none(micros) for _, _, micros in known):
-        return [_part(binder, bound, 1, node) for bound in bounds]
-    return [_micros(binder, bound, node) for bound in bounds]
+    return [_number(binder, bound, units, node) for bound in bounds]
 
 
 def joined(
@@ -78,27 +95,21 @@ def joined(
         _added(name, binder.coerce(a, types.BIGINT, node), binder.coerce(b, types.BIGINT, node))
         for a, b in zip(*sides, strict=True)
     )
-    calendar = CALENDAR in (units_of(left), units_of(right))
-    if not (calendar or _none(months) or (_none(days) and _none(micros))):
-        raise binder.context.type_error("months and days do not add up", node)
-    units = {units_of(left), units_of(right)}
-    if units == {DAYS, DAYS_TO_SECONDS}:
-        units = {DAYS_TO_SECONDS}
-    return interval(months, days, micros, units.pop() if len(units) == 1 else MIXED)
+    units = _alike(binder, [left, right], node, "months and days do not add up")
+    return interval(months, days, micros, units)
 
 
 def divided(
     binder: ExpressionBinder, bound: Expression, divisor: Expression, node: exp.Expr
 ) -> Expression:
-    """An interval of days and less by a whole number, half up to microseconds."""
-    if units_of(bound) not in (DAYS, DAYS_TO_SECONDS):
+    """An interval by a whole number, half up to months or microseconds."""
+    units = widest(units_of(bound))
+    if units == CALENDAR:
         raise binder.context.not_incremental("an interval of this kind by a number", node)
-    exact = pa.decimal128(19, 0)
-    number = binder.coerce(divisor, pa.decimal128(19, 0), node)
-    micros = binder.coerce(_micros(binder, bound, node), exact, node)
-    quotient = binder.arithmetic("/", micros, number, node)
-    rounded = binder.coerce(binder.coerce(quotient, exact, node), types.BIGINT, node)
-    return interval(_ZERO, _ZERO, rounded, DAYS_TO_SECONDS)
+    number = _exact(binder, divisor, node)
+    whole = _exact(binder, _number(binder, bound, units, node), node)
+    quotient = _exact(binder, binder.arithmetic("/", whole, number, node), node)
+    return _made(binder.coerce(quotient, types.BIGINT, node), units)
 
 
 def negated(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
@@ -117,14 +128,14 @@ def chosen(
     apart = [parts_of(binder, value, node) for value in values]
     used = [place for place in range(3) if not all(_none(parts[place]) for parts in apart)]
     made: list[Expression] = [_ZERO, _ZERO, _ZERO]
-    for place in used or [1]:  # where a NULL shows
+    units = _alike(binder, values, node, "months and days do not fit together")
+    for place in used or [0 if of_months(units) else 1]:  # where a NULL shows
         made[place] = binder.choose(
             [(when, parts[place]) for (when, _), parts in zip(branches, apart, strict=False)],
             apart[-1][place],
             node,
         )
-    units = {units_of(value) for value in values if not _is_null(value)}
-    return interval(made[0], made[1], made[2], units.pop() if len(units) == 1 else MIXED)
+    return interval(made[0], made[1], made[2], units)
 
 
 def is_null(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
@@ -138,48 +149,79 @@ def is_null(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expr
 
 
 def as_type(
-    binder: ExpressionBinder, bound: Expression, kind: pa.DataType, node: exp.Expr
+    binder: ExpressionBinder,
+    bound: Expression,
+    kind: pa.DataType,
+    node: exp.Expr,
+    *,
+    trying: bool = False,
 ) -> Expression:
-    """An interval as a text, or as a whole number of its smallest unit."""
+    """An interval as a text, or as a number of its smallest unit. `trying`: NULL where that
+    does not fit."""
     units = units_of(bound)
-    if kind == types.STRING and units in (DAYS, DAYS_TO_SECONDS, YEARS_TO_MONTHS):
-        number = {DAYS: 1, YEARS_TO_MONTHS: 0}.get(units)
-        value = (
-            _micros(binder, bound, node) if number is None else _part(binder, bound, number, node)
-        )
-        return Call("interval_text", (value, Literal(units, types.STRING)), types.STRING)
-    if types.is_integer(kind) and units == DAYS:
-        return binder.coerce(_part(binder, bound, 1, node), kind, node)
-    if types.is_integer(kind) and units == DAYS_TO_SECONDS:
-        seconds = _divided_by(_micros(binder, bound, node), 1_000_000)
-        return binder.coerce(seconds, kind, node)
     if kind == types.INTERVAL:
         return bound
-    raise binder.context.type_error(
-        f"this interval cannot become {types.ddl(kind)}", node,
-        "extract(DAY FROM …) and its like give its parts",
-    )  # fmt: skip
+    if kind == types.STRING and units != CALENDAR:
+        number = _number(binder, bound, units, node)
+        return Call("interval_text", (number, Literal(units, types.STRING)), types.STRING)
+    if not (types.is_integer(kind) or types.is_decimal(kind)) or units == CALENDAR:
+        raise binder.context.type_error(
+            f"this interval cannot become {types.ddl(kind)}", node,
+            "extract(DAY FROM …) and its like give its parts",
+        )  # fmt: skip
+    last = fields_of(units)[-1]
+    number = _number(binder, bound, units, node)
+    if types.is_decimal(kind) and last == "SECOND":
+        number = binder.arithmetic("*", _exact(binder, number, node), _MICROSECOND, node)
+    elif units != DAYS and SIZES[last] > 1:
+        number = _divided_by(number, SIZES[last])
+    return Call("try_cast", (number,), kind) if trying else binder.coerce(number, kind, node)
+
+
+def has_clock(bound: Expression, micros: Expression) -> bool:
+    """Whether a date and this interval are a timestamp; by the type, but for make_interval."""
+    if units_of(bound) == CALENDAR:
+        return not _none(micros)
+    return not of_months(units_of(bound)) and units_of(bound) != DAYS
+
+
+def from_type(
+    binder: ExpressionBinder, bound: Expression, units: str, node: exp.Expr
+) -> Expression:
+    """CAST(… AS INTERVAL DAY) and its like: of an interval without its smaller units, a whole
+    number of the last unit, or a constant text."""
+    if bound.type == types.INTERVAL:
+        if CALENDAR in (units, units_of(bound)) or of_months(units) != of_months(units_of(bound)):
+            raise binder.context.type_error("an interval of another kind", node)
+        size = SIZES[fields_of(units)[-1]]
+        number = _number(binder, bound, widest(units), node)
+        return _made(_times(_divided_by(number, size), size), units)
+    if types.is_integer(bound.type) or bound.type == types.NULL:
+        whole = binder.coerce(bound, types.BIGINT, node)
+        number = _times(whole, SIZES[fields_of(units)[-1]])
+        return _made(binder.coerce(number, types.INT, node) if of_months(units) else number, units)
+    if isinstance(bound, Literal) and bound.type == types.STRING:
+        months, days, micros, _ = span_parts(binder.context, str(bound.value), units, node)
+        return constant_interval(months, days, micros, units)
+    raise binder.context.not_incremental(
+        f"{types.ddl(bound.type)} as INTERVAL {units}", node, "cast a whole number, or a constant"
+    )
 
 
 def part_of(binder: ExpressionBinder, name: str, bound: Expression, node: exp.Expr) -> Expression:
     """extract(DAY FROM interval) and its like; all parts have its sign."""
-    units = units_of(bound)
-    if units == YEARS_TO_MONTHS and name in ("year", "month"):
-        months = _part(binder, bound, 0, node)
-        if name == "year":
-            return binder.coerce(_divided_by(months, 12), types.INT, node)
-        return binder.coerce(_rest(months, 12), types.TINYINT, node)
-    if units == DAYS and name == "day":
+    units, field = units_of(bound), name.upper()
+    if field not in fields_of(units):
+        raise binder.context.type_error(f"this interval has no {name}", node)
+    if units == DAYS:
         return binder.coerce(_part(binder, bound, 1, node), types.INT, node)
-    if units == DAYS_TO_SECONDS and name in ("day", "hour", "minute", "second"):
-        micros = _micros(binder, bound, node)
-        if name == "day":
-            return binder.coerce(_divided_by(micros, _DAY), types.INT, node)
-        if name == "second":
-            return Call("seconds_of_interval", (micros,), pa.decimal128(8, 6))
-        around, unit = _WITHIN_DAY[name]
-        return binder.coerce(_divided_by(_rest(micros, around), unit), types.TINYINT, node)
-    raise binder.context.type_error(f"this interval has no {name}", node)
+    number = _number(binder, bound, widest(units), node)
+    if name == "second":
+        return Call("seconds_of_interval", (number,), pa.decimal128(8, 6))
+    if name in ("year", "day"):
+        return binder.coerce(_divided_by(number, SIZES[field]), types.INT, node)
+    rest = _rest(number, SIZES[_AROUND[field]])
+    return binder.coerce(_divided_by(rest, SIZES[field]), types.TINYINT, node)
 
 
 def call_of(
@@ -204,7 +246,7 @@ def call_of(
             case "isnull" | "isnotnull":
                 missing = is_null(binder, given[0], node)
                 return missing if name == "isnull" else Call("not", (missing,), types.BOOLEAN)
-            case "typeof" if units_of(given[0]) not in (CALENDAR, MIXED):
+            case "typeof" if units_of(given[0]) != CALENDAR:
                 return Literal(f"interval {units_of(given[0])}".lower(), types.STRING)
     if name == "coalesce":
         known = [
@@ -217,8 +259,12 @@ def call_of(
     )
 
 
-def _is_null(bound: Expression) -> bool:
-    return isinstance(bound, Literal) and bound.value is None
+def _alike(binder: ExpressionBinder, bounds: list[Expression], node: exp.Expr, said: str) -> str:
+    """The units of what is any of some intervals; an error that says `said` for two kinds."""
+    units = spanning(units_of(bound) for bound in bounds if not is_nothing(bound)) or ""
+    if not units and not all(map(is_nothing, bounds)):
+        raise binder.context.type_error(said, node)
+    return units or DAYS
 
 
 def _zero(part: Expression) -> bool:
@@ -230,14 +276,30 @@ def _none(part: Expression) -> bool:
 
 
 def _part(binder: ExpressionBinder, bound: Expression, place: int, node: exp.Expr) -> Expression:
-    if _is_null(bound):
+    if is_nothing(bound):
         return Literal(None, types.BIGINT)
     return binder.coerce(parts_of(binder, bound, node)[place], types.BIGINT, node)
 
 
+def _number(binder: ExpressionBinder, bound: Expression, units: str, node: exp.Expr) -> Expression:
+    """An interval as a number of months, of days if those are the units, else of microseconds."""
+    if of_months(units):
+        return _part(binder, bound, 0, node)
+    return _part(binder, bound, 1, node) if units == DAYS else _micros(binder, bound, node)
+
+
+def _made(number: Expression, units: str) -> Expression:
+    """The interval of so many months or microseconds."""
+    if of_months(units):
+        return interval(number, _ZERO, _ZERO, units)
+    if units == DAYS:
+        return interval(_ZERO, _divided_by(number, _DAY), _ZERO, units)
+    return interval(_ZERO, _ZERO, number, units)
+
+
 def _micros(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
     """Days and microseconds in one."""
-    if _is_null(bound):
+    if is_nothing(bound):
         return Literal(None, types.BIGINT)
     _, days, micros = (
         binder.coerce(part, types.BIGINT, node) for part in parts_of(binder, bound, node)
@@ -265,8 +327,19 @@ def _opposite(part: Expression) -> Expression:
     return Call("negative", (part,), part.type)
 
 
+def _exact(binder: ExpressionBinder, number: Expression, node: exp.Expr) -> Expression:
+    return binder.coerce(number, pa.decimal128(19, 0), node)
+
+
+def _times(number: Expression, unit: int) -> Expression:
+    return exactly("*", number, Literal(unit, types.BIGINT), types.BIGINT, False)
+
+
 def _divided_by(value: Expression, unit: int) -> Expression:
     """Cut off towards zero."""
+    if isinstance(value, Literal) and isinstance(value.value, int):
+        whole = abs(value.value) // unit
+        return Literal(whole if value.value >= 0 else -whole, types.BIGINT)
     return Call("div", (value, Literal(unit, types.BIGINT)), types.BIGINT)
 
 

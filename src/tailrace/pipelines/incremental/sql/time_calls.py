@@ -11,8 +11,9 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.evaluate import folded
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
+from tailrace.pipelines.incremental.interval_units import CALENDAR, fields_of, of_months
 from tailrace.pipelines.incremental.library import clock_times
-from tailrace.pipelines.incremental.sql.interval_calls import interval, parts_of, signed
+from tailrace.pipelines.incremental.sql.interval_calls import interval, parts_of, signed, units_of
 from tailrace.pipelines.incremental.sql.typed_calls import TYPED, pattern, wants
 
 if TYPE_CHECKING:
@@ -179,7 +180,9 @@ def time_arithmetic(
     if name == "-" and types.INTERVAL not in (left.type, right.type):
         sides = (binder.coerce(_time(binder, s, node), types.TIME, node) for s in (right, left))
         unit = Literal("MICROSECOND", types.STRING)
-        return interval(_ZERO, _ZERO, Call("time_diff", (unit, *sides), types.BIGINT))
+        return interval(
+            _ZERO, _ZERO, Call("time_diff", (unit, *sides), types.BIGINT), "HOUR TO SECOND"
+        )
     if name == "+" and not types.is_time(left.type):
         left, right = right, left
     if right.type == types.NULL and name == "+":
@@ -188,34 +191,16 @@ def time_arithmetic(
         raise binder.context.type_error(
             f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning", node
         )
-    months, days, micros = parts_of(binder, right, node)
-    calendar = any(
-        isinstance(part, exp.Anonymous) and part.name.lower().endswith("make_interval")
-        for part in node.walk()
-    )
-    if calendar or not (isinstance(months, Literal) and months.value == 0):
+    _, days, micros = parts_of(binder, right, node)
+    units = units_of(right)
+    if units == CALENDAR or of_months(units):
         raise binder.context.type_error(
             "a time of day takes intervals of days and less", node, "use make_dt_interval"
         )
     sign = 1 if name == "+" else -1
-    digits = max(types.digits_of(left.type), 6 if _with_seconds(node) else 0)
+    digits = max(types.digits_of(left.type), 6 if "SECOND" in fields_of(units) else 0)
     parts = (signed(sign, days, types.INT), signed(sign, micros, types.BIGINT))
     return Call("add_to_time", (left, *parts), types.TIMES[digits])
-
-
-def _with_seconds(node: exp.Expr) -> bool:
-    """Whether the interval of a sum may hold parts of a minute, by Spark's types: one with
-    units from days to minutes does not."""
-    sides = [side.unnest() for side in (node.this, node.expression)]
-    found = next((side for side in sides if isinstance(side, exp.Interval)), None)
-    if found is None:
-        return True
-    unit = found.args.get("unit")
-    if isinstance(unit, exp.IntervalSpan):
-        words = unit.expression.name
-    else:
-        words = unit.name if unit is not None else found.this.name
-    return "SECOND" in words.upper()
 
 
 def clock_time(binder: ExpressionBinder, now: Expression, node: exp.Expr) -> Expression:

@@ -47,12 +47,9 @@ def _integers(name: str) -> Rule:
 
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 2, 2)
-        for side in given:
-            if not types.is_integer(side.type):
-                raise binder.context.type_error(
-                    f"{types.ddl(side.type)} is not a whole number", node
-                )
         alike, kind = binder.alike(given, node)
+        if not types.is_integer(kind):
+            raise binder.context.type_error(f"{types.ddl(kind)} is not a whole number", node)
         return Call(name, tuple(alike), kind)
 
     return rule
@@ -109,10 +106,16 @@ def _operator(sign: str) -> Rule:
     return rule
 
 
+def _pmod(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+    wants(binder, given, node, 2, 2)
+    alike, kind = binder.alike(given, node)
+    return binder.number(Call("pmod", tuple(alike), kind), node)
+
+
 def _signed(negative: bool) -> Rule:
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1, 1)
-        value = binder.number(given[0], node)
+        value = binder.number(given[0], node, texts=True)
         return Call("negative", (value,), value.type) if negative else value
 
     return rule
@@ -510,7 +513,7 @@ TYPED: dict[str, Rule] = {
     "try_add": _trying("try_add", "+"), "try_subtract": _trying("try_subtract", "-"),
     "try_multiply": _trying("try_multiply", "*"), "try_divide": _trying("try_divide", "/"),
     "try_mod": _trying("try_mod", "%"), "%": _operator("%"), "negative": _signed(True),
-    "positive": _signed(False), "log": _log, "hex": _hex, "length": _length,
+    "pmod": _pmod, "positive": _signed(False), "log": _log, "hex": _hex, "length": _length,
     "hash": _hashed("hash", types.INT), "xxhash64": _hashed("xxhash64", types.BIGINT),
     "format_number": _format_number, "format_string": _format_string, "decode": _decode,
     "equal_null": _equal_null, "nullifzero": _zero(True), "zeroifnull": _zero(False),
