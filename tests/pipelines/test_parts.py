@@ -94,11 +94,14 @@ def test_work_is_divided_by_what_operators_took() -> None:
     graph = compile_views([ViewDefinition(f"v{n}", s) for n, s in enumerate(SQL)], TABLES)
     heavy = next(node.id for node in graph.nodes if node.operator.kind == "top")
     costs = parts.Costs()
-    costs.learn({node.id: 1e-6 for node in graph.nodes}, 1)
-    costs.learn({heavy: 1.0}, 1)
+    costs.learn({node.id: 1e-3 for node in graph.nodes}, 1000)
+    costs.learn({heavy: 1000.0}, 1000)
     alone = next(part for part in parts.parts(graph, 2, 1, costs) if heavy in part.nodes)
     kinds = {node.operator.kind for node in graph.nodes if node.id in alone.nodes}
     assert kinds == {"keyed", "top", "result"}
+    learnt = dict(costs.seconds)
+    costs.learn({node.id: 1.0 for node in graph.nodes}, 1)
+    assert costs.seconds == learnt, "what one change took tells nothing of a thousand"
 
 
 def test_little_work_is_not_divided(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ WORTH_SECONDS = 0.04  # of work that are worth a task of their own
 WHOLE_EVERY = 64  # ticks; parts write no snapshots, so every so often a tick has none
 _USUAL_SECONDS = 10e-6  # of an operator for a change, before it is known better
 _NEWEST = 0.3  # what the last tick counts in a mean
+_TELLING = 100  # changes: what a smaller tick takes has little to do with how many they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +44,10 @@ class Costs:
 
     def learn(self, spent: Mapping[str, float], records: int) -> None:
         """Take in what operators took in a tick of so many changes."""
+        if records < _TELLING:
+            return
         for name, seconds in spent.items():
-            found = seconds / max(records, 1)
+            found = seconds / records
             self.seconds[name] = found + (1 - _NEWEST) * (self.seconds.get(name, found) - found)
 
     def of(self, name: str) -> float:
