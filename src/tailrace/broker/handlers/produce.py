@@ -177,6 +177,8 @@ class Produce:
     ) -> None:
         """Let all partitions of a request join its transaction with one record of its state;
         each by itself would write one that names all before it."""
+        if sum(len(ranges) for _, ranges in batches) < 2:
+            return
         producers: dict[tuple[int, int], list[Partition]] = {}
         for key, ranges in batches:
             for index, start, stop in ranges:
@@ -185,8 +187,7 @@ class Produce:
                 if partition is not None and producer is not None:
                     producers.setdefault(producer, []).append(partition)
         for (producer_id, epoch), partitions in producers.items():
-            if len(partitions) > 1:
-                self._loaded_gate().join(transactional_id, producer_id, epoch, partitions)
+            self._loaded_gate().join(transactional_id, producer_id, epoch, partitions)
 
     def _loaded_gate(self) -> TransactionGate:
         if self.gate is None:

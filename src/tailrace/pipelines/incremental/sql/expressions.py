@@ -364,7 +364,7 @@ class ExpressionBinder:
         if left.type == types.INTERVAL and types.is_integer(right.type):
             if name == "*":
                 return scaled(self, left, right, node)
-            if name == "/" and types.is_integer(right.type):
+            if name == "/":
                 return spans.divided(self, left, right, node)
         kinds = {left.type, right.type}
         if types.INTERVAL in kinds and kinds <= {types.INTERVAL, types.NULL} and name in ("+", "-"):
