@@ -116,6 +116,7 @@ def test_a_deep_view_begun_with_running_operators_equals_its_recompute(
     [
         ("SELECT a.s, b.n FROM shop.a JOIN shop.b ON a.k = b.k", {"join"}),
         ("SELECT a.s, a.k FROM shop.a WHERE a.k IN (SELECT k FROM shop.c)", {"join"}),
+        ("SELECT a.s, sum(b.n) AS n FROM shop.a JOIN shop.b ON a.k = b.k GROUP BY a.s", {"group"}),
         ("SELECT s, d, count(*) AS c, max(n) AS m FROM shop.b GROUP BY s, d", {"group"}),
         ("SELECT sum(n) AS c FROM shop.b", {"group"}),
         ("SELECT DISTINCT s, k FROM shop.a", {"counts"}),
@@ -131,3 +132,13 @@ def test_what_is_shared_goes_as_far_up_as_states_tell(
 ) -> None:
     shared = check_shared(sql, f"SELECT q.*, 2 AS two FROM ({sql}) q", 7, 3, limit)
     assert {name.partition("-")[0] for name in shared} == kinds
+
+
+@pytest.mark.parametrize("limit", [1, 3, 1000])
+@pytest.mark.parametrize("other", ["a.s", "b.s"])
+def test_another_group_begins_with_the_sums_of_a_running_join(other: str, limit: int) -> None:
+    joined = "FROM shop.a JOIN shop.b ON a.k = b.k GROUP BY"
+    one = f"SELECT {other}, sum(b.n) AS n {joined} {other}"
+    same = f"SELECT {other}, sum(b.n) + 1 AS n, count(*) AS c, count(b.n) AS m {joined} {other}"
+    shared = check_shared(one, same, 11, 3, limit)
+    assert {name.partition("-")[0] for name in shared} == {"join"}

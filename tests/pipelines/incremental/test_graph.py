@@ -104,6 +104,9 @@ def test_result_behind_its_own_group_needs_no_exchange() -> None:
 def test_only_needed_columns_reach_a_join() -> None:
     graph = graph_of(v=BY_COUNTRY)
     join = next(node for node in graph.nodes if node.operator.kind == "join")
+    assert join.schema.names == ["country", "sum0", "sum1", "sum2"]
+    graph = graph_of(v=BY_COUNTRY.replace("sum(", "max("))
+    join = next(node for node in graph.nodes if node.operator.kind == "join")
     assert join.schema.names == ["amount", "country"]
 
 

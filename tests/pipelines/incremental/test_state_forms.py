@@ -43,6 +43,8 @@ QUERIES = {
     "anti join": "SELECT id FROM s.a WHERE k NOT IN (SELECT k FROM s.b)",
     "join of arrays": "SELECT a.id, b.k FROM s.a JOIN s.b ON a.xs = b.xs",
     "join of all": "SELECT a.id, b.k FROM s.a LEFT JOIN s.b ON a.k > 1",
+    "join of sums": "SELECT b.s, sum(a.d) d, count(*) n FROM s.a JOIN s.b ON a.k = b.k GROUP BY b.s",
+    "outer join of sums": "SELECT b.s, sum(a.k) n FROM s.b LEFT JOIN s.a ON a.k = b.k GROUP BY b.s",
     "sums": "SELECT k, count(*) n, sum(d) d, avg(f) f, stddev(d) v FROM s.a GROUP BY k",
     "ordered": "SELECT k, min(s) m, max(d) x, collect_list(s) c, median(f) p FROM s.a GROUP BY k",
     "moments": "SELECT k, var_pop(d) v, corr(d, f) c, kurtosis(d) u, percentile(d, 0.3) p FROM s.a GROUP BY k",

@@ -23,6 +23,7 @@ from tailrace.pipelines.incremental.operators.counts import Counts
 from tailrace.pipelines.incremental.operators.group import Group
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.operators.keyed import Keyed, KeylessTable
+from tailrace.pipelines.incremental.operators.sumjoin import SumJoin
 from tailrace.pipelines.incremental.rows import Row, changes, decode_row
 from tailrace.pipelines.state.store import OperatorState
 
@@ -36,6 +37,8 @@ def readable(operator: Operator) -> bool:
     match operator:
         case Keyed() | KeylessTable():
             return True
+        case SumJoin():
+            return not operator.outer
         case Join():
             return operator.mode in ("inner", "semi")
         case Group():
@@ -122,6 +125,22 @@ def _join(operator: Join, state: OperatorState, after: bytes, limit: int) -> Rea
     return rows, weights, None
 
 
+def _sum_join(operator: SumJoin, state: OperatorState, after: bytes, limit: int) -> Read:
+    rows: list[Row] = []
+    last = after
+    for key, header in state.scan(b"r", after):
+        if last and key.startswith(last):
+            continue  # a row of the large bag before: no key begins with another
+        if len(rows) >= limit:
+            return rows, [1] * len(rows), last
+        last = key
+        others = _rows(Bag(state, key, header))
+        for row, amounts in operator.held(state, key[1:]):
+            for other, weight in others:
+                rows.append(row + other + tuple([weight * amount for amount in amounts]))
+    return rows, [1] * len(rows), None
+
+
 def _rows(bag: Bag) -> list[tuple[Row, int]]:
     return [(decode_row(data), weight) for data, weight in bag.rows()]
 
@@ -139,5 +158,12 @@ def _decoded(key: bytes, kinds: Iterable[pa.DataType]) -> Row:
 
 _READERS: dict[type, Callable[..., Read]] = cast(
     "dict[type, Callable[..., Read]]",
-    {Keyed: _keyed, KeylessTable: _bag, Group: _group, Counts: _counts, Join: _join},
+    {
+        Keyed: _keyed,
+        KeylessTable: _bag,
+        Group: _group,
+        Counts: _counts,
+        Join: _join,
+        SumJoin: _sum_join,
+    },
 )

@@ -193,6 +193,25 @@ def matching(state: OperatorState, key: bytes, header: bytes) -> list[tuple[Row,
     return [(loads(row), weight) for row, weight in Bag(state, key, header).rows()]
 
 
+class Matches:
+    """The rows of keys, read; what many keys have alike is read once."""
+
+    __slots__ = ("_known", "_state")
+
+    def __init__(self, state: OperatorState) -> None:
+        self._state = state
+        self._known: dict[bytes, list[tuple[Row, int]]] = {}
+
+    def of(self, key: bytes, header: bytes) -> list[tuple[Row, int]]:
+        """The rows of a key that has some, with their weights."""
+        if header[0] == 1:
+            return matching(self._state, key, header)
+        found = self._known.get(header)
+        if found is None:
+            found = self._known[header] = matching(self._state, key, header)
+        return found
+
+
 def read_bags(state: OperatorState, keys: Sequence[bytes]) -> dict[bytes, Bag]:
     """The bags of `keys` (sorted), in one read."""
     return {

@@ -44,19 +44,24 @@ from tailrace.pipelines.incremental.operators.ordered import (
     is_plain_extreme,
 )
 from tailrace.pipelines.incremental.operators.sketched import Sketched
-from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, Summed, sum_columns
+from tailrace.pipelines.incremental.operators.sums import SUM_ROWS, Summed, given_sums, sum_columns
 from tailrace.pipelines.incremental.rows import Row, changes, dumps, physical, to_rows, weights
 from tailrace.pipelines.state.store import OperatorState
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The output is the keys, then the aggregates, in their order."""
+    """The output is the keys, then the aggregates, in their order.
+
+    `rows`: the column that says how many rows each row of the input stands for, where joins
+    have added up what the aggregates need (see `sumjoin`); those are their arguments then.
+    """
 
     keys: tuple[str, ...]
     aggregates: tuple[Aggregate, ...]
     schema: pa.Schema
     expiry: Expiry | None = None
+    rows: str = ""
     kind: ClassVar[str] = "group"
     format: ClassVar[int] = 2  # before, ordered aggregates of small groups had entries, too
     reads: ClassVar[tuple[int, ...]] = (1,)
@@ -71,13 +76,18 @@ class Group:
 
     def describe(self) -> str:
         listed = ", ".join(aggregate.describe() for aggregate in self.aggregates)
-        return f"group by ({', '.join(self.keys)}) {listed}"
+        of = f" of {self.rows}" if self.rows else ""
+        return f"group by ({', '.join(self.keys)}) {listed}{of}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         table = inputs[0]
         kept = [(aggregate, linear(aggregate)) for aggregate in self.aggregates]
         width = sum(rule.width for _, rule in kept if rule)
-        summed = sum_columns(table, self.keys, kept) if table.num_rows >= SUM_ROWS else None
+        summed: Summed | None = None
+        if self.rows:
+            summed = given_sums(table, self.keys, self.rows, kept)
+        elif table.num_rows >= SUM_ROWS:
+            summed = sum_columns(table, self.keys, kept)
         if summed is not None:
             keys = encode_keys(summed.table, self.keys)
             if self.keys and len(set(keys)) == len(keys):

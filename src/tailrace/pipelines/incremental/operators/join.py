@@ -24,9 +24,9 @@ from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators import arrivals
 from tailrace.pipelines.incremental.operators.bags import (
     Bag,
+    Matches,
     by_key,
     by_one_row,
-    matching,
     read_bags,
     read_touched,
 )
@@ -192,7 +192,7 @@ class Join:
         }
         read_touched(state, large.values())
         puts: list[tuple[bytes, bytes | None]] = []
-        found = state.get_many(other_keys)
+        found, matches = state.get_many(other_keys), Matches(state)
         for own_key, was, delta, key, header in zip(
             own_keys, held, changed, other_keys, found, strict=True
         ):
@@ -215,7 +215,7 @@ class Join:
                 counts.extend(delta.values())
             if not pairs and not turns:
                 continue
-            others = matching(state, key, header)
+            others = matches.of(key, header)
             if pairs:
                 for data, weight in delta.items():
                     row = rows[data]

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import WEIGHT
+from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators.aggregates import (
     Aggregate,
     Count,
@@ -25,6 +26,7 @@ from tailrace.pipelines.incremental.operators.aggregates import (
 )
 from tailrace.pipelines.incremental.operators.growing import is_extreme
 from tailrace.pipelines.incremental.rows import Row, physical, whole_numbers
+from tailrace.records.columns import decimal_words
 
 SUM_ROWS = 200
 _ROOM = 1 << 62
@@ -129,3 +131,74 @@ def _columns(
         return None
     zero = np.zeros(len(used), "i8")
     return [used, used * values] if summed else [used, used * values, zero, zero, zero, zero]
+
+
+def given_sums(
+    table: pa.Table, keys: Sequence[str], rows: str, kept: Sequence[tuple[Aggregate, Linear | None]]
+) -> Summed:
+    """The input added up, where joins have counted and added already (see `sumjoin`)."""
+    often = table.column(WEIGHT).to_numpy()
+    columns = [times(numbers(table.column(rows)), often)]
+    for aggregate, rule in kept:
+        amounts = [times(numbers(table.column(name)), often) for name in aggregate.arguments]
+        unused = 0 if rule is None else rule.width - len(amounts)
+        columns += [*amounts, *[np.zeros(len(often), "i8")] * unused]
+    firsts, totals = added_up(encode_keys(table, keys), columns)
+    arrays = [table.column(name).take(pa.array(firsts, pa.int64())) for name in keys]
+    found = pa.Table.from_arrays([*arrays, pa.array(totals[0], pa.int64())], [*keys, WEIGHT])
+    sums = [list(row) for row in zip(*(one.tolist() for one in totals[1:]), strict=True)]
+    return Summed(found, sums or [[] for _ in firsts], [])
+
+
+def numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """Whole numbers, 0 for NULL: of 64 bits, or Python's where one is larger."""
+    found = whole_numbers(column)
+    if found is not None:
+        return found
+    words, fit = decimal_words(column.combine_chunks())
+    if fit:
+        return words
+    return np.array([value or 0 for value in physical(column)], object)
+
+
+def times(amounts: np.ndarray, often: np.ndarray) -> np.ndarray:
+    """The products; Python's numbers where 64 bits might not hold what is added up of them."""
+    if len(amounts) and amounts.dtype != object:
+        largest = max(abs(int(amounts.max())), abs(int(amounts.min())))
+        most = max(abs(int(often.max())), abs(int(often.min())))
+        if largest * most * len(amounts) >= _ROOM:
+            amounts = amounts.astype(object)
+    products: np.ndarray = amounts * often
+    return products
+
+
+def plus(amounts: np.ndarray, more: np.ndarray) -> np.ndarray:
+    """The sums; Python's numbers where 64 bits might not hold one."""
+    if len(amounts) and amounts.dtype != object and more.dtype != object:
+        for one in (amounts, more):
+            if max(abs(int(one.max())), abs(int(one.min()))) >= _ROOM:
+                amounts = amounts.astype(object)
+    sums: np.ndarray = amounts + more
+    return sums
+
+
+def added_up(
+    entries: Sequence[bytes], amounts: list[np.ndarray]
+) -> tuple[list[int], list[np.ndarray]]:
+    """The amounts of equal entries added up, in the order of the entries, and where the first
+    of each stands."""
+    firsts: dict[bytes, int] = {}
+    for place, entry in enumerate(entries):
+        firsts.setdefault(entry, place)
+    order = sorted(firsts)
+    chosen = list(map(firsts.__getitem__, order))
+    if len(order) == len(entries):
+        return chosen, [one[chosen] for one in amounts]
+    numbered = dict(zip(order, range(len(order)), strict=True))
+    places = np.fromiter(map(numbered.__getitem__, entries), "i8", len(entries))
+    totals = []
+    for one in amounts:
+        total = np.zeros(len(order), one.dtype)
+        np.add.at(total, places, one)
+        totals.append(total)
+    return chosen, totals

@@ -30,13 +30,15 @@ from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
-from tailrace.pipelines.incremental.sql import lasting, lower_joins, lower_order
+from tailrace.pipelines.incremental.sql import lasting, lower_joins, lower_order, lower_sums
 from tailrace.pipelines.incremental.sql.clock_filters import Timed, reads_clock, split
 from tailrace.pipelines.incremental.sql.plan import (
+    AggregateCall,
     AsOf,
     Constant,
     Distinct,
     Expand,
+    Field,
     Filter,
     Group,
     Join,
@@ -288,6 +290,9 @@ class Lowering:
         chosen = [
             (f, call) for f, call in zip(call_fields, plan.calls, strict=True) if f.id in needed
         ]
+        sums = lower_sums.lower_sums(self, plan, [call for _, call in chosen])
+        if sums is not None:
+            return self._group_of_sums(sums, key_fields, chosen)
         wanted: list[Expression] = list(keys)
         for _, call in chosen:
             wanted += [*call.arguments, *(e for e, _, _ in call.order)]
@@ -322,6 +327,39 @@ class Lowering:
         identity = self.add(operator, [self.edge(port, key_names)], schema, key_names)
         columns: dict[str, Expression] = {
             f.id: Column(port.name(key), f.type) for f, key in zip(key_fields, keys, strict=True)
+        }
+        columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
+        return Flow(identity, columns)
+
+    def _group_of_sums(
+        self,
+        sums: lower_sums.Sums,
+        key_fields: Sequence[Field],
+        chosen: Sequence[tuple[Field, AggregateCall]],
+    ) -> Flow:
+        """A GROUP BY of what joins have added up."""
+        every = [sums.rows, *(column for columns in sums.amounts for column in columns)]
+        port = self.port(sums.flow, [*sums.keys, *every])
+        key_names = tuple(dict.fromkeys(map(port.name, sums.keys)))
+        names = new_names("a", len(chosen), key_names)
+        aggregates = tuple(
+            Aggregate(
+                name=name,
+                function=call.function,
+                arguments=tuple(map(port.name, columns)),
+                argument_types=tuple(a.type for a in call.arguments),
+                type=call.type,
+            )
+            for name, (_, call), columns in zip(names, chosen, sums.amounts, strict=True)
+        )
+        schema = pa.schema(
+            [*port.schema(key_names), *(pa.field(a.name, a.type) for a in aggregates)]
+        )
+        operator = GroupOperator(key_names, aggregates, schema, rows=port.name(sums.rows))
+        identity = self.add(operator, [self.edge(port, key_names)], schema, key_names)
+        columns: dict[str, Expression] = {
+            f.id: Column(port.name(key), f.type)
+            for f, key in zip(key_fields, sums.keys, strict=True)
         }
         columns |= {f.id: Column(names[i], f.type) for i, (f, _) in enumerate(chosen)}
         return Flow(identity, columns)

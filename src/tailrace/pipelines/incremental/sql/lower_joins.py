@@ -103,11 +103,11 @@ def lower_join(lowering: Lowering, plan: Join, needed: set[str]) -> Flow:
         return lowering.flow(_from_inner(lowering, plan, needed), needed)
     left, right = plan.left, plan.right
     if mode in ("inner", "right", "semi"):
-        left = _filtered(left, parts.left_only)
+        left = filtered(left, parts.left_only)
     elif parts.left_only:
         _as_key(parts, parts.left_only, on_left=True)
     if mode in ("inner", "left", "semi", "anti"):
-        right = _filtered(right, parts.right_only)
+        right = filtered(right, parts.right_only)
     elif parts.right_only:
         _as_key(parts, parts.right_only, on_left=False)
     said = plan.asked or parts.left_only or parts.right_only
@@ -128,13 +128,13 @@ def _clock_outside(lowering: Lowering, plan: Join, needed: set[str]) -> Plan:
     clock = [part for part in conjuncts(plan.condition) if reads_clock(part)]
     rest = conjunction([part for part in conjuncts(plan.condition) if part not in clock])
     if plan.mode == "inner":
-        return _filtered(replace(plan, condition=rest), clock)
+        return filtered(replace(plan, condition=rest), clock)
     # A row of a side that need not survive may as well be absent.
     used = set().union(*map(columns_of, clock))
     if plan.mode in ("left", "semi", "anti") and used <= ids(plan.right):
-        return replace(plan, right=_filtered(plan.right, clock), condition=rest or TRUE)
+        return replace(plan, right=filtered(plan.right, clock), condition=rest or TRUE)
     if plan.mode == "right" and used <= ids(plan.left):
-        return replace(plan, left=_filtered(plan.left, clock), condition=rest or TRUE)
+        return replace(plan, left=filtered(plan.left, clock), condition=rest or TRUE)
     return _from_inner(lowering, plan, needed)
 
 
@@ -149,7 +149,7 @@ def _shown(plan: Plan) -> str:
     return ", ".join(names[:6]) + (", …" if len(names) > 6 else "")
 
 
-def _filtered(plan: Plan, parts: list[Expression]) -> Plan:
+def filtered(plan: Plan, parts: list[Expression]) -> Plan:
     predicate = conjunction(parts)
     return plan if predicate is None else Filter(plan, predicate)
 
@@ -187,7 +187,7 @@ def _equi_join(
         ports.append(lowering.port(lowering.flow(side, used), wanted))
     left_names = tuple(dict.fromkeys(ports[0].name(f.column) for f in left_fields))
     right_names = tuple(dict.fromkeys(ports[1].name(f.column) for f in right_fields))
-    out_right = _distinct_names(left_names, right_names)
+    out_right = distinct_names(left_names, right_names)
     schema = pa.schema(
         [
             *ports[0].schema(left_names),
@@ -240,7 +240,7 @@ def _lasting(
     return replace(join, expiry=(left, replace(right, column=join.right[place])))
 
 
-def _distinct_names(left: tuple[str, ...], right: tuple[str, ...]) -> dict[str, str]:
+def distinct_names(left: tuple[str, ...], right: tuple[str, ...]) -> dict[str, str]:
     used = set(left)
     out: dict[str, str] = {}
     for name in right:
@@ -307,7 +307,7 @@ def lower_as_of(lowering: Lowering, plan: AsOf, needed: set[str]) -> Flow:
     port = lowering.port(lowering.flow(plan.left, used), wanted)
     left_names = tuple(dict.fromkeys(port.name(f.column) for f in left_fields))
     right_names = tuple(names[f.id] for f in right_fields)
-    out_right = _distinct_names(left_names, right_names)
+    out_right = distinct_names(left_names, right_names)
     schema = pa.schema(
         [
             *port.schema(left_names),
