@@ -44,6 +44,7 @@ import orjson
 from tailrace.pipelines.errors import StateError
 from tailrace.pipelines.state import delta
 from tailrace.pipelines.state.files import StateFiles
+from tailrace.pipelines.state.mapped import map_ahead
 from tailrace.pipelines.state.route import Route, route
 from tailrace.pipelines.state.store import Version
 
@@ -297,6 +298,8 @@ class ShardCache:
                 readahead=False,  # where memory is short it drives out what is needed next
             )
             environment.reader_check()
+            used = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
+            map_ahead(data, used)
             _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid(), size)
         return environment
 

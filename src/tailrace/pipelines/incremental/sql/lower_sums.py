@@ -142,7 +142,7 @@ def _widens(cast: Call) -> bool:
         else:
             return False
     (whole, scale), (room, places) = digits
-    return room >= whole and places >= scale
+    return bool(room >= whole and places >= scale)
 
 
 def _is_null_of_nulls(measure: Expression) -> bool:
