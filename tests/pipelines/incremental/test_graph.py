@@ -242,3 +242,27 @@ def test_a_graph_is_sent_as_the_same_bytes_and_read_once() -> None:
     assert first == made
     other = graph_of(v="SELECT word, count(*) AS n FROM shop.log GROUP BY word")
     assert pickle.loads(pickle.dumps(other)) == other != first
+
+
+def test_joins_that_show_a_column_of_one_or_the_other_side_are_two() -> None:
+    on = "FROM shop.orders o LEFT JOIN shop.customers c ON o.id = c.id AND o.amount = 1"
+    memory = MemoryTables(graph_of(one=f"SELECT o.id {on}", two=f"SELECT c.id, o.amount {on}"))
+    memory.upsert("shop.public.orders", {"id": 1, "customer_id": 1, "amount": 2})
+    memory.tick()
+    assert [row["id"] for row in memory.rows("one")] == [1]
+    assert [row["id"] for row in memory.rows("two")] == [None]
+    joined = "FROM shop.orders o JOIN shop.customers c ON o.id = c.id GROUP BY"
+    both = graph_of(
+        one=f"SELECT o.id, sum(c.id) AS n {joined} o.id",
+        two=f"SELECT c.id, sum(c.id) AS n {joined} c.id",
+    )
+    assert kinds(both).count("join") == 2
+
+
+def test_a_column_of_the_left_is_not_taken_for_the_same_one_of_the_right() -> None:
+    on = "FROM shop.log a LEFT JOIN shop.log b ON a.word = b.word AND a.n = b.n + 1"
+    memory = MemoryTables(graph_of(one=f"SELECT a.n, a.word {on}", two=f"SELECT a.n, b.word {on}"))
+    memory.upsert("shop.public.log", {"word": "x", "n": 1})
+    memory.tick()
+    assert [row["word"] for row in memory.rows("one")] == ["x"]
+    assert [row["word"] for row in memory.rows("two")] == [None]

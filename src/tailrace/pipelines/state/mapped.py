@@ -38,11 +38,11 @@ def map_ahead(path: Path, length: int) -> bool:
 def _address(path: Path) -> int | None:
     """Where a file is mapped from its beginning; None where the system does not tell."""
     try:
-        lines = Path("/proc/self/maps").read_text().splitlines()
+        lines = os.fsdecode(Path("/proc/self/maps").read_bytes()).split("\n")
     except OSError:
         return None
     name, inode = os.path.realpath(path), str(path.stat().st_ino)
-    for line in lines:
+    for line in filter(None, lines):
         place, _, offset, _, number, *mapped = line.split(maxsplit=5)
         if mapped == [name] and number == inode and int(offset, 16) == 0:
             return int(place.partition("-")[0], 16)

@@ -71,7 +71,11 @@ class Join:
         ends = "".join(f" until {one.column} + {one.adds}" for one in self.expiry or ())
         apart = self.between.describe() if self.between is not None else ""
         shown = ", ".join(self.schema.names)
-        return f"{self.mode} join on {on or 'everything'} → {shown}{ends}{apart}"
+        # Columns of one name on both sides: which of them is shown makes another join.
+        ours, theirs = {*self.left_keys, *self.left}, {*self.right_keys, *self.right}
+        alike = not ours.isdisjoint(self.right) or not theirs.isdisjoint(self.left)
+        sides = f" ({len(self.left)} of the left)" if alike else ""
+        return f"{self.mode} join on {on or 'everything'} → {shown}{sides}{ends}{apart}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         pairs = self._joined(state, inputs, tick)

@@ -76,7 +76,8 @@ class SumJoin:
     def describe(self) -> str:
         pairs = zip(self.keys, self.other_keys, self.null_safe, strict=True)
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
-        shown = ", ".join(self.schema.names[: -self.width])
+        names = self.schema.names[: -self.width]
+        shown = ", ".join(names) + f" ({len(self.kept)} of the summed)" * bool(names)
         calls = "".join("s" if one else "c" for one in self.summed)
         what = f"{', '.join(self.measures)} ({calls}{' added' if self.added else ''})"
         kind = "outer" if self.outer else "inner"
