@@ -234,21 +234,7 @@ class LogPartitions:
             for place in wanted
             if (partition := self._topics.partition(*place)) is not None
         ]
-        if not found:
-            done(None)
-            return
-        left = len(found)
-        problem: Exception | None = None
-
-        def synced(error: Exception | None) -> None:
-            nonlocal left, problem
-            left -= 1
-            problem = problem or error
-            if left == 0:
-                done(problem)
-
-        for partition in found:
-            self._broker.when_durable(partition, synced)
+        self._broker.when_all_durable(found, done)
 
     def sync_now(self, wanted: Iterable[TopicPartition]) -> None:
         for place in set(wanted):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import resource
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -401,6 +401,11 @@ class Broker:
 
     def when_durable(self, partition: Partition, done: Callable[[Exception | None], None]) -> None:
         self.syncer.want(partition, done)
+
+    def when_all_durable(
+        self, partitions: Sequence[Partition], done: Callable[[Exception | None], None]
+    ) -> None:
+        self.syncer.want_all(partitions, done)
 
     def _synced(self, partition: Partition) -> None:
         self.fetch.moved(partition)

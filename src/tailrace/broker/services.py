@@ -5,7 +5,7 @@ Everything here is called on the loop thread, and every callback is made on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ class Services(Protocol):
 
     def when_durable(self, partition: Partition, done: Callable[[Exception | None], None]) -> None:
         """Call `done` once everything now in `partition` is on the disk (group commit)."""
+
+    def when_all_durable(
+        self, partitions: Sequence[Partition], done: Callable[[Exception | None], None]
+    ) -> None:
+        """Call `done` once everything now in all of them is on the disk."""
 
     def next_producer_id(self) -> int:
         """A producer id that no producer of this log ever had."""
