@@ -43,6 +43,7 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.config import KEYS
 from tailrace.pipelines import java, session
 from tailrace.pipelines.declare import Topic, View
+from tailrace.pipelines.incremental.changelog import Piece
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.catalog import topic_table
@@ -51,6 +52,7 @@ from tailrace.pipelines.ticks.driver import TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work, run_on_spark
 from tailrace.pipelines.ticks.levels import run_levels
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.records.columns import bytes_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -185,15 +187,15 @@ def bench_driver(bench: Bench) -> None:
     rows = bench.sizes.rows // 5
     with Admin(bench.bootstrap) as admin:
         admin.ensure_topic("written", PARTITIONS, {})
-    keys = [b'{"k":%d}' % number for number in range(rows)]
-    values: list[bytes | None] = [b'{"row":{"k":%d,"n":1}}' % number for number in range(rows)]
+    keys = bytes_array([b'{"k":%d}' % number for number in range(rows)])
+    values = bytes_array([b'{"row":{"k":%d,"n":1}}' % number for number in range(rows)])
     headers = (("tailrace.tick", b"1"), ("tailrace.position", b"tick:p:1"))
     with TransactionalWriter(bench.bootstrap, "bench.driver") as writer:
         writer.init()
         with measured() as took:
             for first in range(0, rows, 20_000):
-                part = slice(first, first + 20_000)
-                send_changes(writer, "written", keys[part], values[part], headers)
+                piece = Piece(keys.slice(first, 20_000), values.slice(first, 20_000))
+                send_changes(writer, "written", [piece], headers)
                 writer.commit()
     with LogReader(bench.bootstrap) as reader:
         count = sum(len(records.offsets) for records in read_all(reader, "written"))

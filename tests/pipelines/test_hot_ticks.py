@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.test_ticks import in_process
+from tailrace.pipelines.incremental.changelog import Piece
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings
 from tailrace.pipelines.ticks.job import Outcome, Work
@@ -21,8 +22,8 @@ POSTS = FeedTable("posts", (("id", "BIGINT"), ("author", "STRING")), ("id",))
 FOLLOWS = FeedTable("follows", (("reader", "STRING"), ("author", "STRING")), ("reader", "author"))
 
 
-def changes(count: int) -> dict[str, list[tuple[list[int], list[int]]]]:
-    return {"view": [([0] * count, [0] * count)]}
+def changes(count: int) -> dict[str, list[Piece]]:
+    return {"view": [Piece([0] * count, [0] * count)]}
 
 
 @given(most=st.integers(1, 1000), fans=st.integers(0, 500), records=st.integers(1, 200))
@@ -76,7 +77,7 @@ def test_a_star_makes_small_ticks_and_everybody_goes_on(
 
     def run(work: Work) -> Outcome:
         outcome = in_process(work)
-        values = [v for _, piece in outcome.changes.get(view.name, []) for v in piece.to_pylist()]
+        values = [v for p in outcome.changes.get(view.name, []) for v in p.values.to_pylist()]
         star = sum(b'"author":"star"' in value for value in values)
         ticks.append((star, len(values) - star))
         return outcome

@@ -147,21 +147,26 @@ def by_partition(
     keys: pyarrow.Array, values: pyarrow.Array, partitions: int
 ) -> Iterator[tuple[int, pyarrow.Array, pyarrow.Array]]:
     """The records of each partition that gets any, in order; a null key goes to the first."""
-    if partitions == 1:
-        if len(values):
-            yield 0, keys, values
-        return
-    chosen = (murmur2_of(keys) & 0x7FFFFFFF) % partitions
-    if keys.null_count:
-        chosen[keys.is_null().to_numpy(zero_copy_only=False)] = 0
-    counts = numpy.bincount(chosen, minlength=partitions).tolist()
-    order = number_array(numpy.argsort(chosen, kind="stable"))
-    keys, values = keys.take(order), values.take(order)
+    keys, values, counts = partitioned(keys, values, partitions)
     first = 0
     for partition, count in enumerate(counts):
         if count:
             yield partition, keys.slice(first, count), values.slice(first, count)
         first += count
+
+
+def partitioned(
+    keys: pyarrow.Array, values: pyarrow.Array, partitions: int
+) -> tuple[pyarrow.Array, pyarrow.Array, list[int]]:
+    """The records in the order of their partitions, and how many each gets."""
+    if partitions == 1:
+        return keys, values, [len(values)]
+    chosen = (murmur2_of(keys) & 0x7FFFFFFF) % partitions
+    if keys.null_count:
+        chosen[keys.is_null().to_numpy(zero_copy_only=False)] = 0
+    counts: list[int] = numpy.bincount(chosen, minlength=partitions).tolist()
+    order = number_array(numpy.argsort(chosen, kind="stable"))
+    return keys.take(order), values.take(order), counts
 
 
 def murmur2_of(keys: pyarrow.Array) -> Numbers:
@@ -217,12 +222,13 @@ def _murmur2(raw: numpy.typing.NDArray[numpy.uint8], begins: Numbers, length: in
 
 def _block(keys: pyarrow.Array | None, values: pyarrow.Array, tail: bytes) -> memoryview:
     """The records of a batch, one behind the other; each ends with its headers, `tail`."""
-    deltas: Numbers = numpy.arange(len(values), dtype=numpy.int64)
+    count = len(values)
     value_lengths = lengths_of(values)
+    deltas, delta_sizes = _counted(count)
     # Attributes, the timestamp's difference (0) and the headers.
-    bodies = 2 + len(tail) + _varint_sizes(deltas) + _varint_sizes(value_lengths)
-    bodies += numpy.maximum(value_lengths, 0)
-    pieces = [constant(b"\0\0"), _encoded(deltas)]
+    bodies = delta_sizes + (2 + len(tail))
+    bodies += _varint_sizes(value_lengths) + numpy.maximum(value_lengths, 0)
+    pieces = [constant(b"\0\0"), deltas]
     if keys is None:
         bodies += 1
         pieces.append(constant(b"\1"))
@@ -233,6 +239,14 @@ def _block(keys: pyarrow.Array | None, values: pyarrow.Array, tail: bytes) -> me
     pieces += [_encoded(value_lengths), _filled(values), constant(tail)]
     joined = pyarrow.compute.binary_join_element_wise(_encoded(bodies), *pieces, EMPTY)
     return memoryview(joined.buffers()[2])
+
+
+def _counted(count: int) -> tuple[pyarrow.Array, Numbers]:
+    """The varints of 0, 1, … and their sizes."""
+    if count < _TABLE:
+        return _varints().slice(1, count), lengths_of(_varints().slice(1, count))
+    numbers: Numbers = numpy.arange(count, dtype=numpy.int64)
+    return _encoded(numbers), _varint_sizes(numbers)
 
 
 def _binary(column: pyarrow.Array | pyarrow.ChunkedArray) -> pyarrow.Array:
@@ -247,7 +261,10 @@ def _filled(column: pyarrow.Array) -> pyarrow.Array:
 
 def _varint_sizes(numbers: Numbers) -> Numbers:
     sizes: Numbers = numpy.ones(len(numbers), numpy.int64)
+    longest = int(numbers.max()) if len(numbers) else 0
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27):
+        if longest < limit:
+            break
         sizes += numbers >= limit
     return sizes
 

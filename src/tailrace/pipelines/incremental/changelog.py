@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 import orjson
 import pyarrow as pa
@@ -38,7 +38,12 @@ _PIECE_ROWS = 100_000
 _PIECE_BYTES = 64 << 20  # of the columns, before they become text
 
 
-Piece: TypeAlias = "tuple[pa.BinaryArray, pa.BinaryArray]"  # keys; values, NULL where gone
+class Piece(NamedTuple):
+    """Records of a changelog: the value of a row that is gone is NULL."""
+
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    counts: tuple[int, ...] = ()  # of each partition, in whose order they stand then
 
 
 def to_records(plan: ViewPlan, upserts: pa.Table) -> Iterator[Piece]:
@@ -53,8 +58,8 @@ def record_pairs(plan: ViewPlan, upserts: pa.Table) -> list[tuple[bytes, bytes |
     """`to_records` as Python's bytes, one pair a record."""
     return [
         pair
-        for keys, values in to_records(plan, upserts)
-        for pair in zip(keys.to_pylist(), values.to_pylist(), strict=True)
+        for piece in to_records(plan, upserts)
+        for pair in zip(piece.keys.to_pylist(), piece.values.to_pylist(), strict=True)
     ]
 
 
@@ -66,7 +71,7 @@ def _piece(plan: ViewPlan, upserts: pa.Table) -> Piece:
     deleted = upserts.column(DELETED)
     if pc.any(deleted).as_py():
         values = pc.if_else(deleted.combine_chunks(), pa.scalar(None, pa.binary()), values)
-    return keys, values
+    return Piece(keys, values)
 
 
 def _texts(column: pa.ChunkedArray) -> pa.Array:

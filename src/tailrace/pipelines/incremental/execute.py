@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.clock import SYSTEM
 from tailrace.pipelines.incremental.evaluate import project
+from tailrace.pipelines.incremental.expression import Column
 from tailrace.pipelines.incremental.graph import (
     COPIED,
     DELETED,
@@ -22,11 +23,12 @@ from tailrace.pipelines.incremental.graph import (
     Edge,
     Graph,
     Node,
+    Projection,
     TableInput,
     TickContext,
 )
 from tailrace.pipelines.incremental.rows import combined, weighted
-from tailrace.pipelines.incremental.shards import shards_of, split
+from tailrace.pipelines.incremental.shards import Division, shards_of, split
 from tailrace.pipelines.state.store import States
 
 TABLE = "table:"
@@ -52,7 +54,8 @@ def run_tick(
     operators that do not run themselves; `only`: the ones that run. `spent` is told the
     seconds each took, with what came to it.
     """
-    outputs: dict[str, Shards] = dict(given or {})
+    arrivals = _Arrivals(inputs, given)
+    outputs = arrivals.outputs
     schemas = {node.id: node.schema for node in graph.nodes}
     for node in graph.nodes:
         if only is not None and node.id not in only:
@@ -60,7 +63,7 @@ def run_tick(
         began = SYSTEM.monotonic()
         # An operator without state does not care for shards.
         apart = 1 if getattr(node.operator, "stateless", False) else shards
-        arrived = [_arrive(edge, outputs, inputs, apart) for edge in node.edges]
+        arrived = [arrivals.over(edge, apart) for edge in node.edges]
         busy: set[int] = set().union(*arrived)
         if node.operator.wakes:
             busy |= woken(node, shards)
@@ -114,28 +117,71 @@ def input_schema(table: TableInput) -> pa.Schema:
     return schema
 
 
-def _arrive(
-    edge: Edge, outputs: Mapping[str, Shards], inputs: Mapping[str, pa.Table], shards: int
-) -> Shards:
-    if edge.source.startswith(TABLE):
-        table = inputs.get(edge.source.removeprefix(TABLE))
-        if table is None or not table.num_rows:
+class _Arrivals:
+    """What comes over the edges of a tick. What edges from one operator have in common is done
+    once: its rows of all shards in one table, and their division by the same columns."""
+
+    def __init__(self, inputs: Mapping[str, pa.Table], given: Mapping[str, Shards] | None) -> None:
+        self.outputs: dict[str, Shards] = dict(given or {})
+        self._inputs = inputs
+        self._together: dict[str, pa.Table] = {}
+        self._divisions: dict[tuple[str, ...], Division] = {}
+
+    def over(self, edge: Edge, shards: int) -> Shards:
+        if edge.source.startswith(TABLE):
+            table = self._inputs.get(edge.source.removeprefix(TABLE))
+            if table is None or not table.num_rows:
+                return {}
+            if SHARD in table.column_names and shards > 1:
+                return split(table, table.column(SHARD).to_numpy())
+            return {0: table}
+        sent = self.outputs.get(edge.source)
+        if sent is None:
             return {}
-        if SHARD in table.column_names and shards > 1:
-            return split(table, table.column(SHARD).to_numpy())
-        return {0: table}
-    sent = outputs.get(edge.source)
-    if sent is None:
-        return {}
-    if edge.route is None and shards > 1:
-        tables = {shard: _projected(table, edge) for shard, table in sent.items()}
-        return {shard: table for shard, table in tables.items() if table.num_rows}
-    table = combined(_projected(pa.concat_tables(sent.values()), edge))
-    if not table.num_rows:
-        return {}
-    if shards == 1:
-        return {0: table}
-    return split(table, shards_of(table, edge.route or (), shards))
+        if edge.route is None and shards > 1:
+            tables = {shard: _projected(table, edge) for shard, table in sent.items()}
+            return {shard: table for shard, table in tables.items() if table.num_rows}
+        if edge.source not in self._together:
+            self._together[edge.source] = pa.concat_tables(sent.values()).combine_chunks()
+        whole = self._together[edge.source]
+        table = combined(_projected(whole, edge))
+        if not table.num_rows:
+            return {}
+        if shards == 1:
+            return {0: table}
+        return self._division(edge, table, whole, shards).of(table)
+
+    def _division(self, edge: Edge, table: pa.Table, whole: pa.Table, shards: int) -> Division:
+        """How a table that came of the rows `whole` is divided."""
+        route = edge.route or ()
+        columns = _columns_of(route, edge.projection)
+        pairs = zip(route, columns or (), strict=False)
+        if not columns or not all(_is_same(table.column(a), whole.column(b)) for a, b in pairs):
+            return Division.by(shards_of(table, route, shards))
+        asked = (edge.source, *columns)
+        if asked not in self._divisions:
+            self._divisions[asked] = Division.by(shards_of(table, route, shards))
+        return self._divisions[asked]
+
+
+def _columns_of(route: tuple[str, ...], projection: Projection | None) -> tuple[str, ...] | None:
+    """The columns of the sender that a route is made of; None if it is computed."""
+    if projection is None:
+        return route
+    known = {name: e.name for name, e in projection.columns if isinstance(e, Column)}
+    return tuple(known[name] for name in route) if known.keys() >= set(route) else None
+
+
+def _is_same(column: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    """Whether two columns are one: the same rows in the same order, and the same bytes."""
+    if column.num_chunks != 1 or other.num_chunks != 1 or len(column) != len(other):
+        return False
+    ours, theirs = column.chunk(0), other.chunk(0)
+    return ours.offset == theirs.offset and _addresses(ours) == _addresses(theirs)
+
+
+def _addresses(column: pa.Array) -> list[int | None]:
+    return [None if buffer is None else buffer.address for buffer in column.buffers()]
 
 
 def _projected(table: pa.Table, edge: Edge) -> pa.Table:

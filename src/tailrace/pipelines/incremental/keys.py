@@ -37,10 +37,15 @@ def encode_part(value: object, kind: pa.DataType) -> bytes:
 
 
 def encode_column(values: Sequence[object], kind: pa.DataType) -> list[bytes]:
-    if len(values) >= _MANY and _encoder(kind) is _encode_integer and None not in values:
+    if _are_integers(values, kind):
         return _encode_integers(np.array(values, "i8"))
     encode = _encoder(kind)
     return [b"\x00" if value is None else encode(value) for value in values]
+
+
+def _are_integers(values: Sequence[object], kind: pa.DataType) -> bool:
+    """Whether values can be encoded all at once, and it pays."""
+    return len(values) >= _MANY and _encoder(kind) is _encode_integer and None not in values
 
 
 def _encoder(kind: pa.DataType) -> Callable[[object], bytes]:
@@ -92,14 +97,19 @@ def _encode_integer(value: int) -> bytes:
     return b"\x01" + _U64(value + _SIGN)
 
 
-def _encode_integers(numbers: np.ndarray) -> list[bytes]:
-    """`_encode_integer` of each."""
-    data = np.empty((len(numbers), 9), dtype="u1")
-    data[:, 0] = 1
-    flipped = (numbers ^ np.int64(-(1 << 63))).astype(">i8")
-    data[:, 1:] = flipped.view("u1").reshape(-1, 8)
+def _encode_integers(*columns: np.ndarray, descending: Sequence[bool] = (False,)) -> list[bytes]:
+    """`_encode_integer` of each, those of a row joined; the complement where `descending`."""
+    width = 9 * len(columns)
+    data = np.empty((len(columns[0]), width), dtype="u1")
+    for at, numbers, flipped in zip(range(0, width, 9), columns, descending, strict=True):
+        part = data[:, at : at + 9]
+        part[:, 0] = 1
+        ordered = (numbers ^ np.int64(-(1 << 63))).astype(">i8")
+        part[:, 1:] = ordered.view("u1").reshape(-1, 8)
+        if flipped:
+            part ^= 255
     joined = data.tobytes()
-    return [joined[at : at + 9] for at in range(0, len(joined), 9)]
+    return [joined[at : at + width] for at in range(0, len(joined), width)]
 
 
 def _encode_wide(value: int) -> bytes:
@@ -248,6 +258,9 @@ def encode_order(
     order: Sequence[tuple[bool, bool]],
 ) -> list[bytes]:
     """Sort keys of rows given by columns; `order` is (descending, nulls first) per part."""
+    if columns and all(map(_are_integers, columns, kinds)):
+        numbers = [np.array(values, "i8") for values in columns]
+        return _encode_integers(*numbers, descending=[descending for descending, _ in order])
     parts = []
     for values, kind, (descending, nulls_first) in zip(columns, kinds, order, strict=True):
         encoded = encode_column(values, kind)
@@ -255,7 +268,7 @@ def encode_order(
             encoded = [key.translate(_FLIP) for key in encoded]
         # A NULL is one byte: 00, or FF when flipped; put it where the query wants it.
         null, wanted = (b"\xff", b"\x00") if descending else (b"\x00", b"\xff")
-        if nulls_first == descending:
+        if nulls_first == descending and None in values:
             encoded = [wanted if key == null else key for key in encoded]
         parts.append(encoded)
     return [b"".join(key) for key in zip(*parts, strict=True)] if parts else []

@@ -8,6 +8,7 @@ is the expression for Spark; `shards_of` computes it here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -254,15 +255,31 @@ def hash_bytes(data: bytes, seed: int) -> int:
     return result ^ (result >> 32)
 
 
+@dataclass(frozen=True, slots=True)
+class Division:
+    """Which rows of a table go to which shard."""
+
+    order: pa.Array | None  # rows by shard, those of each in their order; None: all go to one
+    bounds: tuple[tuple[int, int, int], ...]  # shard, its first row in that order, how many
+
+    @classmethod
+    def by(cls, numbers: np.ndarray) -> Division:
+        """By the shard of every row."""
+        counts = np.bincount(numbers)
+        ends = np.cumsum(counts)
+        bounds = tuple(
+            (shard, int(ends[shard] - counts[shard]), int(counts[shard]))
+            for shard in np.flatnonzero(counts).tolist()
+        )
+        order = None if len(bounds) == 1 else pa.array(np.argsort(numbers, kind="stable"))
+        return cls(order, bounds)
+
+    def of(self, table: pa.Table) -> dict[int, pa.Table]:
+        """The rows of every shard, in their order."""
+        ordered = table if self.order is None else table.take(self.order)
+        return {shard: ordered.slice(first, count) for shard, first, count in self.bounds}
+
+
 def split(table: pa.Table, numbers: np.ndarray) -> dict[int, pa.Table]:
     """The rows of every shard, in their order."""
-    counts = np.bincount(numbers)
-    found = np.flatnonzero(counts).tolist()
-    if len(found) == 1:
-        return {found[0]: table}
-    ordered = table.take(pa.array(np.argsort(numbers, kind="stable")))
-    ends = np.cumsum(counts).tolist()
-    return {
-        shard: ordered.slice(ends[shard] - int(counts[shard]), int(counts[shard]))
-        for shard in found
-    }
+    return Division.by(numbers).of(table)

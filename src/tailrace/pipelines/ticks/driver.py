@@ -419,31 +419,29 @@ class TickDriver:
         busy = plan.ranges or self._dropped or adoption is not None or plan.seeding is not None
         if not busy and not first and not self.graph.timed:
             return Outcome()  # only positions moved: no view can change
-        settings = self.settings
-        return self._steadily(
-            Work(
-                settings.bootstrap,
-                self.graph,
-                plan.ranges,
-                TickContext(
-                    number,
-                    self._clock.wall_ms(),
-                    dict(self.last.watermarks),
-                    horizons(self._times, self.last.watermarks),
-                ),
-                self.last.state,
-                settings.shards,
-                settings.state,
-                settings.cache,
-                self._plain,
-                self._dropped,
-                adoption,
-                self._times,
-                settings.cache_limit,
-                seeding=plan.seeding,
-                limit=settings.limit,
-            )
+        settings, marks = self.settings, self.last.watermarks
+        work = Work(
+            settings.bootstrap,
+            self.graph,
+            plan.ranges,
+            TickContext(number, self._clock.wall_ms(), dict(marks), horizons(self._times, marks)),
+            self.last.state,
+            settings.shards,
+            settings.state,
+            settings.cache,
+            self._plain,
+            self._dropped,
+            adoption,
+            self._times,
+            settings.cache_limit,
+            seeding=plan.seeding,
+            limit=settings.limit,
+            partitions={
+                view: self._writer.partitions_of(self._infos[view].topic)
+                for view in self.graph.views
+            },
         )
+        return self._steadily(work)
 
     def _steadily(self, work: Work) -> Outcome:
         """Run the job; an attempt whose tasks gave two answers is thrown away and repeated."""

@@ -35,6 +35,7 @@ from tailrace.pipelines.state.collector import collector_resting, settle
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt, Figures
 from tailrace.pipelines.state.store import Version
+from tailrace.pipelines.ticks.changes import FEW_CHANGES, arranged
 from tailrace.pipelines.ticks.event_time import Timing, on_time
 from tailrace.pipelines.ticks.parts import WHOLE_EVERY, Costs, Part, parts
 from tailrace.pipelines.ticks.row import Seeding
@@ -85,6 +86,7 @@ class Work:
     seeding: Seeding | None = None  # begin with rows of shared operators, see `shared`
     limit: int = 0  # about how many of those
     part: Part | None = None  # of the views; None: all
+    partitions: Mapping[str, int] = field(default_factory=dict)  # of changelogs, by view
 
 
 @dataclass(slots=True)
@@ -239,7 +241,9 @@ def run_whole(work: Work) -> Iterator[Answer]:
         answers: list[Answer] = []
         for name in sorted(results):
             for piece in to_records(work.graph.views[name], results[name]):
-                for column in piece:
+                if name in work.partitions and len(piece.keys) >= FEW_CHANGES:
+                    piece = arranged(piece, work.partitions[name])
+                for column in (piece.keys, piece.values):
                     lengths = lengths_of(column)
                     digest.update(lengths.tobytes())
                     content = memoryview(column.buffers()[2] or b"")

@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import TickUnsteadyError
-from tailrace.pipelines.incremental.changelog import to_records
+from tailrace.pipelines.incremental.changelog import Piece, to_records
 from tailrace.pipelines.incremental.evaluate import project
 from tailrace.pipelines.incremental.execute import TABLE, edge_schema, woken
 from tailrace.pipelines.incremental.graph import SHARD, Node, TickContext
@@ -186,7 +186,7 @@ class LevelTask:
             for view in work.graph.views.values():
                 if view.node in results:
                     for piece in to_records(view, results[view.node]):
-                        packed = pack(pa.table(piece, schema=_RECORDS))
+                        packed = pack(pa.table(piece[:2], schema=_RECORDS))
                         self.out.append(Value(END, self.shard, "answer", view.name, 0, packed))
             for value in self.out:
                 digest.update(value.value)
@@ -356,7 +356,7 @@ def conclude(values: Iterable[Value], shards: int, depth: int, tasks: int) -> Ou
                 stories.setdefault((value.name, value.number), []).append(value.value)
             case _:
                 keys, values = (c.combine_chunks() for c in unpack(value.value).columns)
-                outcome.change(value.name, (keys, values))
+                outcome.change(value.name, Piece(keys, values))
     for (level, shard), told in sorted(stories.items()):
         outcomes = [pickle.loads(story) for story in told]
         answers = {pickle.dumps(replace(one, figures={}, opened_ms=0)) for one in outcomes}

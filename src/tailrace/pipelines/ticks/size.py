@@ -32,7 +32,7 @@ class TickSize:
 
     def learn(self, records: int, changes: Mapping[str, Sequence[Piece]]) -> None:
         """A tick has read so many records and put out these changes."""
-        count = sum(len(keys) for pieces in changes.values() for keys, _ in pieces)
+        count = sum(len(piece.keys) for pieces in changes.values() for piece in pieces)
         if not records or (count <= self.most_changes and self._records >= NO_LIMIT):
             return
         fitting = records * self.most_changes // max(count, 1)

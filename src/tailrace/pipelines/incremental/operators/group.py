@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from operator import add
 from typing import Any, ClassVar, cast
 
@@ -103,18 +104,16 @@ class Group:
             shown[b"\x02"] = ()
         order = sorted(shown)
         found = state.get_many([b"g" + key for key in order])
-        loaded: dict[bytes, Known | None] = {
-            key: marshal.loads(value) if value else None
-            for key, value in zip(order, found, strict=True)
-        }
+        befores: list[Known | None] = [marshal.loads(value) if value else None for value in found]
+        loaded = dict(zip(order, befores, strict=True))
         totals: dict[bytes, int] = dict.fromkeys(order, 0)
         for key, weight in zip(keys, counts, strict=True):
             totals[key] += weight
-        deltas: dict[bytes, list[int]] = {key: [0] * width for key in order}
+        deltas = {key: [0] * width for key in order} if width else {}
         puts: list[tuple[bytes, bytes | None]] = []
         at = 0
         front: list[Ordered | Sketched | Growing] = []
-        if summed is not None:
+        if summed is not None and width:
             for key, row in zip(keys, sums, strict=True):
                 deltas[key] = [a + b for a, b in zip(deltas[key], row, strict=True)]
         added = summed is None and self._add_sums(table, kept, deltas)
@@ -143,23 +142,31 @@ class Group:
         out: list[Row] = []
         emitted: list[int] = []
         groups: list[tuple[bytes, bytes | None]] = []
-        for key in order:
-            before = loaded[key]
+        shown_before = [
+            [None if before is None else before[2][i] for before in befores]
+            for i in range(len(front))
+        ]
+        finished = [
+            keeper.finish_all(order, known)
+            if isinstance(keeper, Ordered)
+            else list(map(keeper.finish, order, known))
+            for keeper, known in zip(front, shown_before, strict=True)
+        ]
+        holds = [keeper.held_of(order) for keeper in holding]
+        for key, before, values, held in zip(
+            order, befores, _rows(finished, len(order)), _rows(holds, len(order)), strict=True
+        ):
             rows = totals[key] + (before[0] if before else 0)
-            slots = deltas[key]
+            slots = deltas[key] if width else []
             if before and width:
                 slots = [a + b for a, b in zip(before[1], slots, strict=True)]
-            values = [
-                keeper.finish(key, before[2][i] if before else None)
-                for i, keeper in enumerate(front)
-            ]
             alive = rows != 0 or not self.keys
             if width:
                 old = self._row(kept, before[1], before[2]) if before else None
                 new = self._row(kept, slots, values) if alive else None
             else:
                 old = tuple(before[2]) if before else None
-                new = tuple(values) if alive else None
+                new = values if alive else None
             if old != new if plain else not _same(old, new):
                 prefix = shown[key]
                 if old is not None:
@@ -170,10 +177,9 @@ class Group:
                     emitted.append(1)
             entry = None
             if alive and holding:
-                held = [keeper.held(key) for keeper in holding]
-                entry = dumps((rows, slots, values, held))
+                entry = dumps((rows, slots, list(values), list(held)))
             elif alive:
-                entry = dumps((rows, slots, values))
+                entry = dumps((rows, slots, list(values)))
             groups.append((b"g" + key, entry))
         state.put_many(groups)
         self._forget(state, table, keys, {key for key in order if loaded[key] is None}, tick)
@@ -328,6 +334,11 @@ def _keeper(aggregate: Aggregate) -> type[Ordered] | type[Sketched] | type[Growi
     if not aggregate.grows:
         return Extreme if is_plain_extreme(aggregate) else Ordered
     return Growing if aggregate.function in FIRST_ONLY else Sketched
+
+
+def _rows(columns: Sequence[Sequence[Any]], count: int) -> Iterable[Row]:
+    """The rows of some columns, perhaps of none."""
+    return zip(*columns, strict=True) if columns else repeat((), count)
 
 
 def _plain(schema: pa.Schema) -> bool:

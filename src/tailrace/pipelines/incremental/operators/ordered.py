@@ -16,7 +16,7 @@ zeros in it (see `signed_values`), so that equal orders mean equal values.
 from __future__ import annotations
 
 import marshal
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import pyarrow as pa
@@ -166,9 +166,13 @@ class Ordered:
             + (order if 0 < len(order) <= KEY_LIMIT else bounded(order, KEY_LIMIT))
         )
 
-    def held(self, key: bytes) -> Held | None:
-        """What the group's own entry is to hold."""
-        return self._held[key]
+    def held_of(self, keys: Sequence[bytes]) -> list[Held | None]:
+        """What the groups' own entries are to hold."""
+        return list(map(self._held.__getitem__, keys))
+
+    def finish_all(self, keys: Sequence[bytes], before: Sequence[object]) -> list[object]:
+        """What each group shows now; `before`: what it showed."""
+        return list(map(self.finish, keys, before))
 
     def finish(self, key: bytes, before: object) -> object:
         held = self._held[key]
@@ -283,8 +287,9 @@ class Extreme(Ordered):
             for order, (value, count) in zip(orders, counts.items(), strict=True)
         }
 
-    def finish(self, key: bytes, before: object) -> object:
-        held = self._held[key]
-        if held is None:
-            return super().finish(key, before)
-        return self._pick(held) if held else None
+    def finish_all(self, keys: Sequence[bytes], before: Sequence[object]) -> list[object]:
+        pick, finish = self._pick, super().finish
+        return [
+            pick(held) if held else None if held is not None else finish(key, known)
+            for key, known, held in zip(keys, before, self.held_of(keys), strict=True)
+        ]

@@ -160,7 +160,7 @@ def _merged(found: Sequence[Found], delta: Mapping[bytes, list[Any]]) -> list[Fo
 
 def _write(state: OperatorState, delta: Mapping[bytes, list[Any]]) -> None:
     """Add these changes to the state."""
-    entries = sorted(entry for entry, change in delta.items() if change[1])
+    entries = sorted([entry for entry, change in delta.items() if change[1]])
     puts: list[tuple[bytes, bytes | None]] = []
     for entry, value in zip(entries, state.get_many(entries), strict=True):
         data, weight, order = delta[entry]
