@@ -11,6 +11,7 @@ from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.testing.ticks import MemoryTables, Row, table
 
+LOG = [table("shop.public.log", "word STRING, wkb BINARY, xs ARRAY<INT>, ys ARRAY<INT>")]
 START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -29,6 +30,57 @@ def beside(one: str, two: str, tables: list[TableInput], rows: dict[str, Row]) -
     assert both == shown(one=one) + shown(two=two)
     assert both == shown(two=two, one=one)[::-1]
     return both
+
+
+# Each pair differs by a type that is no value of its arguments.
+TYPES = {
+    "from_json": (
+        "CAST(from_json(word, 'a INT').a AS STRING)",
+        "CAST(from_json(word, 'a DOUBLE').a AS STRING)",
+    ),
+    "from_csv": (
+        "CAST(from_csv(word, 'a STRING').a AS STRING)",
+        "CAST(from_csv(word, 'b STRING, a STRING').a AS STRING)",
+    ),
+    "from_xml": (
+        "CAST(from_xml(concat('<r><a>1</a></r>', substr(word, 1, 0)), 'a INT').a AS STRING)",
+        "CAST(from_xml(concat('<r><a>1</a></r>', substr(word, 1, 0)), 'a DOUBLE').a AS STRING)",
+    ),
+    "variant_get": (
+        "CAST(variant_get(parse_json(word), '$.a', 'int') AS STRING)",
+        "CAST(variant_get(parse_json(word), '$.a', 'double') AS STRING)",
+    ),
+    "try_variant_get": (
+        "CAST(try_variant_get(parse_json(word), '$.a', 'int') AS STRING)",
+        "CAST(try_variant_get(parse_json(word), '$.a', 'double') AS STRING)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_calls_that_differ_by_a_type_alone_are_two(name: str) -> None:
+    one, two = (
+        f"SELECT {value} AS k, count(*) AS n FROM shop.log GROUP BY 1" for value in TYPES[name]
+    )
+    shown = beside(one, two, LOG, {"shop.public.log": {"word": '{"a": 1}'}})
+    assert shown[0] != shown[1]
+
+
+def test_zipped_arrays_of_other_names_are_two() -> None:
+    one, two = (
+        f"SELECT to_json(arrays_zip({a}, {b})) AS k, count(*) AS n"
+        f" FROM (SELECT xs AS {a}, ys AS {b} FROM shop.log) GROUP BY 1"
+        for a, b in ("pq", "rs")
+    )
+    shown = beside(one, two, LOG, {"shop.public.log": {"xs": [1], "ys": [2]}})
+    assert [row["k"] for rows in shown for row in rows] == ['[{"p":1,"q":2}]', '[{"r":1,"s":2}]']
+
+
+def test_a_shape_on_a_globe_is_none_on_a_plane() -> None:
+    plane = "SELECT st_srid(st_geomfromwkb(wkb, 4326)) AS k, count(*) AS n FROM shop.log GROUP BY 1"
+    globe = plane.replace("st_geomfromwkb(wkb, 4326)", "st_geogfromwkb(wkb)")
+    graph = compile_views([ViewDefinition("one", plane), ViewDefinition("two", globe)], LOG)
+    assert [node.operator.kind for node in graph.nodes].count("group") == 2
 
 
 @pytest.mark.parametrize("shown", ["", ", sum(l.n) AS n"])
