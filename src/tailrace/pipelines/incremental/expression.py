@@ -44,6 +44,14 @@ class Literal:
     value: Value
     type: pa.DataType
 
+    def __eq__(self, other: object) -> bool:
+        # 0.0 and -0.0 are equal, and two constants: an expression of one is none of the other.
+        return (
+            isinstance(other, Literal)
+            and (self.value, self.type) == (other.value, other.type)
+            and str(self.value) == str(other.value)
+        )
+
     @property
     def sql(self) -> str:
         return literal_sql(self.value, self.type)
