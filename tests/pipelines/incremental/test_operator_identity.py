@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 
+import pyarrow as pa
 import pytest
 
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
@@ -118,3 +119,31 @@ def test_versions_show_a_column_of_one_or_the_other_side(one: str, two: str) -> 
             "s.public.orders": {"id": 1, "at": START, "c": "x"},
         }  # fmt: skip
         beside(f"SELECT {one} {on}", f"SELECT {two} {on}", tables, rows)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT k, d FROM t ORDER BY `k desc`, {} LIMIT 1",
+        "SELECT k, d, rank() OVER (PARTITION BY `k desc` ORDER BY {}) AS n FROM t",
+        "SELECT `k desc` % 5 AS d, max(k) AS k, max(`k desc`) AS m,"
+        " listagg(k, ' ') WITHIN GROUP (ORDER BY {}) AS n FROM t GROUP BY 1",
+    ],
+)
+def test_a_column_is_not_taken_for_another_and_the_words_behind_it(sql: str) -> None:
+    schema = pa.schema([("k", pa.int32()), ("d", pa.int32()), ("k desc", pa.int32())])
+    tables = [TableInput("t", "t", schema, kind="bag")]
+    definitions = [
+        ViewDefinition(name, sql.format(f"{order} NULLS LAST"))
+        for name, order in (("one", "k DESC"), ("two", "`k desc`"))
+    ]
+    rows = [{"k": k, "d": k, "k desc": d} for k, d in ((1, 5), (3, 5), (7, 0), (260, 0))]
+    shown = []
+    for views in (definitions, definitions[:1], definitions[1:]):
+        memory = MemoryTables(compile_views(views, tables))
+        for row in rows:
+            memory.upsert("t", row)
+        memory.tick()
+        shown.append({view.name: memory.rows(view.name) for view in views})
+    assert shown[0] == shown[1] | shown[2]
+    assert shown[0]["one"] != shown[0]["two"]

@@ -40,7 +40,7 @@ from tailrace.pipelines.incremental.graph import (
     TickContext,
 )
 from tailrace.pipelines.incremental.keys import encode_keys
-from tailrace.pipelines.incremental.operators.sides import shown_columns
+from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,

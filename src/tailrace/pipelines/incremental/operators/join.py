@@ -31,8 +31,8 @@ from tailrace.pipelines.incremental.operators.bags import (
     read_touched,
 )
 from tailrace.pipelines.incremental.operators.between import Between
+from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
-from tailrace.pipelines.incremental.operators.sides import shown_columns
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import WEIGHT, TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators.bags import Matches, by_key, read_bags, read_touched
-from tailrace.pipelines.incremental.operators.sides import shown_columns
+from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.sums import added_up, numbers, plus, times
 from tailrace.pipelines.incremental.rows import (
     Row,

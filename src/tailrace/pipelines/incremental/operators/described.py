@@ -1,7 +1,8 @@
-"""What a join shows of its two sides, in words that tell apart whatever differs.
+"""Columns in the descriptions of operators, in words that tell apart whatever differs.
 
-The columns of the right side follow those of the left one. One whose name is taken has a number
-behind it (`sql.lower_joins.distinct_names`), so a column may be called as another is renamed.
+A description names its operator, and a column may be called anything: as another of a join
+is renamed (`sql.lower_joins.distinct_names` puts a number behind a name that is taken), or
+by the very words that say how rows are ordered.
 """
 
 from __future__ import annotations
@@ -18,3 +19,8 @@ def shown_columns(names: Sequence[str], left: int, right: Sequence[str]) -> str:
         taken = number.isdecimal() and base in names[: len(listed)]
         listed.append(f"{name} by its own name" if taken and name == own else name)
     return ", ".join(listed)
+
+
+def in_order(name: str) -> str:
+    """A column that rows are ordered by: words follow it, so it must not look like some."""
+    return f"`{name}`" if " " in name else name
