@@ -212,6 +212,21 @@ def test_pairs_that_never_stood_together_are_not_computed() -> None:
     assert memory.views["v"] == {}
 
 
+@pytest.mark.parametrize(
+    ("kind", "digits", "sums"), [("INT", 9, True), ("INT", 10, False), ("BIGINT", 19, False)]
+)
+def test_a_row_without_a_partner_is_not_cast(kind: str, digits: int, sums: bool) -> None:
+    orders = table("s.public.o", f"id BIGINT, c BIGINT, d DECIMAL({digits},0)", ["id"])
+    sql = f"SELECT c.g, sum(CAST(o.d AS {kind})) AS n FROM s.o JOIN s.c ON c.id = o.c GROUP BY c.g"
+    memory = MemoryTables(graph_of(sql, [orders, WIDE[1]]))
+    assert bool(sums_in(memory.graph)) == sums
+    memory.upsert("s.public.o", {"id": 1, "c": 1, "d": Decimal(10**digits - 1)})
+    memory.upsert("s.public.o", {"id": 2, "c": 2, "d": Decimal(3)})
+    memory.upsert("s.public.c", {"id": 2, "g": "x"})
+    memory.tick()
+    assert [row["n"] for row in memory.rows("v")] == [3]
+
+
 def test_rows_that_are_equal_otherwise_are_one_entry() -> None:
     sql = "SELECT c.g, sum(o.n) AS n FROM s.o JOIN s.c ON c.id = o.c GROUP BY c.g"
     memory = MemoryTables(graph_of(sql, WIDE))

@@ -122,3 +122,14 @@ def test_one_nan_is_another_inside_of_a_row() -> None:
     memory.delete("t", {"id": 0})
     memory.tick()
     assert [repr(row["xs"]) for row in memory.rows("v")] == ["[nan]"]
+
+
+def test_an_expression_of_the_one_zero_is_not_taken_for_that_of_the_other() -> None:
+    known = table("t", "id BIGINT, g INT", ["id"])
+    sql = "SELECT g, max(CASE WHEN g > 0 THEN {} END) AS a, max(CASE WHEN g > 0 THEN {} END) AS b FROM t GROUP BY g"
+    for zeros in (("0.0E0", "-0.0E0"), ("-0.0E0", "0.0E0")):
+        memory = MemoryTables(compile_views([ViewDefinition("v", sql.format(*zeros))], [known]))
+        memory.upsert("t", {"id": 1, "g": 1})
+        memory.tick()
+        (row,) = memory.rows("v")
+        assert [repr(row["a"]), repr(row["b"])] == [str(float(zero)) for zero in zeros]

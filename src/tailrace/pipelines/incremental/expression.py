@@ -13,13 +13,16 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.types import ddl, is_decimal
+from tailrace.pipelines.incremental.types import STRING, VARIANT, ddl, is_decimal
 
 Value: TypeAlias = object
 PARAMETER = "λ"  # parameters of lambdas are columns whose names begin so
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
           "like", "||", "rlike", "&", "|", "^"}  # fmt: skip
+# The types of their results are told by no argument; where nothing is said they are VARIANT.
+_TYPED = {"from_json", "from_csv", "from_xml", "variant_get", "try_variant_get", "arrays_zip",
+          "shape_of_wkb"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,14 @@ class Literal:
 
     value: Value
     type: pa.DataType
+
+    def __eq__(self, other: object) -> bool:
+        # 0.0 and -0.0 are equal, and two constants: an expression of one is none of the other.
+        return (
+            isinstance(other, Literal)
+            and (self.value, self.type) == (other.value, other.type)
+            and str(self.value) == str(other.value)
+        )
 
     @property
     def sql(self) -> str:
@@ -86,6 +97,8 @@ class Call:
                 months, days, micros = texts[1:]
                 seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
                 return f"({texts[0]} + make_interval(0, {months}, 0, {days}, 0, 0, {seconds}))"
+        if name in _TYPED and self.type != VARIANT:
+            texts.append(literal_sql(ddl(self.type), STRING))
         return f"{name}({', '.join(texts)})"
 
 

@@ -31,6 +31,7 @@ from tailrace.pipelines.incremental.operators.bags import (
     read_touched,
 )
 from tailrace.pipelines.incremental.operators.between import Between
+from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -70,7 +71,7 @@ class Join:
         # Joins that forget at other times are other joins: their conditions differ.
         ends = "".join(f" until {one.column} + {one.adds}" for one in self.expiry or ())
         apart = self.between.describe() if self.between is not None else ""
-        shown = ", ".join(self.schema.names)
+        shown = shown_columns(self.schema.names, len(self.left), self.right)
         # Columns of one name on both sides: which of them is shown makes another join.
         ours, theirs = {*self.left_keys, *self.left}, {*self.right_keys, *self.right}
         alike = not ours.isdisjoint(self.right) or not theirs.isdisjoint(self.left)

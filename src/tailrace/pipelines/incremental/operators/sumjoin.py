@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import WEIGHT, TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators.bags import Matches, by_key, read_bags, read_touched
+from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.sums import added_up, numbers, plus, times
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -77,7 +78,8 @@ class SumJoin:
         pairs = zip(self.keys, self.other_keys, self.null_safe, strict=True)
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
         names = self.schema.names[: -self.width]
-        shown = ", ".join(names) + f" ({len(self.kept)} of the summed)" * bool(names)
+        shown = shown_columns(names, len(self.kept), self.other)
+        shown += f" ({len(self.kept)} of the summed)" * bool(names)
         calls = "".join("s" if one else "c" for one in self.summed)
         what = f"{', '.join(self.measures)} ({calls}{' added' if self.added else ''})"
         kind = "outer" if self.outer else "inner"

@@ -142,6 +142,8 @@ def _widens(cast: Call) -> bool:
         else:
             return False
     (whole, scale), (room, places) = digits
+    if is_decimal(cast.arguments[0].type) and is_integer(cast.type):
+        room -= 1  # not every number of as many digits as the largest has its place
     return bool(room >= whole and places >= scale)
 
 
