@@ -201,7 +201,11 @@ def _ticks(
                 _filled(project, shop)
                 runner.run = run
                 projects[name] = project
-            measured = _measure(dict.fromkeys(projects, shop), projects, options)
+            measured: dict[str, Measured] = {}
+            for names in (["levels"], ["one", "ten"]):  # what is compared takes turns
+                chosen = {name: projects[name] for name in names}
+                measured |= _measure(dict.fromkeys(names, shop), chosen, options)
+            _caught_up(projects["levels"], shop)
             for name, views in declared.items():
                 _compare(bootstrap, directory / name / "views", f"bench{name}", views, shop)
     _tell_ticks(measured, lines)
@@ -314,10 +318,15 @@ class _Switch:
 def _filled(project: ProjectTicks, shop: Shop) -> float:
     """Read the base; rows a second."""
     began = time.perf_counter()
+    _caught_up(project, shop)
+    return shop.read / (time.perf_counter() - began)
+
+
+def _caught_up(project: ProjectTicks, shop: Shop) -> None:
+    """Tick until everything is read."""
     source = shop.feed.source
     while project.waiting or project.main.last.positions.get(source) != shop.feed.text_position:
         project.step(0.5)
-    return shop.read / (time.perf_counter() - began)
 
 
 def _measure(
@@ -325,15 +334,15 @@ def _measure(
 ) -> dict[str, Measured]:
     """What ticks take, after some to warm up.
 
-    The projects take turns with the same changes, so that what else the machine does meets
-    all of them alike.
+    The projects take turns with the same changes, each time the other way round, so that what
+    else the machine does meets all of them alike.
     """
     clocks: dict[str, list[float]] = {name: [] for name in projects}
     cpu, pauses = dict.fromkeys(projects, 0.0), dict.fromkeys(projects, 0.0)
     for number in range(options.warm + options.ticks):
         positions = {shop.feed.source: shop.change(options.changes) for shop in _once(shops)}
-        for name, project in projects.items():
-            source = shops[name].feed.source
+        for name in sorted(projects, reverse=number % 2 == 1):
+            project, source = projects[name], shops[name].feed.source
             before = cpu_seconds()
             while project.main.last.positions.get(source) != positions[source]:
                 project.step(0.5)

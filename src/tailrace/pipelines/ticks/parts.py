@@ -19,7 +19,7 @@ from tailrace.pipelines.incremental.execute import TABLE
 from tailrace.pipelines.incremental.graph import Graph
 
 REPEATED = frozenset({"keyed", "bag", "stream"})  # cheap enough to run in every task
-WORTH_SECONDS = 0.04  # of work that are worth a task of their own
+WORTH_SECONDS = 0.02  # of work that are worth a task of their own, which reads the same once more
 WHOLE_EVERY = 64  # ticks; parts write no snapshots, so every so often a tick has none
 _USUAL_SECONDS = 10e-6  # of an operator for a change, before it is known better
 _NEWEST = 0.3  # what the last tick counts in a mean
