@@ -8,8 +8,10 @@ import datetime
 import pyarrow as pa
 import pytest
 
+from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.operators.top import Top
 from tailrace.testing.ticks import MemoryTables, Row, table
 
 LOG = [table("shop.public.log", "word STRING, wkb BINARY, xs ARRAY<INT>, ys ARRAY<INT>")]
@@ -147,3 +149,14 @@ def test_a_column_is_not_taken_for_another_and_the_words_behind_it(sql: str) -> 
         shown.append({view.name: memory.rows(view.name) for view in views})
     assert shown[0] == shown[1] | shown[2]
     assert shown[0]["one"] != shown[0]["two"]
+
+
+def test_operators_that_are_described_alike_are_never_taken_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Top, "describe", lambda self: "the first rows")
+    first = "SELECT word FROM shop.log ORDER BY word LIMIT 1"
+    second = "SELECT word FROM shop.log ORDER BY word DESC LIMIT 1"
+    views = [ViewDefinition("a", first), ViewDefinition("b", second, policy="strict")]
+    with pytest.raises(NotIncrementalError, match="described alike"):
+        compile_views(views, LOG)

@@ -227,6 +227,27 @@ def test_a_row_without_a_partner_is_not_cast(kind: str, digits: int, sums: bool)
     assert [row["n"] for row in memory.rows("v")] == [3]
 
 
+@pytest.mark.parametrize("value", [10**18 - 1, -(10**18) + 1])
+def test_sums_cross_the_limit_of_64_bits_row_by_row_and_come_back(value: int) -> None:
+    """Every single number fits; only what a state holds with one more does not."""
+    orders = table("s.public.o", "id BIGINT, c BIGINT, d DECIMAL(18,0)", ["id"])
+    sql = "SELECT c.g, sum(o.d) AS d FROM s.o JOIN s.c ON c.id = o.c GROUP BY c.g"
+    memory = MemoryTables(graph_of(sql, [orders, WIDE[1]]))
+    assert sums_in(memory.graph)
+    memory.upsert("s.public.c", {"id": 1, "g": "x"})
+    for number in range(1, 15):
+        memory.upsert("s.public.o", {"id": number, "c": 1, "d": Decimal(value)})
+        memory.tick()
+        assert [row["d"] for row in memory.rows("v")] == [number * value]
+    memory.upsert("s.public.c", {"id": 1, "g": "y"})
+    memory.tick()
+    assert [(row["g"], row["d"]) for row in memory.rows("v")] == [("y", 14 * value)]
+    for number in range(13, 0, -1):
+        memory.delete("s.public.o", {"id": number + 1})
+        memory.tick()
+        assert [row["d"] for row in memory.rows("v")] == [number * value]
+
+
 def test_rows_that_are_equal_otherwise_are_one_entry() -> None:
     sql = "SELECT c.g, sum(o.n) AS n FROM s.o JOIN s.c ON c.id = o.c GROUP BY c.g"
     memory = MemoryTables(graph_of(sql, WIDE))

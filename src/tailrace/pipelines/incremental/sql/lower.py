@@ -186,9 +186,15 @@ class Lowering:
                 level = max(level, self.nodes[edge.source].level + step)
         digest = hashlib.blake2b("\n".join(text).encode(), digest_size=8).hexdigest()
         identity = f"{operator.kind}-{digest}"
-        if identity not in self.nodes:
-            self.nodes[identity] = Node(identity, operator, tuple(edges), schema, level)
-            self._spread[identity] = spread
+        node = Node(identity, operator, tuple(edges), schema, level)
+        # By text, where a NaN equals itself.
+        if repr(self.nodes.setdefault(identity, node)) != repr(node):
+            raise NotIncrementalError(
+                "two different operators are described alike",
+                detail=operator.describe(),
+                hint="this is a defect; other names of columns may avoid it",
+            )
+        self._spread.setdefault(identity, spread)
         return identity
 
     def _types(self, edge: Edge) -> dict[str, pa.DataType]:
