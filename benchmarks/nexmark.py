@@ -290,6 +290,8 @@ def main() -> None:
     parser.add_argument("--blackhole", action="store_true", help="also Flink that writes nothing")
     parser.add_argument("--alone", action="store_true", help="without Flink")
     options = parser.parse_args()
+    if unknown := set(options.only.split(",")) - QUERIES.keys():
+        parser.error(f"no such query: {', '.join(sorted(unknown))}; there are {', '.join(QUERIES)}")
     few = compare(options.few, options) if options.few else {}
     many = compare(options.events, options)
     pairs = [(line.ours, line.theirs) for line in many.values() if line.theirs is not None]

@@ -192,7 +192,7 @@ def main() -> None:
     sizes = [int(size) for size in options.rows.split(",")]
     changes, ticks = options.changes, options.ticks
     print(f"{changes} changed orders a tick; operators and their state, without Spark and log")
-    lines: list[tuple[str, str, str, bool]] = []
+    lines: list[tuple[str, str, str, bool | None]] = []  # None: the goal is of something else
     rate, _, _ = measure([ONE_JOIN], options.fill, changes, 3)
     lines.append(
         (f"first fill, {options.fill:,} x {options.fill // 10:,} join with GROUP BY",
@@ -211,16 +211,17 @@ def main() -> None:
     ratio, slower = large[0] / small[0], large[1] / small[1]
     lines.append(
         (f"{sizes[-1]:,} against {sizes[0]:,} orders (operators alone)",
-         f"{ratio:.2f}x CPU, {slower:.2f}x time", "≤ 1.2x of a whole tick",
-         max(ratio, slower) <= 1.2)
+         f"{ratio:.2f}x CPU, {slower:.2f}x time", "≤ 1.2x of a whole tick: views_live", None)
     )  # fmt: skip
     _, cpu, _ = measure(MANY, sizes[0], changes, ticks)
     lines.append(
         ("ten views against the two-join one (operators alone)", f"{cpu / small[0]:.2f}x CPU",
-         "≤ 1.5x of a whole tick", cpu / small[0] <= 1.5)
+         "≤ 1.5x of a whole tick: views_live", None)
     )  # fmt: skip
     for what, found, goal, good in lines:
-        print(f"{'✓' if good else '✗'} {what:<56}{found:>26}   goal {goal}")
+        print(
+            f"{'·' if good is None else '✓' if good else '✗'} {what:<56}{found:>26}   goal {goal}"
+        )
 
 
 if __name__ == "__main__":
