@@ -6,6 +6,7 @@ their state is the same and a project may change between them from tick to tick.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 
 import pyarrow as pa
@@ -54,7 +55,7 @@ def run_tick(
     operators that do not run themselves; `only`: the ones that run. `spent` is told the
     seconds each took, with what came to it.
     """
-    arrivals = _Arrivals(inputs, given)
+    arrivals = _Arrivals(graph, inputs, given)
     outputs = arrivals.outputs
     schemas = {node.id: node.schema for node in graph.nodes}
     for node in graph.nodes:
@@ -121,9 +122,12 @@ class _Arrivals:
     """What comes over the edges of a tick. What edges from one operator have in common is done
     once: its rows of all shards in one table, and their division by the same columns."""
 
-    def __init__(self, inputs: Mapping[str, pa.Table], given: Mapping[str, Shards] | None) -> None:
+    def __init__(
+        self, graph: Graph, inputs: Mapping[str, pa.Table], given: Mapping[str, Shards] | None
+    ) -> None:
         self.outputs: dict[str, Shards] = dict(given or {})
         self._inputs = inputs
+        self._edges = Counter(edge.source for node in graph.nodes for edge in node.edges)
         self._together: dict[str, pa.Table] = {}
         self._divisions: dict[tuple[str, ...], Division] = {}
 
@@ -141,15 +145,22 @@ class _Arrivals:
         if edge.route is None and shards > 1:
             tables = {shard: _projected(table, edge) for shard, table in sent.items()}
             return {shard: table for shard, table in tables.items() if table.num_rows}
-        if edge.source not in self._together:
-            self._together[edge.source] = pa.concat_tables(sent.values()).combine_chunks()
-        whole = self._together[edge.source]
+        whole = self._whole(edge.source, sent)
         table = combined(_projected(whole, edge))
         if not table.num_rows:
             return {}
         if shards == 1:
             return {0: table}
         return self._division(edge, table, whole, shards).of(table)
+
+    def _whole(self, source: str, sent: Shards) -> pa.Table:
+        """What an operator sent; kept where others want it, too."""
+        if source in self._together:
+            return self._together[source]
+        whole = pa.concat_tables(sent.values()).combine_chunks()
+        if self._edges[source] > 1:
+            self._together[source] = whole
+        return whole
 
     def _division(self, edge: Edge, table: pa.Table, whole: pa.Table, shards: int) -> Division:
         """How a table that came of the rows `whole` is divided."""
