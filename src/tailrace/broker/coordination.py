@@ -261,6 +261,13 @@ class LogPartitions:
                 place = (partition.topic, partition.index)
                 yield place, producer_id, producers.by_id[producer_id].epoch
 
+    def newest_epochs(self) -> dict[int, int]:
+        newest: dict[int, int] = {}
+        for partition in self._topics.all_partitions():
+            for producer_id, producer in partition.producers.by_id.items():
+                newest[producer_id] = max(producer.epoch, newest.get(producer_id, producer.epoch))
+        return newest
+
 
 class Gate:
     """What Produce asks before it lets a transactional batch in."""

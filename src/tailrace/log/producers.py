@@ -109,8 +109,6 @@ class Producers:
             )
         if sequence < 0:
             return None  # written by a coordinator on the producer's behalf
-        if sequence < 0:
-            return None  # the broker's own write in a producer's transaction
         if epoch > producer.epoch:
             if sequence != 0:
                 raise OutOfOrderSequenceError(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.broker.journal import AppendDone, EndMarker, Entry, KeyValue
+from tailrace.log.errors import InvalidProducerEpochError
 
 TopicPartition = tuple[str, int]
 
@@ -95,8 +96,25 @@ class MemoryPartitions:
 
     # the seam of the partitions
 
-    def produce(self, place: TopicPartition, producer_id: int, epoch: int, value: object) -> None:
-        """A transactional record that the coordinator let in."""
+    def produce(
+        self,
+        place: TopicPartition,
+        producer_id: int,
+        epoch: int,
+        value: object,
+        *,
+        own_epoch: bool = False,
+    ) -> None:
+        """A transactional record that the coordinator let in. Where transactions have epochs of
+        their own, the first record of an epoch that was ended here before is taken for the
+        repeat of a record of then, as by the log."""
+        ended = False
+        for entry in reversed(self._file(place) if own_epoch else []):
+            if isinstance(entry, Data) and (entry.producer_id, entry.epoch) == (producer_id, epoch):
+                if ended:
+                    return
+                break
+            ended = ended or (isinstance(entry, Marker) and entry.producer_id == producer_id)
         self._write(place, Data(producer_id, epoch, value))
 
     def sync(
@@ -115,6 +133,8 @@ class MemoryPartitions:
     ) -> None:
         if self.failing is not None:
             raise self.failing
+        if epoch < self._newest(place).get(producer_id, epoch):
+            raise InvalidProducerEpochError(f"producer {producer_id} has been fenced")
         self._write(place, Marker(producer_id, epoch, commit))
 
     def open_transactions(self) -> Iterable[tuple[TopicPartition, int, int]]:
@@ -129,6 +149,22 @@ class MemoryPartitions:
                     open_.pop(entry.producer_id, None)
             for producer_id, epoch in open_.items():
                 yield place, producer_id, epoch  # type: ignore[misc]
+
+    def newest_epochs(self) -> dict[int, int]:
+        found: dict[int, int] = {}
+        for place in self.disk.files:
+            for producer_id, epoch in self._newest(place).items():
+                found[producer_id] = max(epoch, found.get(producer_id, epoch))
+        return found
+
+    def _newest(self, place: object) -> dict[int, int]:
+        """The newest epoch of each producer in one partition."""
+        found: dict[int, int] = {}
+        for entry in self._file(place):
+            if isinstance(entry, Data | Marker):
+                known = found.get(entry.producer_id, entry.epoch)
+                found[entry.producer_id] = max(entry.epoch, known)
+        return found
 
     def committed(self, place: TopicPartition) -> list[object]:
         """What a reader of committed records gets: it stops at the first open transaction."""

@@ -74,7 +74,7 @@ class Desk:
             name, who.producer_id, who.epoch, place, implicit=implicit
         )
         if error is ErrorCode.NONE:
-            self.partitions.produce(place, who.producer_id, who.epoch, value)
+            self.partitions.produce(place, who.producer_id, who.epoch, value, own_epoch=implicit)
         return error
 
     def end(

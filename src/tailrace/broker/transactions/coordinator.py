@@ -63,6 +63,9 @@ class Partitions(Protocol):
     def open_transactions(self) -> Iterable[tuple[TopicPartition, int, int]]:
         """(partition, producer id, epoch) of every transaction open in the log."""
 
+    def newest_epochs(self) -> dict[int, int]:
+        """By producer id: the newest epoch that any partition has seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class Identity:

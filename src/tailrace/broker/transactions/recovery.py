@@ -6,17 +6,30 @@ for can only come from a power cut, which keeps the writes of different files up
 different moments: it is ended as the log says it was decided, else aborted, so that
 none stays open for ever. It cannot have been promised to anybody: a commit is answered
 only after its records and its decision are on the disk.
+
+Aborted and unfinished transactions promise nothing, so the state may know less than the
+partitions do: an epoch that was handed out is in their records and not in
+`__transaction_state`. Handed out again, its first batch would be taken for the repeat of a lost
+one, and an older one refused. So no producer goes on below the newest epoch that any
+partition has seen of it.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tailrace.broker.journal import Entry, Journal
 from tailrace.broker.transactions import records
 from tailrace.broker.transactions.coordinator import Partitions, TransactionCoordinator
-from tailrace.broker.transactions.state import State, TopicPartition, Transaction, TransactionRecord
+from tailrace.broker.transactions.state import (
+    NO_EPOCH,
+    State,
+    TopicPartition,
+    Transaction,
+    TransactionRecord,
+)
 from tailrace.broker.transactions.transitions import OWN_EPOCHS
 
 log = logging.getLogger(__name__)
@@ -41,9 +54,13 @@ def load(
     open_at: dict[int, dict[TopicPartition, int]] = {}
     for place, producer_id, epoch in partitions.open_transactions():
         open_at.setdefault(producer_id, {})[place] = epoch
+    newest = partitions.newest_epochs()
     for record in found.values():
         places = open_at.get(record.producer_id, {})
         mine = {place for place, epoch in places.items() if _belongs(record, place, epoch)}
+        seen = newest.get(record.producer_id, NO_EPOCH)
+        if seen > record.epoch:
+            record = replace(record, epoch=seen)
         coordinator.restore(Transaction(record), mine)
         for place in mine:
             del places[place]
