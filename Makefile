@@ -8,7 +8,7 @@ PYTEST := $(PY) -m pytest
 FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
-  test-cluster test-thorough bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
+  test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
   bench-console test-web docs lock codegen fuzz web clean
 
 help: ## show this list
@@ -26,8 +26,8 @@ setup-browser: ## install Chromium from Debian's packages (needs root)
 demo: setup ## run the main job on the embedded default
 	@.venv/bin/tailrace demo $(DEMO)
 
-test: check ## make check, then the test suite
-	@$(PY) scripts/suites.py
+test: ## environment, make check, then the test suite; a table of the seconds each took
+	@scripts/test
 
 check: setup ## format, lint, types, import layers, docs
 	@scripts/check
@@ -43,6 +43,12 @@ test-cluster: setup ## the same project on a 3-broker Kafka and a Spark cluster 
 
 test-thorough: setup ## thousands of random cases
 	HYPOTHESIS_PROFILE=thorough $(PYTEST) tests -m "thorough or not (clients or crash or cluster)" --timeout 3600
+
+test-lowest: setup ## the suite on the lowest versions that pyproject.toml allows
+	@scripts/test-lowest
+
+test-extras: setup ## every extra alone, in an environment of its own
+	@scripts/test-extras
 
 bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks bench-console ## every benchmark, one table each
 
@@ -88,6 +94,7 @@ codegen: setup ## generate wire/messages from the kafka-clients jar (needs Maven
 	$(PY) codegen/generate.py
 
 lock: ## compile requirements/*.txt from pyproject.toml (needs uv)
+	echo uv | uv pip compile - --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/uv.txt
 	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --upgrade -q -o requirements/dev.txt
 
 clean: ## remove everything that was built

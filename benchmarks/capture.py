@@ -157,7 +157,7 @@ def ours(server: PostgresServer, rows: int, large: int) -> Measured:
         connection.execute(FILL.format(first=1, last=rows))
         connection.execute("VACUUM ANALYZE orders")
         capture = Ours(dsn, broker.address, tempfile.mkdtemp())
-        until_active(connection, "tailrace_bench")
+        until_active(connection, "tailrace_bench_bench")
         started = time.monotonic()
         before, _ = capture.usage()
         capture.wait(None)
@@ -283,6 +283,7 @@ def debezium(server: PostgresServer, rows: int) -> Result | None:
         process = subprocess.Popen(
             [python, str(script), str(server.port), "debezium", str(rows), directory],
             stdout=subprocess.PIPE, stderr=errors, text=True,
+            env={**os.environ, "PGPASSWORD": server.password},
         )  # fmt: skip
         try:
             if not until_active(connection, "debezium", 180):

@@ -35,7 +35,7 @@ def main() -> None:
             "database.hostname": "127.0.0.1",
             "database.port": port,
             "database.user": "postgres",
-            "database.password": "none",
+            "database.password": os.environ["PGPASSWORD"],
             "database.dbname": database,
             "topic.prefix": "bench",
             "plugin.name": "pgoutput",

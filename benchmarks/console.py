@@ -47,6 +47,7 @@ def serve(directory: Path, core: int, pipe: Connection) -> None:
 
     pin(core)
     os.environ["TAILRACE_CONSOLE__LISTEN"] = "127.0.0.1:0"
+    os.environ["TAILRACE_CONSOLE__TOKEN"] = "none"
     part = Part("console", "console", "shop", "127.0.0.1:9", directory)
 
     def answer() -> None:

@@ -25,6 +25,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 from playwright.sync_api import Page, sync_playwright
@@ -36,13 +37,16 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 class Api:
     """The console's API on one connection at a time."""
 
-    def __init__(self, address: str) -> None:
-        self.host = address.removeprefix("http://")
+    def __init__(self, link: str) -> None:
+        """`link` as `tailrace demo` prints it, with the token."""
+        url = urlsplit(link)
+        self.host = url.netloc
+        self.headers = {"Authorization": f"Bearer {url.fragment.removeprefix('token=')}"}
 
     def get(self, path: str) -> Any:
         connection = http.client.HTTPConnection(self.host, timeout=30)
         try:
-            connection.request("GET", path)
+            connection.request("GET", path, headers=self.headers)
             answer = connection.getresponse()
             body = answer.read()
             if answer.status != 200:

@@ -76,7 +76,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -151,6 +154,8 @@ def codec_source(message: Message, formats: set[str]) -> list[str]:
                     )
                     if any(re.search(r"\bend\b", line.split('"')[0]) for line in body):
                         lines.append("    end = len(b)")
+                    if any("left -= n" in line for line in body):
+                        lines.append("    left = ELEMENTS_LIMIT")
                 else:
                     lines.append(f"def {function}(m: {message.top.name}, out: bytearray) -> None:")
                 lines += body

@@ -5,7 +5,8 @@ fixed-width fields one `unpack_from`, so that a message costs as few Python call
 its shape allows. Versions of equal layout come out as equal text and share a function.
 
 Names in the generated text: `b` buffer, `p` position, `end` its length, `out` the
-bytearray written to, `n`, `q`, `s` scratch.
+bytearray written to, `n`, `q`, `s` scratch, `left` the elements that all arrays together may
+still have: what strangers send is bounded by that, not only by its bytes.
 """
 
 from __future__ import annotations
@@ -149,6 +150,8 @@ class DecodeSource(Source):
             self.line(f"{names[field.name]} = {literal(field, self.message)}")
         stop = f"stop_{self.number()}"
         self.line("n, p = read_varint(b, p)")
+        with self.block("if n > TAGS_LIMIT:"):
+            self.line('raise fail("too many tagged fields")')
         with self.block("for _ in range(n):"):
             self.line("tag, p = read_varint(b, p)")
             self.line("n, p = read_varint(b, p)")
@@ -186,6 +189,12 @@ class DecodeSource(Source):
                 self.line(f"{name} = {self.struct(struct)}")
         else:
             self.sized(field, name, nullable=self.nullable(field))
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the message comes from strangers: requests, and what clients put into them."""
+        name = self.message.name
+        return name.endswith("Request") or name.startswith("ConsumerProtocol")
 
     def length(self, code: str) -> None:
         """Emit `n`: a length or count; −1 means null."""
@@ -233,6 +242,10 @@ class DecodeSource(Source):
         times = "" if smallest == 1 else f" * {smallest}"
         with self.block(f"if n{times} > end - p:"):
             self.line(f'raise fail("{field.name} has more elements than bytes")')
+        if self.bounded:
+            self.line("left -= n")
+            with self.block("if left < 0:"):
+                self.line("raise fail(TOO_MANY_ELEMENTS)")
         if field.kind == "uuid":
             self.line("q = p + 16 * n")
             self.line(f"{name} = [bytes(b[s : s + 16]) for s in range(p, q, 16)]")

@@ -86,7 +86,7 @@ def _until_ready(up: subprocess.Popen[str]) -> list[str]:
     lines = []
     for line in up.stdout:
         # The recording took any free port; a reader gets the usual one.
-        lines.append("console http://127.0.0.1:8080" if line.startswith("console") else line.rstrip())  # fmt: skip
+        lines.append("console http://127.0.0.1:8080/#token=…" if line.startswith("console") else line.rstrip())  # fmt: skip
         if lines[-1] == "ready":
             break
     return lines

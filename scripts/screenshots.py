@@ -1,6 +1,6 @@
 """Takes the pictures in the documentation from a running demo (needs Chromium).
 
-python scripts/screenshots.py [--address http://127.0.0.1:8080]   writes docs/images/console-*.png
+python scripts/screenshots.py [--address 'http://127.0.0.1:8080/#token=…']   writes docs/images/console-*.png
 
 Without an address it starts the demo itself, lets its charts fill, and stops it.
 """
@@ -53,6 +53,9 @@ def demo() -> Iterator[str]:
 
 
 def take(page: Page, address: str) -> None:
+    page.goto(address)  # its token becomes the browser's cookie
+    page.wait_for_timeout(1000)
+    address = address.partition("/#")[0]
     for name, path in PAGES.items():
         page.goto(address + path)
         page.wait_for_timeout(4000)
@@ -75,7 +78,7 @@ def take(page: Page, address: str) -> None:
 
 def main() -> int:
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--address", help="a demo that runs already")
+    options.add_argument("--address", help="of a demo that runs already, as it printed it")
     given = options.parse_args().address
     chromium = shutil.which("chromium")
     if chromium is None:

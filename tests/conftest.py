@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 for name, examples in (("fast", 25), ("thorough", 1000)):
     settings.register_profile(
@@ -23,9 +23,23 @@ for name, examples in (("fast", 25), ("thorough", 1000)):
         max_examples=examples,
         deadline=None,  # the machine is shared: a slow example is no failure
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+        # A failure is told with its case, and never hidden by drawing the same cases for ever
+        # (which is Hypothesis's way where the variable CI is set).
         print_blob=True,
+        derandomize=False,
     )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A random test that fails has time to find and print its smallest case: Hypothesis looks
+    for it for up to five minutes, and a test that is cut off prints nothing."""
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)) and not item.get_closest_marker(
+            "timeout"
+        ):
+            item.add_marker(pytest.mark.timeout(600))
+
 
 # A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start and
 # interrupt would be deaf too.
@@ -43,6 +57,9 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"needs a real Kafka: {reason}")
     yield cluster.bootstrap
     cluster.stop()
+
+
+PATIENCE = 60.0  # seconds until what a test leaves is a leak; a busy machine closes things late
 
 
 def _children() -> dict[int, psutil.Process]:
@@ -150,12 +167,15 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     processes, threads, sockets = _children(), set(threading.enumerate()), _sockets()
     listening = _listening(sockets.values())
     yield
-    _, alive = psutil.wait_procs(_started_since(processes), timeout=3)
-    left = {child.pid: words for child in alive if (words := _words(child))}
-    assert not left, f"processes left behind: {left}"
-    strays = [t.name for t in set(threading.enumerate()) - threads if not t.daemon and t.is_alive()]
-    assert not strays, f"threads left behind: {strays}"
-    deadline = time.monotonic() + 3
+    deadline = time.monotonic() + PATIENCE
+    while left := {
+        child.pid: words for child in _started_since(processes) if (words := _words(child))
+    }:
+        assert time.monotonic() < deadline, f"processes left behind: {left}"
+        time.sleep(0.02)
+    while strays := [each.name for each in set(threading.enumerate()) - threads if not each.daemon]:
+        assert time.monotonic() < deadline, f"threads left behind: {strays}"
+        time.sleep(0.02)
     lasting = {**processes, **_children()} if processes else {}
     while leaked := _leaked(sockets, listening, lasting):
         gc.collect()  # a socket that only garbage holds is closed by this

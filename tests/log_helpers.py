@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tailrace.log.files import Files
 from tailrace.log.partition import Partition
 from tailrace.records.batch import Record, decode_records, encode_columns, iterate_batches
 
@@ -25,6 +28,20 @@ class HandClock:
     def jump(self, milliseconds: int) -> None:
         """Set the wall clock alone."""
         self.ahead_ms += milliseconds
+
+
+class NoSyncs(Files):
+    """For tests that kill processes but no machines: what was written is there anyway."""
+
+    __slots__ = ()
+
+    sync_data = staticmethod(lambda number: None)
+
+    def sync_directory(self, path: str | Path) -> None:
+        """Nothing is lost."""
+
+    def sync_filesystem(self, path: str | Path, held: int | None = None) -> None:
+        """Nothing is lost."""
 
 
 def batch(

@@ -16,6 +16,7 @@ from tailrace.errors import (
     MissingVariableError,
     UnknownKeyError,
 )
+from tailrace.security import security_of
 
 
 def write(directory: Path, text: str) -> Path:
@@ -140,3 +141,31 @@ def test_an_environment_value_is_read_when_needed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("TAILRACE_TEST_DSN", "host=a")
     assert config.resolve(value) == "host=a"
     assert "secret" not in repr(config.env("X", default="secret"))
+
+
+def test_the_security_of_a_cluster_goes_with_its_address(tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text(
+        '[log]\nbootstrap = "kafka:9093"\n[log.security]\nmechanism = "SCRAM-SHA-512"\n'
+        'username = "shop"\npassword = "${KAFKA_PASSWORD}"\n'
+    )
+    settings = config.load(tmp_path, environment={"KAFKA_PASSWORD": "canary-of-kafka"})
+    assert settings.bootstrap == "kafka:9093"
+    security = security_of(settings.bootstrap)
+    assert security is not None
+    assert (security.protocol, security.username) == ("SASL_SSL", "shop")
+    assert security.password == "canary-of-kafka"
+    assert "canary-of-kafka" not in repr(settings)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[log.security]\nmechanism = "PLAIN"\n', "no meaning for the embedded log"),
+        ('[log]\nbootstrap = "k:1"\n[log.security]\nmechanism = "PLAIN"\n', "needs username"),
+        ('[log]\nbootstrap = "k:1"\n[log.security]\nusr = "x"\n', "no setting 'usr'"),
+    ],
+)
+def test_a_security_that_means_nothing_is_refused(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text(text)
+    with pytest.raises(ConfigValueError, match=words):
+        config.load(tmp_path, environment={})

@@ -34,7 +34,7 @@ def test_socket():
     kept.extend(socket.socketpair())
 
 def test_thread():
-    threading.Thread(target=time.sleep, args=(2,)).start()
+    threading.Thread(target=time.sleep, args=(8,)).start()
 
 def test_process():
     subprocess.Popen(["sleep", "8"])
@@ -42,7 +42,8 @@ def test_process():
 
 
 def test_a_test_that_leaves_something_behind_fails(checkout: Path, tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text((checkout / "tests" / "conftest.py").read_text())
+    guard = (checkout / "tests" / "conftest.py").read_text()
+    (tmp_path / "conftest.py").write_text(guard.replace("PATIENCE = 60.0", "PATIENCE = 1.0"))
     (tmp_path / "test_it.py").write_text(CASES)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout

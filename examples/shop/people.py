@@ -1,13 +1,14 @@
 """People in the shop: they come and go with the hours, look, search, click, buy, pay, ask for
 their money back and move house. Some do it on phones whose clocks are wrong; one is a thief.
 
-    python people.py DSN [CHANGES_A_SECOND]
+    SHOP_DSN=… python people.py [CHANGES_A_SECOND]
 
 A day takes ten minutes here. Each step is one database transaction, as an application
 would do it; steps of many visits are mixed, as they are in life.
 """
 
 import math
+import os
 import random
 import sys
 import time
@@ -253,4 +254,4 @@ def live(dsn: str, changes_a_second: float) -> None:
 
 
 if __name__ == "__main__":
-    live(sys.argv[1], float(sys.argv[2]) if len(sys.argv) > 2 else 50)
+    live(os.environ["SHOP_DSN"], float(sys.argv[1]) if len(sys.argv) > 1 else 50)

@@ -13,11 +13,13 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from tailrace import modes
 from tailrace.errors import (
     ConfigError,
     ConfigSyntaxError,
@@ -25,26 +27,34 @@ from tailrace.errors import (
     MissingVariableError,
     UnknownKeyError,
 )
+from tailrace.loopback import is_loopback, refuse_open_log
+from tailrace.masking import Secret, mask, remember, remember_named
+from tailrace.security import LogAddress, make_security
 
 FILE_NAME = "tailrace.toml"
 ENVIRONMENT_PREFIX = "TAILRACE_"
+NO_TOKEN = "none"
+SHORTEST_TOKEN = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Key:
     """One setting a user may write: its type, its default, and a line for the reference."""
 
-    kind: str  # text, address, whole, size, duration, flag, table
+    kind: str  # text, mode, address, origin, token, whole, size, duration, flag, table
     default: Any
     text: str
 
 
 KEYS: dict[str, Key] = {
     "project.name": Key("text", None, "Name of the project; the directory's name if absent."),
+    "project.mode": Key("mode", modes.DEFAULT, "Who may read the project's files: 0700 the owner, 0750 and 0770 the group, too."),
     "log.listen": Key("address", "127.0.0.1:9092", "Where the embedded broker listens."),
+    "log.insecure": Key("flag", False, "Whether the embedded log may listen on an address that other machines reach."),
     "log.bootstrap": Key("text", None, "An Apache Kafka cluster to use instead of the embedded log."),
     "log.directory": Key("text", ".tailrace/log", "Where the embedded log keeps its files."),
     "log.broker": Key("table", {}, "Broker settings by Kafka's names."),
+    "log.security": Key("table", {}, "How to log in at log.bootstrap: protocol, mechanism, username, password, ca, certificate, key, key_password, token_endpoint, scope, check_hostname."),
     "spark.master": Key("text", "local[*]", "local[*], spark://…, yarn or k8s://…"),
     "spark.shards": Key("whole", 4, "Shards of keyed state; fixed at the first start."),
     "spark.state": Key("text", None, "Where state files rest; on a cluster a directory or URL that all hosts share."),
@@ -54,7 +64,10 @@ KEYS: dict[str, Key] = {
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
-    "console.token": Key("text", None, "Required from callers when the console is not on loopback."),
+    "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
+    "console.public": Key("origin", None, "The address that a proxy before the console has, such as https://console.example.com."),
+    "console.cert": Key("text", None, "Certificate (PEM, with its chain) with which the console serves HTTPS."),
+    "console.key": Key("text", None, "Private key (PEM) of console.cert."),
 }  # fmt: skip
 SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
 
@@ -80,6 +93,7 @@ DEFAULT = Origin("default")
 @dataclass(frozen=True, slots=True)
 class ProjectSettings:
     name: str
+    mode: str = modes.DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +101,16 @@ class LogSettings:
     listen: str
     bootstrap: str | None
     directory: Path
-    broker: Mapping[str, str]
+    broker: Mapping[str, str] = field(repr=False)
+    insecure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
     master: str
     shards: int
-    conf: Mapping[str, str]
-    state: str | None = None
+    conf: Mapping[str, str] = field(repr=False)
+    state: str | None = field(default=None, repr=False)
     cache_limit: int | None = None
     cache: str | None = None
 
@@ -108,8 +123,33 @@ class TickSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
+    """`token`: None if each start makes one; `open`: it was chosen that none is needed."""
+
     listen: str
-    token: str | None = field(repr=False)
+    token: str | None = field(default=None, repr=False)
+    open: bool = False
+    public: str | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether callers reach it by HTTPS, here or at a proxy before it."""
+        return self.cert is not None or (self.public or "").startswith("https://")
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever chose these settings should know."""
+        found = []
+        if self.open:
+            found.append(
+                "console.token is none: every user of this machine can read and operate the project"
+            )
+        if not is_loopback(parse_address(self.listen)[0]) and not self.encrypted:
+            found.append(
+                "other machines reach the console in clear text, its token and all rows: set console.cert and console.key, or console.public behind a proxy that has TLS"
+            )
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +178,12 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentValue:
-    """A value to be read from the environment when it is needed, and not before."""
+    """A value to be read from the environment when it is needed, and not before; a `secret`
+    one is then hidden wherever it would show."""
 
     name: str
     default: str | None = field(default=None, repr=False)
+    secret: bool = field(default=False, repr=False, compare=False)
 
     def resolve(self) -> str:
         value = os.environ.get(self.name, self.default)
@@ -150,6 +192,8 @@ class EnvironmentValue:
                 f"environment variable {self.name} is not set",
                 hint=f'set {self.name}, or give a default: tr.env("{self.name}", default="…")',
             )
+        if self.secret:
+            remember(value)
         return value
 
 
@@ -158,9 +202,42 @@ def env(name: str, default: str | None = None) -> EnvironmentValue:
     return EnvironmentValue(name, default)
 
 
-def resolve(value: str | EnvironmentValue) -> str:
+def resolve(value: str | EnvironmentValue | Secret) -> str:
     """The text itself, or what the environment holds for it now."""
-    return value.resolve() if isinstance(value, EnvironmentValue) else value
+    match value:
+        case EnvironmentValue():
+            return value.resolve()
+        case Secret():
+            return value.reveal()
+    return value
+
+
+SECRET = {"secret": True}
+"""Metadata of a dataclass's field that `hide` is to hide."""
+
+
+def hide(declaration: Any) -> None:
+    """Make what a declaration was given in its secret fields show nowhere. A mapping keeps
+    its names and hides its values."""
+    for one in fields(declaration):
+        if one.metadata.get("secret"):
+            object.__setattr__(declaration, one.name, _hidden(getattr(declaration, one.name)))
+
+
+def _hidden(value: Any) -> Any:
+    match value:
+        case str():
+            return Secret(value)
+        case EnvironmentValue():
+            return replace(value, secret=True)
+        case Mapping():
+            return {name: _hidden(item) for name, item in value.items()}
+    return value
+
+
+def shown(value: object) -> str:
+    """A place as people may see it: the name of its variable, or the text without secrets."""
+    return f"${value.name}" if isinstance(value, EnvironmentValue) else mask(str(value))
 
 
 # --- words for durations and sizes -------------------------------------------------------
@@ -257,6 +334,14 @@ def load(
             values[name] = _converted(name, value, origin)
             origins[name] = origin
 
+    if values["log.bootstrap"] is None:
+        refuse_open_log(
+            parse_address(values["log.listen"])[0],
+            insecure=values["log.insecure"],
+            place=f"log.listen ({origins['log.listen']})",
+            hint="listen on 127.0.0.1, or set log.insecure = true where a firewall keeps "
+            "strangers out",
+        )
     name = values["project.name"] or home.name or "project"
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}", name):
         raise ConfigValueError(
@@ -266,12 +351,13 @@ def load(
         )
     return Settings(
         directory=home,
-        project=ProjectSettings(name),
+        project=ProjectSettings(name, values["project.mode"]),
         log=LogSettings(
             listen=values["log.listen"],
-            bootstrap=values["log.bootstrap"],
+            bootstrap=_bootstrap(home, values),
             directory=home / values["log.directory"],
             broker=values["log.broker"],
+            insecure=values["log.insecure"],
         ),
         spark=SparkSettings(
             values["spark.master"],
@@ -282,9 +368,49 @@ def load(
             values["spark.cache"],
         ),
         tick=TickSettings(values["tick.freshness"], values["tick.limit"]),
-        console=ConsoleSettings(values["console.listen"], values["console.token"]),
+        console=_console(home, values),
         topics=topics,
         origins=origins,
+    )
+
+
+def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
+    """The address of the log that is not ours, with how to log in there."""
+    address, security = values["log.bootstrap"], values["log.security"]
+    if not security:
+        return None if address is None else str(address)
+    if address is None:
+        raise ConfigValueError(
+            "log.security has no meaning for the embedded log",
+            hint="set log.bootstrap to the cluster it is about",
+        )
+    for name in ("password", "key", "key_password"):
+        remember(security.get(name, ""))
+    return LogAddress(address, make_security(security, home))
+
+
+def _console(home: Path, values: Mapping[str, Any]) -> ConsoleSettings:
+    cert, key = values["console.cert"], values["console.key"]
+    if (cert is None) != (key is None):
+        raise ConfigValueError(
+            f"console.{'key' if cert else 'cert'} is missing",
+            hint="a certificate and its private key go together: console.cert and console.key",
+        )
+    token = values["console.token"]
+    host, _ = parse_address(values["console.listen"])
+    if token == NO_TOKEN and not is_loopback(host):
+        raise ConfigValueError(
+            "a console that other machines can reach needs a token",
+            detail=f'console.listen names {host}, and console.token is "none"',
+            hint="remove console.token to have one made, or listen on 127.0.0.1",
+        )
+    return ConsoleSettings(
+        listen=values["console.listen"],
+        token=None if token == NO_TOKEN else token,
+        open=token == NO_TOKEN,
+        public=values["console.public"],
+        cert=cert and home / cert,
+        key=key and home / key,
     )
 
 
@@ -403,6 +529,16 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                 if kind == "address":
                     parse_address(value)
                 return value
+            case "mode":
+                if value not in modes.MODES:
+                    raise ConfigValueError(
+                        f"{name} cannot be {value!r}", hint=f"write one of {', '.join(modes.MODES)}"
+                    )
+                return value
+            case "token":
+                return _token(value)
+            case "origin":
+                return parse_origin(value)
             case "whole":
                 number = int(value) if isinstance(value, int | str) else None
                 if number is None or isinstance(value, bool) or number < 1:
@@ -412,19 +548,62 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                 return parse_size(value)
             case "duration":
                 return parse_duration(value)
+            case "flag":
+                words = {"true": True, "false": False}
+                chosen = words.get(value.lower()) if isinstance(value, str) else value
+                if not isinstance(chosen, bool):
+                    raise ConfigValueError(f"{name} must be true or false")
+                return chosen
             case "table":
                 if not isinstance(value, dict):
                     raise ConfigValueError(f"{name} must be a table")
-                return {key: _setting_text(item) for key, item in _flat(value)}
+                table = {key: _setting_text(item) for key, item in _flat(value)}
+                remember_named(table)
+                return table
     except ValueError as error:
         raise ConfigValueError(
             f"{name} cannot be {value!r}", detail=f"at {origin}", hint="write a whole number"
         ) from error
     except ConfigValueError as error:
+        shown = f"at {origin}" if kind == "token" else f"{value!r} at {origin}"
         raise ConfigValueError(
-            error.message, detail=error.detail or f"{value!r} at {origin}", hint=error.hint
+            error.message, detail=error.detail or shown, hint=error.hint
         ) from error
     raise AssertionError(kind)
+
+
+def _token(value: object) -> str:
+    if value in ("", NO_TOKEN):
+        return NO_TOKEN
+    if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+        raise ConfigValueError(
+            "console.token must be text of ASCII letters, digits and signs",
+            hint='"none" if the console shall ask for no token',
+        )
+    if len(value) < SHORTEST_TOKEN:
+        raise ConfigValueError(
+            f"console.token has fewer than {SHORTEST_TOKEN} characters",
+            hint="leave it out to have a random one at each start; `openssl rand -base64 24` makes one to keep",
+        )
+    return value
+
+
+def parse_origin(value: object) -> str:
+    """`https://console.example.com[:PORT]`: scheme and host in lower case, nothing behind."""
+    try:
+        url = urlsplit(value if isinstance(value, str) else "")
+        port = f":{url.port}" if url.port else ""
+    except ValueError:
+        url, port = urlsplit(""), ""
+    rest = (url.path.rstrip("/"), url.query, url.fragment, url.username)
+    if url.scheme not in ("http", "https") or not url.hostname or any(rest):
+        raise ConfigValueError(
+            f"{value!r} is not the address of a site", hint="write https://console.example.com"
+        )
+    host = f"[{url.hostname}]" if ":" in url.hostname else url.hostname
+    if port == {"http": ":80", "https": ":443"}[url.scheme]:
+        port = ""  # browsers leave it out, and it is compared with what they send
+    return f"{url.scheme}://{host}{port}"
 
 
 def parse_address(text: str) -> tuple[str, int]:

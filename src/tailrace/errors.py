@@ -23,9 +23,12 @@ explains. The explanation is the class docstring. A room's own errors live in
 from __future__ import annotations
 
 import importlib
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
+
+from tailrace.masking import mask
 
 ROOMS_WITH_ERRORS = (
     "records", "log", "wire", "schemas", "broker", "client", "sources", "events",
@@ -50,18 +53,18 @@ class TailraceError(Exception):
         return (_rebuild, (type(self), self.message, self.detail, self.hint, self.__dict__))
 
     def __str__(self) -> str:
-        return self.message
+        return mask(self.message)
 
     def render(self) -> str:
         """The four-part form, as printed on stderr."""
         return render(self.as_dict())
 
     def as_dict(self) -> dict[str, str]:
-        """The same four parts, for `--json` and HTTP."""
+        """The same four parts, for `--json` and HTTP. No secret is in them."""
         return {
-            "error": self.message,
-            "detail": self.detail,
-            "hint": self.hint,
+            "error": mask(self.message),
+            "detail": mask(self.detail),
+            "hint": mask(self.hint),
             "code": self.code,
         }
 
@@ -75,6 +78,26 @@ def render(parts: Mapping[str, str]) -> str:
     if hint := parts.get("hint"):
         lines.append(textwrap.indent(f"hint: {hint}", "  "))
     return "\n".join(lines)
+
+
+LONGEST_LINE = 300
+
+
+def in_one_line(parts: Mapping[str, str]) -> dict[str, str]:
+    """What `as_dict` gave with a message of one line, for tables, alarms and cards; all of a
+    longer one (a traceback that another program made its message) is under `traceback`."""
+    text = str(parts.get("error", ""))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) <= 1 and len(text) <= LONGEST_LINE:
+        return dict(parts)
+    # The last line of a traceback says what happened; of other texts the first does.
+    raised = [line for line in lines if _RAISED.match(line)] if "Traceback" in text else []
+    line = (raised or lines[:1] or [""])[-1]
+    short = line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 1]}…"
+    return {**parts, "error": short, "traceback": parts.get("traceback") or text}
+
+
+_RAISED = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning)\b")
 
 
 def _rebuild(
@@ -161,6 +184,16 @@ class PortInUseError(EnvironmentProblem):
     port 0 to have a free one picked."""
 
     code = "port-in-use"
+
+
+class OpenListenerError(EnvironmentProblem):
+    """The embedded log was to listen on an address that other machines can reach. It has no
+    TLS, no users and no ACLs: everybody who reaches the port could read and write all records.
+    Listen on 127.0.0.1, or use an Apache Kafka cluster with security (`log.bootstrap`). Where a
+    firewall or a private network keeps strangers out, say so with `--insecure`, or
+    `log.insecure = true` in tailrace.toml."""
+
+    code = "listen-open"
 
 
 def all_errors() -> Iterator[type[TailraceError]]:

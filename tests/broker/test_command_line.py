@@ -248,7 +248,8 @@ def test_an_address_that_cannot_be_listened_on_is_told(
     tmp_path: Path, listen: str, code: str
 ) -> None:
     result = CliRunner().invoke(
-        broker_command, ["start", "--data", str(tmp_path / "log"), "--listen", listen]
+        broker_command,
+        ["start", "--data", str(tmp_path / "log"), "--insecure", "--listen", listen],
     )
     assert isinstance(result.exception, TailraceError)
     assert result.exception.code == code

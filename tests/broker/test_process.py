@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import threading
 from pathlib import Path
 
@@ -12,6 +14,8 @@ from tailrace.broker.errors import StartError
 from tailrace.broker.process import run
 from tailrace.broker.vitals import SAMPLES, Vitals
 from tailrace.clock import SYSTEM
+from tailrace.log.errors import SyncFailedError
+from tailrace.log.files import Files
 from tailrace.telemetry.part import Part, read_reports
 from tailrace.testing.wire_client import WireClient, batch_of
 
@@ -91,3 +95,39 @@ def test_a_stop_during_load_loses_nothing_acknowledged(tmp_path: Path) -> None:
         writer.join()
     with BrokerProcess(tmp_path) as broker, WireClient(broker.address) as client:
         assert acknowledged <= client.fetch("t", 0).high_watermark <= acknowledged + 1
+
+
+def test_a_failed_sync_is_reported_counted_and_ends_the_process_with_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Part("log", "broker", "shop", "", tmp_path)
+    ended: list[BaseException] = []
+
+    def serve() -> None:
+        try:
+            run([tmp_path / "log"], host="127.0.0.1", port=0, part=part)
+        except SyncFailedError as error:
+            ended.append(error)
+
+    running = threading.Thread(target=serve)
+    running.start()
+    deadline = SYSTEM.monotonic() + 30
+    while not (reports := read_reports(tmp_path)) and SYSTEM.monotonic() < deadline:
+        SYSTEM.sleep(0.02)
+
+    def refused(number: int) -> None:
+        if os.readlink(f"/proc/self/fd/{number}").endswith(".log"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with WireClient(reports[0]["address"]) as client:
+        client.create("t", flush_messages="1")
+        monkeypatch.setattr(Files, "sync_data", staticmethod(refused))
+        assert client.produce("t", batch_of(b"x")).error_code == 56
+    while not read_reports(tmp_path)[0]["sync_failures"] and SYSTEM.monotonic() < deadline:
+        SYSTEM.sleep(0.05)
+    (report,) = read_reports(tmp_path)
+    assert report["error"]["code"] == "sync-failed"
+    assert (report["sync_failures"], report["failed_partitions"]) == (1, 1)
+    part.stopping.set()
+    running.join(30)
+    assert [type(error) for error in ended] == [SyncFailedError]

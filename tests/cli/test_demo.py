@@ -12,6 +12,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import pytest
+
 from tailrace.cli import demo
 from tailrace.node.processes import running
 
@@ -23,6 +25,13 @@ def test_a_taken_port_is_no_reason_to_give_up() -> None:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         assert demo._free(taken) == "127.0.0.1:0"
     assert demo._free(taken) == taken
+
+
+def test_a_demo_for_a_time_waits_until_it_is_ready() -> None:
+    assert demo.is_over(60.1, 60, ready=True)
+    assert not demo.is_over(59.9, 60, ready=True)
+    assert not demo.is_over(60.1, 60, ready=False)
+    assert demo.is_over(60.1 + demo.START_PATIENCE_SECONDS, 60, ready=False)
 
 
 def scratch(where: Path, name: str, *, marked: bool = True) -> Path:
@@ -93,3 +102,15 @@ def test_a_database_left_on_the_same_files_is_ended_first(tmp_path: Path) -> Non
         for process in (stand_in, stranger):
             process.kill()
             process.wait()
+
+
+def test_the_browser_is_not_given_the_token_on_its_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr(demo.webbrowser, "open", opened.append)
+    for _ in range(2):
+        demo._browse(tmp_path, "http://127.0.0.1:8080/#token=a&b")
+    assert opened == [(tmp_path / "console.html").as_uri()] * 2
+    assert (tmp_path / "console.html").stat().st_mode & 0o077 == 0
+    assert "http://127.0.0.1:8080/#token=a&amp;b" in (tmp_path / "console.html").read_text()

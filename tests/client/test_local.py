@@ -20,9 +20,11 @@ from tailrace.client.errors import (
     RequestTimeoutError,
 )
 from tailrace.client.fetcher import Fetcher
+from tailrace.client.local_group import LocalGroups
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError, UsageError
+from tailrace.testing.fake_clock import FakeClock
 
 
 def test_what_was_written_is_there_after_closing(tmp_path: Path) -> None:
@@ -68,7 +70,9 @@ def test_a_group_begun_in_process_goes_on_behind_a_broker(tmp_path: Path) -> Non
 
 
 def test_a_member_that_does_not_poll_loses_its_partitions(tmp_path: Path) -> None:
+    clock = FakeClock()
     with tr.open(tmp_path) as log:
+        log._groups = LocalGroups(clock)
         log.create_topic("t", 2)
         sleeper = log.consumer("g", ["t"], max_poll_interval_ms=200)
         sleeper.poll(0.1)
@@ -76,7 +80,7 @@ def test_a_member_that_does_not_poll_loses_its_partitions(tmp_path: Path) -> Non
         with log.consumer("g", ["t"]) as other:
             other.poll(0.1)
             assert other.assignment() == set()
-            SYSTEM.sleep(0.3)
+            clock.advance(0.3)
             other.poll(0.1)
             assert len(other.assignment()) == 2
             sleeper.poll(0.1)

@@ -15,7 +15,7 @@ from servers.sites import CHROMIUM, FLAGS, Site
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
 from tailrace.console.lookup import FastLookups
-from tailrace.console.security import Guard
+from tailrace.console.security import Access, Guard
 from tailrace.project import load, scaffold
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.views.follower import Follower
@@ -46,7 +46,7 @@ def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
     views = Views(tmp_path / "views")
     figures = Figures(tailrace_broker)
     served = Served(project, tailrace_broker, views, figures)
-    app = Guard(FastLookups(create_app(served), views), host="127.0.0.1", token=None)
+    app = Guard(FastLookups(create_app(served), views), Access("127.0.0.1", None))
     with (
         Follower(tmp_path / "views", log, "shop") as follower,
         TestClient(app, base_url="http://127.0.0.1:8080") as client,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+from urllib.parse import quote
+
 import pytest
 from confluent_kafka import Producer
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Error, Page, expect
 
 from servers.sites import CHROMIUM, Site
 
@@ -112,9 +115,30 @@ def test_a_console_for_other_machines_asks_for_its_token(page: Page, site: Site)
         expect(page.get_by_role("heading", name="This console needs its token")).to_be_visible()
         page.get_by_label("Token").fill(given)
         page.get_by_role("button", name="Open").click()
+        if given == "wrong":
+            expect(page.get_by_role("alert")).to_contain_text("not its token")
     expect(page.locator('[data-node="open_orders"]')).to_be_visible()
     page.goto(f"{site.address}/#/views/open_orders")
     expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("NL")
+
+
+def test_a_link_opens_the_console_and_leaves_no_token_behind(page: Page, site: Site) -> None:
+    site.down()
+    site.up(token="a+b/c=d e%&")
+    page.goto("about:blank")
+    page.goto(f"{site.address}/#token={quote('a+b/c=d e%&', safe='')}")
+    expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+    expect(page.get_by_role("status")).to_contain_text("starting")  # its event stream is let in
+    assert page.url == f"{site.address}/#/"
+    kept = "[document.cookie, ...Object.values(sessionStorage), ...Object.values(localStorage)]"
+    assert "".join(page.evaluate(kept)) == ""
+    page.reload()
+    expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+    page.goto(f"{site.address}/#token=wrong")  # in the same tab, which keeps what it had
+    expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+    with contextlib.suppress(Error):  # the page's own change of its address may end the way back
+        page.go_back(wait_until="commit")
+    assert "token" not in page.url
 
 
 def test_rows_of_a_view_may_hold_anything(page: Page, site: Site) -> None:

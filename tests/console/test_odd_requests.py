@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 import orjson
 import pytest
+from confluent_kafka import Producer
 
 from servers.consoles import Console
 from servers.running_console import running
+from tailrace.console.conditions import compile_condition
 from tailrace.views.remote import RemoteViews
 
 ODD = [
@@ -87,6 +89,41 @@ def test_what_cannot_be_asked_is_400_in_four_parts(console: Console, parameters:
     assert answer.status_code == 400, (answer.status_code, answer.text)
     assert set(answer.json()) == {"error", "detail", "hint", "code"}
     assert console.client.get("/api/views/open_orders/NL").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "orders > 1e9999999999999999999",
+        "orders > -1e9999999999999999999",
+        "orders IN (1, 1e9999999999999999999)",
+        "orders > 1e99999" + "9" * 5_000,
+        "(" * 9_000,
+        "'",
+    ],
+)
+@pytest.mark.parametrize("path", ["/api/views/open_orders/changes", "/api/topics/t/records"])
+def test_a_condition_that_cannot_be_read_is_400(console: Console, path: str, where: str) -> None:
+    answer = console.client.get(path, params={"where": where})
+    assert answer.status_code == 400, (answer.status_code, answer.text)
+    assert answer.json()["code"] == "usage"
+
+
+def test_numbers_beyond_all_bounds_compare_as_unknown() -> None:
+    for where in ("n * 1e999999999 * 1e999999999 > 1", "t > 1", "n > 1e999999999 + n", "-n * t > 1"):  # fmt: skip
+        assert compile_condition(where)({"n": 10**18, "t": "1e9999999999999999999"}) is False
+
+
+@pytest.mark.parametrize("start", ["-", "--5m", "5m", "-5 moons", "1" * 40, "²", "now"])
+def test_a_start_that_is_no_time_is_400(console: Console, start: str) -> None:
+    producer = Producer({"bootstrap.servers": console.served.bootstrap})
+    producer.produce("t", value=b"x")
+    assert producer.flush(30) == 0
+    answer = console.client.get("/api/topics/t/latest", params={"from": start})
+    assert answer.status_code == 400, (answer.status_code, answer.text)
+    for right in ("-5m", "-1 h", "0", "earliest"):
+        found = console.client.get("/api/topics/t/latest", params={"from": right}).json()
+        assert [record["value"] for record in found["records"]] == ["x"], right
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,24 @@ def test_remote_views_answer_as_local_ones_do(console: Console, remote: RemoteVi
     assert remote["open_orders"].sql("SELECT max(orders) AS n FROM this").rows == [{"n": 2}]
 
 
+def test_a_view_of_one_row_is_asked_without_a_key(console: Console, remote: RemoteViews) -> None:
+    console.ticks.declare("total", [], [("n", "BIGINT")])
+    assert remote["open_orders"].get("") is None
+    for row in ({"n": 5}, {"n": 6}, None):
+        console.ticks.tick({"total": [({}, row)]})
+        console.follower.step(0)
+        assert remote["total"].get() == console.served.views["total"].get() == row
+        answer = console.client.get("/api/views/total/")
+        assert answer.status_code == (200 if row else 404)
+        if row:
+            assert answer.json() == {"row": row}
+    for views in (remote, console.served.views):
+        with pytest.raises(ViewKeyError):
+            views["total"].get(5)
+        with pytest.raises(ViewKeyError):
+            views["open_orders"].get()
+
+
 def test_what_is_wrong_is_told_as_locally(remote: RemoteViews) -> None:
     with pytest.raises(UnknownViewError, match="nothing") as unknown:
         remote["nothing"].get("NL")

@@ -21,7 +21,7 @@ from tailrace.console.streams import change_events, record_events
 from tailrace.errors import UsageError
 
 
-def produce(bootstrap: str, topic: str, *records: tuple[str, Any]) -> None:
+def produce(bootstrap: str, topic: str, *records: tuple[str | None, Any]) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for key, value in records:
         producer.produce(topic, key=key, value=None if value is None else json.dumps(value))
@@ -64,6 +64,34 @@ def test_a_filter_is_evaluated_at_the_server(tailrace_broker: str) -> None:
     condition = compile_condition('n > 7 OR "offset" = 0')
     found, _, _ = take(record_events(tailrace_broker, "t", "earliest", None, condition), 3)
     assert [record["offset"] for record in found] == [0, 8, 9]
+
+
+def test_a_table_without_a_key_gives_each_row_as_often_as_it_is_there(
+    tailrace_broker: str,
+) -> None:
+    def change(op: str, before: Any, after: Any) -> tuple[None, dict[str, Any]]:
+        return None, {"op": op, "before": before, "after": after}
+
+    old, new, other = {"n": 1, "w": "a"}, {"n": 1, "w": "b"}, {"n": 2, "w": "c"}
+    produce(
+        tailrace_broker, "shop.public.lines",
+        change("r", None, old), change("r", None, old), change("t", None, None),
+        *[change("r", None, row) for row in (old, old, old, other)],
+        change("u", old, new), change("d", other, None), change("c", None, other),
+    )  # fmt: skip
+    rows, last, kinds = take(
+        change_events(tailrace_broker, "shop.public.lines", "snapshot", None, None), 4
+    )
+    assert kinds == ["snapshot"]
+    assert sorted(rows, key=repr) == [old, old, new, other]
+    chosen = compile_condition("n = 2")
+    rows, _, _ = take(
+        change_events(tailrace_broker, "shop.public.lines", "snapshot", None, chosen), 1
+    )
+    assert rows == [other]
+    produce(tailrace_broker, "shop.public.lines", change("c", None, old), change("t", None, None))
+    found, _, _ = take(change_events(tailrace_broker, "shop.public.lines", "now", last, chosen), 1)
+    assert [one["op"] for one in found] == ["t"]
 
 
 def test_a_table_gives_its_rows_and_then_its_changes(tailrace_broker: str) -> None:

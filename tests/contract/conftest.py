@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from servers.databases import database, postgres_server, shared  # noqa: F401  (fixtures)
 from tailrace.client.log import Log, connect, open
 
 _numbers = itertools.count()

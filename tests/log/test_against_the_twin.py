@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from log_helpers import HandClock, read_all
+from log_helpers import HandClock, NoSyncs, read_all
 from tailrace.log.errors import (
     InvalidProducerEpochError,
     InvalidTransactionStateError,
@@ -19,6 +19,7 @@ from tailrace.log.errors import (
     OutOfOrderSequenceError,
 )
 from tailrace.log.partition import Partition
+from tailrace.log.retention import apply_retention
 from tailrace.log.store import Store
 from tailrace.records.batch import decode_records, encode_columns, iterate_batches
 from tailrace.testing.naive_log import NaiveLog
@@ -30,6 +31,17 @@ NAMES = {
 }
 times = st.integers(0, 500)
 producers = st.integers(0, 2)
+sizes = st.sampled_from([0, 1, 60, 90])  # two of the larger ones fill the smallest segment
+
+
+def rows(most: int) -> st.SearchStrategy[list[tuple[bytes, int]]]:
+    """Values and timestamps of one batch."""
+    value = st.builds(lambda size, letter: letter * size, sizes, st.sampled_from([b"a", b"b"]))
+    return st.lists(st.tuples(value, times), min_size=1, max_size=most)
+
+
+parts = st.one_of(st.just(1.0), st.floats(0, 1))
+"""How much of the log DeleteRecords takes: everything, as often as not."""
 
 
 def read_committed(partition: Partition) -> list[tuple[int, bytes | None]]:
@@ -70,6 +82,7 @@ class LogAgainstTwin(RuleBasedStateMachine):
         self.sequences: dict[tuple[int, int], int] = {}
         self.epochs = {0: 0, 1: 0, 2: 0}
         self.store: Store | None = None
+        self.config: dict[str, str] = {}
 
     @initialize(
         segment=st.sampled_from([150, 400, 2000]),
@@ -77,10 +90,11 @@ class LogAgainstTwin(RuleBasedStateMachine):
         flush=st.booleans(),
     )
     def begin(self, segment: int, interval: int, flush: bool) -> None:
-        self.store = Store.open([Path(self.folder.name)], clock=self.clock)
+        self.store = Store.open([Path(self.folder.name)], clock=self.clock, files=NoSyncs())
         config = {"internal.segment.bytes": str(segment), "index.interval.bytes": str(interval)}
         if flush:
             config["flush.messages"] = "1"
+        self.config = config
         self.store.create_topic("t", 1, config)
 
     def teardown(self) -> None:
@@ -111,12 +125,12 @@ class LogAgainstTwin(RuleBasedStateMachine):
         assert answer == expected
         self.partition.sync()
 
-    @rule(rows=st.lists(st.tuples(st.binary(max_size=60), times), min_size=1, max_size=5))
+    @rule(rows=rows(5))
     def append(self, rows: list[tuple[bytes, int]]) -> None:
         self._append([value for value, _ in rows], [at for _, at in rows])
 
     @rule(
-        rows=st.lists(st.tuples(st.binary(max_size=60), times), min_size=1, max_size=3),
+        rows=rows(3),
         producer=producers,
         transactional=st.booleans(),
         slip=st.sampled_from([0, 0, 0, 0, -1, 1, -20]),
@@ -198,14 +212,34 @@ class LogAgainstTwin(RuleBasedStateMachine):
                 # (What deleted records said of their producers is in snapshots only.)
                 for path in folder.glob(f"*.{lose}"):
                     path.unlink()
-        self.store = Store.open([Path(self.folder.name)], clock=self.clock)
+        self.store = Store.open([Path(self.folder.name)], clock=self.clock, files=NoSyncs())
         assert self.store.unclean == (not clean)
 
-    @rule(part=st.floats(0, 1))
+    @rule(part=parts)
     def delete_records(self, part: float) -> None:
         offset = int(self.twin.end * part)
         self.partition.delete_records(offset)
         self.twin.delete_before(offset)
+
+    @rule(part=parts)
+    def let_retention_delete(self, part: float) -> None:
+        """By size: whole segments go, up to an offset nobody can say beforehand."""
+        assert self.store is not None
+        keep = int(self.partition.size_bytes * (1 - part))
+        self.store.alter_config("t", {"retention.bytes": str(keep)})
+        apply_retention(self.partition, self.clock.now)
+        self.store.alter_config("t", {"retention.bytes": None})
+        assert self.partition.log_start_offset <= self.twin.stable
+        self.twin.delete_before(self.partition.log_start_offset)
+        self.partition.sync()
+
+    @rule()
+    def make_the_topic_again(self) -> None:
+        """What was noted of a topic says nothing of the next one of its name."""
+        assert self.store is not None
+        self.store.delete_topic("t")
+        self.store.create_topic("t", 1, self.config)
+        self.twin, self.sequences = NaiveLog(), {}
 
     @rule()
     def checkpoint(self) -> None:
@@ -226,6 +260,10 @@ class LogAgainstTwin(RuleBasedStateMachine):
         assert partition.log_start_offset == self.twin.start
         assert partition.last_stable_offset == self.twin.stable
         assert partition.producers.open == self.twin.open()
+        assert {
+            row.producer_id: (row.epoch, row.last_sequence)
+            for row in partition.describe_producers()
+        } == self.twin.last_sequences()
         assert [
             (record.offset, record.timestamp, record.value) for record in read_all(partition)
         ] == self.twin.visible()
@@ -233,7 +271,7 @@ class LogAgainstTwin(RuleBasedStateMachine):
 
 
 TestLogAgainstTwin = LogAgainstTwin.TestCase
-TestLogAgainstTwin.settings = settings(max_examples=20, stateful_step_count=25, deadline=None)
+TestLogAgainstTwin.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)
 
 
 @pytest.mark.thorough

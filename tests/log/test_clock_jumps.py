@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -133,3 +134,94 @@ def test_small_corrections_and_drift_are_no_jumps(clock: HandClock) -> None:
     clock.jump(-11 * 60 * 1000)
     watch.look()
     assert not watch.doubtful
+
+
+@pytest.mark.parametrize("stop", ["close", "abandon"])
+def test_a_clock_that_is_ahead_at_the_start_deletes_nothing_before_it_can_be_set_right(
+    open_store: OpenStore, clock: HandClock, stop: str
+) -> None:
+    store = open_store(log_retention_check_interval_ms="1000")
+    kept_for_a_day(store, clock).append(
+        batch(b"a", at=clock.wall_ms(), producer_id=7, producer_epoch=0, base_sequence=0)
+    )
+    getattr(store, stop)()
+    clock.jump(30 * DAY)
+    for _ in range(2):
+        # (A second start within the hour knows no more than the first.)
+        store = open_store(log_retention_check_interval_ms="1000")
+        wait(store, clock, 1200)
+        assert store.clock_doubtful
+        store.checkpoint()
+        partition = store.partition("t", 0)
+        assert (partition.log_start_offset, len(read_all(partition))) == (0, 6)
+        assert partition.producer_epoch(7) == 0
+        getattr(store, stop)()
+    clock.jump(-30 * DAY)
+    store = open_store(log_retention_check_interval_ms="1000")
+    assert not store.clock_doubtful
+    wait(store, clock, 7200)
+    assert len(read_all(store.partition("t", 0))) == 6
+
+
+def test_a_clock_set_right_while_in_doubt_is_believed_at_once(
+    open_store: OpenStore, clock: HandClock
+) -> None:
+    open_store().close()
+    clock.jump(30 * DAY)
+    store = open_store()
+    assert store.clock_doubtful
+    clock.jump(-30 * DAY)
+    store.tick()
+    assert not store.clock_doubtful
+
+
+def test_a_machine_that_was_off_deletes_after_an_hour(
+    open_store: OpenStore, clock: HandClock
+) -> None:
+    store = open_store(log_retention_check_interval_ms="1000")
+    kept_for_a_day(store, clock)
+    store.close()
+    clock.jump(30 * DAY)
+    store = open_store(log_retention_check_interval_ms="1000")
+    partition = store.partition("t", 0)
+    partition.append(batch(b"new", at=clock.wall_ms()))
+    wait(store, clock, 3600 + 240)
+    assert not store.clock_doubtful
+    assert [record.value for record in read_all(partition)][-1] == b"new"
+    assert partition.log_start_offset > 0
+    store.close()
+    assert not open_store().clock_doubtful, "the new time is noted"
+
+
+@pytest.mark.parametrize("data", [None, b"", b"soon"])
+def test_without_a_noted_clock_the_records_and_files_tell(
+    open_store: OpenStore, clock: HandClock, tmp_path: Path, data: bytes | None
+) -> None:
+    store = open_store()
+    kept_for_a_day(store, clock)
+    store.abandon()
+    note = tmp_path / "data" / "wall-clock"
+    note.unlink()
+    if data is not None:
+        note.write_bytes(data)
+    clock.jump(30 * DAY)
+    assert open_store().clock_doubtful
+
+
+def test_a_machine_that_never_runs_for_an_hour_deletes_in_the_end(
+    open_store: OpenStore, clock: HandClock
+) -> None:
+    store = open_store(log_retention_check_interval_ms="1000")
+    kept_for_a_day(store, clock)
+    store.close()
+    for _ in range(3):
+        clock.jump(10 * DAY)
+        store = open_store(log_retention_check_interval_ms="1000")
+        assert store.clock_doubtful
+        wait(store, clock, 1440)
+        store.close()
+    assert open_store().partition("t", 0).log_start_offset == 5
+
+
+def test_a_new_log_has_no_doubts(open_store: OpenStore) -> None:
+    assert not open_store().clock_doubtful

@@ -349,7 +349,8 @@ def test_old_event_times_do_not_make_a_producer_forgotten(
 
 
 def test_deleting_records_moves_the_start(open_store: OpenStore) -> None:
-    partition = make(open_store(), internal_segment_bytes=200)
+    store = open_store()
+    partition = make(store, internal_segment_bytes=200)
     for number in range(10):
         partition.append(batch(b"%d" % number * 90))
     assert partition.delete_records(5) == 5
@@ -358,6 +359,7 @@ def test_deleting_records_moves_the_start(open_store: OpenStore) -> None:
     with pytest.raises(OffsetOutOfRangeError):
         partition.delete_records(11)
     assert partition.delete_records(-1) == 10
+    store.tick()
     assert len(partition.segments) == 1
 
 

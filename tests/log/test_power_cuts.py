@@ -9,6 +9,7 @@ import pytest
 
 from log_helpers import HandClock, read_all
 from tailrace.log.partition import Partition
+from tailrace.log.retention import apply_retention
 from tailrace.log.store import Store
 from tailrace.records.batch import decode_records, encode_columns, iterate_batches
 from tailrace.testing.power import PowerFiles
@@ -29,12 +30,18 @@ class Writer:
         self.table: dict[bytes, bytes] = {}
         """Promised values of topic `keyed`."""
         self.maybe: dict[bytes, set[bytes]] = {}
+        self.short: list[bool] = []
+        """Whether each offset of topic `short` holds a marker (else a record of a transaction)."""
+        self.short_synced = 0
+        self.short_start = 0
+        """Records of topic `short` before this offset were deleted, and that was told."""
 
     def work(self, store: Store, steps: int) -> None:
         for name, config in (
             ("synced", {"flush.messages": "1"}),
             ("atomic", {"flush.messages": "1"}),
             ("keyed", {"cleanup.policy": "compact", "flush.messages": "1"}),
+            ("short", {"flush.messages": "1", "retention.bytes": "1500"}),
         ):
             if name not in store.topics:
                 store.create_topic(name, 1, SMALL | config)
@@ -47,7 +54,8 @@ class Writer:
 
     def step(self, store: Store) -> None:
         match self.chance.choices(
-            ["synced", "atomic", "keyed", "topic", "checkpoint", "compact"], [6, 4, 6, 0.4, 1, 0.7]
+            ["synced", "atomic", "keyed", "short", "topic", "checkpoint", "compact"],
+            [6, 4, 6, 6, 0.4, 1, 0.7],
         )[0]:
             case "synced":
                 partition = store.partition("synced", 0)
@@ -75,6 +83,8 @@ class Writer:
                 if self.chance.random() < 0.7:
                     partition.sync()
                     self.promise(partition)
+            case "short":
+                self.shorten(store)
             case "topic":
                 name = f"made-{len(self.topics)}-{self.chance.randrange(10**6)}"
                 store.create_topic(name)
@@ -88,6 +98,45 @@ class Writer:
                 partition.sync()
                 self.promise(partition)
                 store.compact("keyed", 0)
+
+    def shorten(self, store: Store) -> None:
+        """Write in transactions that may stay open, and delete records with or without them."""
+        partition = store.partition("short", 0)
+        match self.chance.choices(["write", "end", "delete", "retain"], [5, 1, 2, 2])[0]:
+            case "write":
+                partition.append(numbered(next_number(partition), 1, transactional=True))
+                self.short.append(False)
+            case "end":
+                partition.append_marker(1, 0, self.chance.random() < 0.5, 0)
+                self.short.append(True)
+            case "delete":
+                end = partition.high_watermark
+                self.short_start = partition.delete_records(
+                    self.chance.choice([end, self.chance.randrange(end + 1)])
+                )
+            case _:
+                apply_retention(partition, 1_700_000_000_000)
+        if self.chance.random() < 0.7:
+            partition.sync()
+            self.short_synced = partition.end_offset
+
+    def judge_short(self, partition: Partition) -> None:
+        assert partition.end_offset >= self.short_synced
+        del self.short[partition.end_offset :]
+        # (A start past the end of what is left is where the log goes on.)
+        self.short += [True] * (partition.end_offset - len(self.short))
+        assert partition.log_start_offset >= self.short_start
+        started = [not marker for marker in self.short]
+        last = max((place for place, marker in enumerate(self.short) if marker), default=-1)
+        first = next((place for place in range(last + 1, len(started)) if started[place]), None)
+        assert partition.producers.open == ({} if first is None else {1: first})
+        found = [record.offset for record in read_all(partition)]
+        assert found == [
+            offset
+            for offset in range(partition.log_start_offset, partition.end_offset)
+            if started[offset]
+        ]
+        self.short_synced = partition.end_offset
 
     def promise(self, partition: Partition) -> None:
         """All of `partition` is synced: the last value of every key is promised."""
@@ -105,6 +154,8 @@ class Writer:
             self.synced = len(found)
         if "atomic" in store.topics:
             self.judge_transactions(store.partition("atomic", 0))
+        if "short" in store.topics:
+            self.judge_short(store.partition("short", 0))
         if "keyed" in store.topics:
             found_rows = {
                 r.key or b"": r.value or b"" for r in read_all(store.partition("keyed", 0))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from log_helpers import HandClock, batch, read_all
 from tailrace.log.errors import CorruptSegmentError, DiskFullError, StorageError
 from tailrace.log.files import Files
 from tailrace.log.partition import Partition
+from tailrace.log.retention import apply_retention
 from tailrace.log.store import Store
 from tailrace.records.batch import iterate_batches
 
@@ -364,3 +367,131 @@ def test_after_a_failed_sync_the_partition_stops(open_store: OpenStore) -> None:
     store.shelf.files = Files()
     with pytest.raises(StorageError):
         partition.append(batch(b"b"))
+
+
+def test_deleted_records_leave_their_open_transaction(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = store.create_topic("t", 1, {"internal.segment.bytes": "150"}).partitions[0]
+    partition.append(batch(b"a" * 60))
+    partition.append(
+        batch(b"b" * 60, producer_id=5, producer_epoch=2, base_sequence=0, transactional=True)
+    )
+    partition.append(batch(b"c" * 60))
+    partition.delete_records(-1)
+    partition.append(batch(b"d" * 60))
+    assert (partition.producers.open, partition.last_stable_offset) == ({5: 1}, 3)
+    store.abandon()
+    partition = open_store().partition("t", 0)
+    assert (partition.producers.open, partition.last_stable_offset) == ({5: 1}, 3)
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_no_segment_goes_before_a_checkpoint_knows_its_producers(
+    open_store: OpenStore, noted: bool
+) -> None:
+    store = open_store()
+    partition = filled(store, 6, internal_segment_bytes="150", retention_bytes="100")
+    if noted:
+        store.checkpoint()  # begins a sync of everything, noted by the next one
+        assert partition.recovery_point == 6
+    assert apply_retention(partition, 0) == 0
+    store.checkpoint()
+    store.checkpoint()
+    assert apply_retention(partition, 0) == 2
+    store.abandon()
+    partition = open_store().partition("t", 0)
+    assert partition.log_start_offset == 4
+    assert [(row.producer_id, row.last_sequence) for row in partition.describe_producers()] == [
+        (1, 5)
+    ]
+
+
+def test_nothing_noted_of_a_deleted_topic_is_believed_of_the_next_of_its_name(
+    open_store: OpenStore,
+) -> None:
+    store = open_store()
+    filled(store, 30).delete_records(20)
+    store.checkpoint()
+    store.checkpoint()
+    store.delete_topic("t")
+    partition = filled(store, 10)
+    path = last_log(partition)
+    store.abandon()
+    os.truncate(path, path.stat().st_size - 5)
+    found = open_store().partition("t", 0)
+    assert [record.offset for record in read_all(found)] == list(range(9))
+    assert (found.log_start_offset, found.end_offset) == (0, 9)
+
+
+def test_a_topic_made_again_after_a_restart_begins_at_zero(open_store: OpenStore) -> None:
+    store = open_store()
+    filled(store, 30).delete_records(20)
+    store.checkpoint()
+    store.checkpoint()
+    store.delete_topic("t")
+    store.abandon()
+    assert filled(open_store(), 3).log_start_offset == 0
+
+
+def test_a_recovery_point_past_the_end_is_taken_back(open_store: OpenStore) -> None:
+    store = open_store()
+    partition = filled(store, 10)
+    path = last_log(partition)
+    store.checkpoint()
+    store.checkpoint()
+    store.abandon()
+    os.truncate(path, positions(path)[4])  # a disk that lied about a sync
+    store = open_store()
+    partition = store.partition("t", 0)
+    assert partition.end_offset == 4
+    partition.append(batch(b"new", producer_id=1, producer_epoch=0, base_sequence=4))
+    store.abandon()
+    os.truncate(path, path.stat().st_size - 3)
+    assert open_store().partition("t", 0).end_offset == 4
+
+
+def lose_directory(partition: Partition) -> None:
+    shutil.rmtree(partition.directory)
+
+
+def lose_segments(partition: Partition) -> None:
+    for path in partition.directory.glob("*.log"):
+        path.unlink()
+
+
+def lose_content(partition: Partition) -> None:
+    last_log(partition).write_bytes(b"")
+
+
+@pytest.mark.parametrize("lose", [lose_directory, lose_segments, lose_content])
+@pytest.mark.parametrize("clean", [True, False])
+def test_records_that_are_gone_are_reported(
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    lose: Callable[[Partition], None],
+    clean: bool,
+) -> None:
+    store = Store.open([tmp_path])
+    partition = filled(store, 10)
+    other = store.create_topic("other", 1).partitions[0]
+    other.append(batch(b"here"))
+    store.close()
+    if not clean:
+        (tmp_path / "clean-stop").unlink()
+    lose(partition)
+    caplog.clear()
+    with Store.open([tmp_path]) as again:
+        assert [record.value for record in read_all(again.partition("other", 0))] == [b"here"]
+    (found,) = [one for one in caplog.records if one.levelno >= logging.ERROR]
+    assert (
+        found.__dict__["path"],
+        found.__dict__["base_offset"],
+        found.__dict__["last_offset"],
+    ) == (
+        str(partition.directory),
+        0,
+        9,
+    )
+    caplog.clear()
+    with Store.open([tmp_path]):
+        assert not [one for one in caplog.records if one.levelno >= logging.ERROR]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,10 +20,12 @@ from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.errors import AlreadyRunningError
 from tailrace.node.health import status_of
 from tailrace.node.journal import Journal
-from tailrace.node.plan import plan
+from tailrace.node.plan import of_project, plan
 from tailrace.node.processes import born, end_leftovers, members, record
 from tailrace.node.processes import running as running_process
-from tailrace.node.supervisor import Supervisor
+from tailrace.node.supervisor import Child, Supervisor
+from tailrace.pipelines.beginnings import DIRECTORY, Beginning, InputStart
+from tailrace.pipelines.checkpoint import StreamFiles
 from tailrace.project import load
 from tailrace.telemetry.part import Part
 
@@ -96,6 +100,27 @@ def test_topics_of_the_project_file_exist(running: Supervisor) -> None:
         assert len(admin.end_offsets([("clicks", 0), ("clicks", 1), ("clicks", 2)])) == 3
 
 
+def test_where_streams_begin_is_written_before_anything_else_starts(
+    project: load.Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begins = Beginning("placed", (InputStart(("clicks",), "latest"),))
+    planned = replace(of_project(project), beginnings=(begins,))
+    files = StreamFiles(project.settings.state_directory / DIRECTORY, "placed")
+    launch, seen = Supervisor._launch, []
+
+    def watched(self: Supervisor, child: Child) -> None:
+        seen.append((child.spec.kind, files.written() is not None))
+        launch(self, child)
+
+    monkeypatch.setattr(Supervisor, "_launch", watched)
+    with Supervisor(planned, echo=lambda line: None) as supervisor:
+        supervisor.start()
+    assert seen == [("broker", False), ("console", True)]
+    (start,) = files.starts()
+    assert start is not None
+    assert start.offsets == {"clicks": {"0": 0, "1": 0, "2": 0}}
+
+
 def test_a_second_up_is_refused_and_names_the_first(
     running: Supervisor, project: load.Project
 ) -> None:
@@ -142,6 +167,25 @@ def test_nothing_is_left_after_kill_9_of_the_supervisor(project: load.Project) -
     with Supervisor(project, echo=lambda line: None) as supervisor:  # and the next takes over
         supervisor.start()
         until(supervisor, supervisor.ready)
+
+
+def test_state_that_is_deleted_under_a_running_project_is_told_at_once(
+    project: load.Project,
+) -> None:
+    home = project.settings.directory
+    with subprocess.Popen(
+        [TAILRACE, "up", str(home)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as up:
+        assert up.stdout is not None
+        assert any(line.strip() == "ready" for line in up.stdout)
+        shutil.rmtree(project.settings.state_directory, ignore_errors=True)
+        _, said = up.communicate(timeout=60)
+        assert up.returncode == 1
+    assert "[state-gone]" in said
+    status = subprocess.run([TAILRACE, "status", str(home)], capture_output=True, text=True)
+    assert status.returncode == 1
+    assert status.stdout.count("was deleted or replaced while the project ran") == 2
+    assert "running" not in status.stdout
 
 
 def test_leftovers_are_ended_but_never_a_stranger_with_the_same_id(tmp_path: Path) -> None:

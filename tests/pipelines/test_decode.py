@@ -55,6 +55,16 @@ def test_what_does_not_fit_is_given_back_with_its_reason() -> None:
     assert "no key" in decoded.dead[2].reason
 
 
+def test_a_reason_has_a_length_that_can_be_read() -> None:
+    table = TableInput("t", "shop.public.orders", SCHEMA, ("id",))
+    bad = event("c", {**ROW, "amount": "7" * 5000})
+    (dead,) = decode(table, records((b"1", bad)), 3).dead
+    assert len(dead.reason) <= 400
+    assert "amount" in dead.reason
+    assert "DECIMAL" in dead.reason.upper()
+    assert dead.value == bad
+
+
 def test_a_bag_counts_rows_and_a_truncate_empties_it() -> None:
     table = TableInput("t", "shop.public.orders", SCHEMA, kind="bag")
     other = {**ROW, "id": 2}
@@ -62,6 +72,30 @@ def test_a_bag_counts_rows_and_a_truncate_empties_it() -> None:
     assert decoded.rows.column("__weight").to_pylist() == [1, -1, 1, 0, -1]
     assert decoded.rows.column("id").to_pylist() == [1, 1, 2, None, 2]
     assert decoded.rows.column("__deleted").to_pylist() == [False, False, False, True, False]
+
+
+def test_a_bag_takes_no_records_of_the_time_it_had_a_key() -> None:
+    table = TableInput("t", "shop.public.orders", SCHEMA, kind="bag")
+    events = records((b"1", event("c", ROW)), (b"1", event("d", None)), (b"1", None), (None, event("t", None)), (None, event("r", ROW)))  # fmt: skip
+    decoded = decode(table, events, 3)
+    assert not decoded.dead
+    assert decoded.rows.column("__weight").to_pylist() == [0, 1]
+
+
+def test_a_change_that_does_not_say_which_row_is_no_change_of_a_bag() -> None:
+    table = TableInput("t", "shop.public.orders", SCHEMA, kind="bag")
+    decoded = decode(table, records((None, event("u", ROW)), (None, event("d", None)), (None, event("c", ROW))), 3)  # fmt: skip
+    assert decoded.rows.column("__weight").to_pylist() == [1]
+    assert [dead.offset for dead in decoded.dead] == [10, 11]
+
+
+def test_a_table_that_once_had_no_key_leaves_those_records_out() -> None:
+    events = records((None, event("c", ROW)), (None, event("t", None)), (b"1", event("r", ROW)))
+    for kind in ("table", "history"):
+        table = TableInput("t", "shop.public.orders", SCHEMA, ("id",), kind, once_keyless=True)
+        decoded = decode(table, events, 3)
+        assert not decoded.dead
+        assert decoded.rows.column("__key").to_pylist() == [b"1"]
 
 
 def test_history_keeps_every_version_with_its_time() -> None:

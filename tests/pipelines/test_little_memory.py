@@ -1,4 +1,8 @@
-"""Shards that are larger than the memory of the process that works on them."""
+"""Shards that are larger than the memory of the process that works on them.
+
+What the kernel charges, reclaims and gives back differs from machine to machine: this suite is
+part of `make test-thorough`, not of `make test`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ import pyarrow as pa
 import pytest
 
 from tailrace.pipelines.state import memory
+
+pytestmark = pytest.mark.thorough
 
 LIMIT = 160 << 20
 GROUPS = (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"))
@@ -74,6 +80,8 @@ with ShardAttempt(files, root / "cache", 0, version) as shard:
 def test_state_larger_than_the_memory_of_its_control_group_is_worked_on_to_the_end(
     tmp_path: Path, limited: Callable[[list[str]], subprocess.CompletedProcess[bytes]]
 ) -> None:
+    if "tmpfs" in subprocess.check_output(["stat", "-f", "-c", "%T", tmp_path], text=True):
+        pytest.skip("files in memory are charged to the control group: set TMPDIR to a disk")
     run = limited([sys.executable, "-c", LARGER_THAN_MEMORY, str(tmp_path)])
     assert run.returncode != -signal.SIGKILL, "the kernel ended it for want of memory"
     assert run.returncode == 0, run.stderr.decode()

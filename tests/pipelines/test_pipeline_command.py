@@ -16,6 +16,7 @@ from tailrace.cli.pipeline import pipeline
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import UsageError
 from tailrace.pipelines import requests
+from tailrace.pipelines.beginnings import Beginning, InputStart, record
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.catalog import read_catalog
@@ -70,7 +71,9 @@ class Ticked:
                     break
                 ticks.step(0.5)
             part = Part(self.name, "pipelines", self.name, bootstrap, state)
-            part.report("running", tick=ticks.main.last.number, lag=0, dead=ticks.main.dead)
+            main = ticks.main
+            dead = {name: main.dead_of(name) for name in main.graph.views}
+            part.report("running", tick=main.last.number, lag=0, dead=main.dead, dead_by_view=dead)
             ticks.close()
 
     def call(self, *arguments: str) -> Any:
@@ -108,6 +111,32 @@ def test_the_command_shows_pipelines_state_and_dead_letters(ticked: Ticked) -> N
         ticked.call("dead-letters", f"{ticked.name}_paid", "--retry")
     with pytest.raises(UsageError, match="no pipeline"):
         ticked.call("status", "nonsense")
+
+
+def test_where_a_stream_begins_is_shown(ticked: Ticked) -> None:
+    users = f"{ticked.name}_users"
+    assert orjson.loads(ticked.call("status", users, "--json"))["begins"] is None
+    orders = ticked.feed.topic("orders")
+    wanted = Beginning(users, (InputStart((orders, "absent"), "latest"), None))
+    record(ticked.directory / ".tailrace", ticked.bootstrap, [wanted])
+    begins = orjson.loads(ticked.call("status", users, "--json"))["begins"]
+    assert begins["inputs"][0]["offsets"][orders]["0"] > 0
+    assert begins["inputs"][1] == {"topics": None, "offsets": None}
+    assert begins["written_at"].endswith("+00:00")
+    shown = ticked.call("status", users)
+    assert f"{orders}/0@{begins['inputs'][0]['offsets'][orders]['0']}" in shown
+    assert "absent: its first record" in shown
+    assert "a view: its first record" in shown
+
+
+def test_a_traceback_is_shown_to_who_asks_for_it(ticked: Ticked) -> None:
+    paid = f"{ticked.name}_paid"
+    part = Part(ticked.name, "pipelines", ticked.name, ticked.bootstrap, ticked.directory / ".tailrace")  # fmt: skip
+    trace = "Traceback (most recent call last):\n  File \"x.py\", line 1\nKeyError: 'att'"
+    part.report("lagging", failed={paid: {"error": trace, "code": "bug"}})
+    assert "KeyError: 'att'" in ticked.call("status", paid)
+    assert "Traceback" not in ticked.call("status", paid)
+    assert "Traceback" in ticked.call("status", paid, "--verbose")
 
 
 def test_a_view_that_was_put_aside_is_told_with_its_error(ticked: Ticked) -> None:

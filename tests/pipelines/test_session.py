@@ -20,6 +20,35 @@ assert spark.range(3).mapInArrow(same, "id BIGINT").count() == 3
 spark.stop()
 """
 
+ATTACKED = """
+import socket, struct, sys
+from pathlib import Path
+from tailrace.pipelines import session
+
+spark = session.start("t", Path(sys.argv[1]), master="local[1]")
+def same(batches):
+    yield from batches
+assert spark.range(3).mapInArrow(same, "id BIGINT").count() == 3
+port = int(spark.sparkContext.getConf().get("spark.driver.port"))
+body = b"\\0" * 4 + b"\\xac\\xed\\0\\5sr\\0\\x10com.evil.NotThere"  # a Java object of a class
+with socket.create_connection(("127.0.0.1", port), timeout=60) as stranger:
+    stranger.sendall(struct.pack(">qbqi", 21 + len(body), 3, 7, len(body)) + body)
+    answer = stranger.recv(65536)
+print(answer.decode("latin-1"))
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(300)
+def test_the_ports_of_spark_take_nothing_from_strangers(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ATTACKED, str(tmp_path / "spark")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Sasl" in done.stdout, done.stdout
+    assert "ObjectInputStream" not in done.stdout
+
 
 @pytest.mark.thorough
 @pytest.mark.spark

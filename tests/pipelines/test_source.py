@@ -231,6 +231,15 @@ def test_changes_of_a_table_have_op_before_and_after(
     assert inserts["id"].to_pylist() == [2]
     copied = batch(log_address, topics=topic, form="inserts", columns=columns, snapshot="true")
     assert copied["id"].to_pylist() == [1, 2]
+    again = {"source": {"snapshot": "incremental"}, "op": "r", "before": None}
+    write(topic, {"op": "t", "before": None, "after": None})
+    write(topic, {**again, "after": {"id": 2, "amount": "3.50"}})
+    write(topic, {**again, "source": {"snapshot": "last"}, "after": {"id": 5, "amount": "1"}})
+    copied = batch(log_address, topics=topic, form="inserts", columns=columns, snapshot="true")
+    assert copied["id"].to_pylist() == [1, 2, 5]
+    changes = batch(log_address, topics=topic, form="changes", columns=columns)
+    assert changes["op"].to_pylist() == ["r", "c", "u", "d", "t", "r", "r"]
+    assert changes["after"].to_pylist()[4] is None
 
 
 def test_changes_of_a_view_have_their_key(log_address: str, topic: str, write: Write) -> None:

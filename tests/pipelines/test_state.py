@@ -13,9 +13,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import lmdb
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -34,6 +36,7 @@ from tailrace.pipelines.state.route import TIERS, route
 from tailrace.pipelines.state.shard import Attempt, ShardAttempt
 from tailrace.pipelines.state.sweep import live_files, sweep
 from tailrace.testing.state import MemoryStates
+from tailrace.unsynced import WriteBack
 
 OPERATORS = ("count", "join", "top")
 LONG = b"l" * 470
@@ -671,3 +674,149 @@ def test_the_collector_rests_while_an_attempt_works(tmp_path: Path) -> None:
         assert not gc.isenabled()  # it was not ours to start
     finally:
         gc.enable()
+
+
+def test_a_claim_that_a_crash_left_empty_is_claimed_again(tmp_path: Path) -> None:
+    files = LocalFiles(tmp_path / "state")
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "PROJECT").touch()
+    files.claim("shop")
+    files.claim("shop")
+    with pytest.raises(StateOwnedError, match='of project "shop"'):
+        files.claim("bank")
+    assert [path.name for path in (tmp_path / "state").iterdir()] == ["PROJECT"]
+
+
+def test_of_projects_that_claim_one_place_at_once_one_succeeds(tmp_path: Path) -> None:
+    def claims(project: str) -> bool:
+        try:
+            LocalFiles(tmp_path / "state").claim(project)
+        except StateOwnedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(claims, [f"shop-{n}" for n in range(8)])).count(True) == 1
+
+
+def test_of_projects_that_claim_a_remote_place_at_once_one_succeeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    first, second = (RemoteFiles(f"memory://{tmp_path.name}/raced") for _ in range(2))
+    real = MemoryFileSystem.exists
+
+    def slow(self: MemoryFileSystem, path: str, **named: Any) -> bool:
+        found = bool(real(self, path, **named))
+        if path.endswith("PROJECT") and not found:
+            monkeypatch.setattr(MemoryFileSystem, "exists", real)
+            second.claim("bank")  # between the look and the claim of the other
+        return found
+
+    monkeypatch.setattr(MemoryFileSystem, "exists", slow)
+    with pytest.raises(StateOwnedError, match='of project "bank"'):
+        first.claim("shop")
+
+
+def test_a_file_that_is_not_all_there_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fsspec.implementations.memory import MemoryFileSystem
+
+    files = RemoteFiles(f"memory://{tmp_path.name}/cut")
+    assert files.get(0, files.put(0, "1-0", ".delta", lambda sink: sink.write(b"x" * 100) and None))
+    real = MemoryFileSystem.put_file
+
+    def short(self: MemoryFileSystem, here: str, there: str, **named: Any) -> None:
+        real(self, here, there, **named)
+        self.pipe_file(there, self.cat_file(there)[:-1])
+
+    monkeypatch.setattr(MemoryFileSystem, "put_file", short)
+    with pytest.raises(StateError, match="not whole"):
+        files.put(0, "2-0", ".delta", lambda sink: sink.write(b"y" * 100) and None)
+
+
+def filled(tmp_path: Path) -> tuple[LocalFiles, Path, tuple[str, ...]]:
+    """State of two ticks, and its cache in `tmp_path/a`."""
+    files = LocalFiles(tmp_path / "state")
+    version: tuple[str, ...] = ()
+    for tick in (1, 2):
+        with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+            shard.of("count").put_many([(b"k%d" % n, b"%d" % tick) for n in range(50)])
+            version = shard.finish(tick)
+    with ShardAttempt(files, tmp_path / "a", 0, version):
+        pass
+    return files, tmp_path / "a" / cache.boot_id() / "0", version
+
+
+def judged(tmp_path: Path, files: LocalFiles, version: tuple[str, ...]) -> None:
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        found = list(shard.of("count").scan())
+    assert found == sorted((b"k%d" % n, b"2") for n in range(50))
+
+
+def test_a_copy_of_a_cache_is_not_taken_for_it(tmp_path: Path) -> None:
+    files, place, version = filled(tmp_path)
+    cache.close_opened()
+    with lmdb.open(str(place), max_dbs=10) as environment, environment.begin(write=True) as change:
+        change.put(b"k1", b"torn", db=environment.open_db(b"count", txn=change))
+    shutil.copytree(place, tmp_path / "backup")
+    shutil.rmtree(place)
+    shutil.copytree(tmp_path / "backup", place)
+    judged(tmp_path, files, version)
+
+
+def test_a_cache_that_lacks_what_was_committed_is_restored(tmp_path: Path) -> None:
+    files, place, version = filled(tmp_path)
+    cache.close_opened()
+    with lmdb.open(str(place), max_dbs=10) as environment, environment.begin(write=True) as change:
+        change.delete(b"k1", db=environment.open_db(b"count", txn=change))
+    judged(tmp_path, files, version)
+    cache.close_opened()
+    with lmdb.open(str(place), max_dbs=10) as environment, environment.begin(write=True) as change:
+        change.drop(environment.open_db(b"count", txn=change))
+    judged(tmp_path, files, version)
+
+
+def test_a_cache_whose_pages_cannot_be_written_is_deleted_and_restored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(number: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    files, place, version = filled(tmp_path)
+    back = WriteBack(0, refuse)
+    monkeypatch.setattr(cache, "WRITE_BACK", back)
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        shard.of("count").put_many([(b"k0", b"2")])
+        version = shard.finish(3)
+    inode = (place / "data.mdb").stat().st_ino
+    cache.ShardCache(files, tmp_path / "a", 0).bring_to(version)
+    assert back.wait()
+    assert not place.exists() or (place / "data.mdb").stat().st_ino != inode
+    monkeypatch.setattr(cache, "WRITE_BACK", WriteBack())
+    judged(tmp_path, files, version)
+
+
+def test_damage_that_is_met_while_a_tick_reads_deletes_the_cache(tmp_path: Path) -> None:
+    files, place, version = filled(tmp_path)
+    shards = cache.ShardCache(files, tmp_path / "a", 0)
+    with pytest.raises(StateError, match="damaged"), shards.reading(version):
+        raise lmdb.CorruptedError("a page is not what it says")
+    assert not place.exists()
+    judged(tmp_path, files, version)
+
+
+def test_a_dropped_operator_leaves_nothing_to_count(tmp_path: Path) -> None:
+    files, place, version = filled(tmp_path)
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        shard.of("other").put_many([(b"x", b"1")])
+        version = shard.finish(3, dropped=("count",))
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        assert list(shard.operators()) == ["other"]
+    inode = (place / "data.mdb").stat().st_ino
+    cache.close_opened()
+    with ShardAttempt(files, tmp_path / "a", 0, version) as shard:
+        assert list(shard.operators()) == ["other"]
+    assert (place / "data.mdb").stat().st_ino == inode

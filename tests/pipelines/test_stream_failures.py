@@ -327,8 +327,10 @@ def test_failures_are_told_in_our_words(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told_before_a_stream_begins(tmp_path: Path) -> None:
+    from tailrace.pipelines.beginnings import InputStart, Start
     from tailrace.pipelines.checkpoint import StreamFiles
 
+    wanted = InputStart(("clicks",), "latest")
     device = Path("/dev/full")
     if not device.exists():
         pytest.skip("needs /dev/full")
@@ -336,9 +338,9 @@ def test_a_full_disk_is_told_before_a_stream_begins(tmp_path: Path) -> None:
     files.root.mkdir()
     (files.root / "stream.json.tmp").symlink_to(device)
     with pytest.raises(DiskFullError, match="no space"):
-        files.begin([["clicks"]], ["{}"])
+        files.begin([wanted], lambda _: Start())
     shutil.rmtree(files.root)
-    assert files.begin([["clicks"]], ["{}"]) == ["{}"]
+    assert files.begin([wanted], lambda _: Start()) == [Start()]
 
 
 def test_progress_becomes_gauges() -> None:

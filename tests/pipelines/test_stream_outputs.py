@@ -7,6 +7,21 @@ from typing import TYPE_CHECKING
 
 import orjson
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    IntegerType,
+    NullType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+    TimeType,
+    VariantType,
+)
 
 import tailrace as tr
 from pipelines.stream_harness import Harness
@@ -19,7 +34,7 @@ from tailrace.pipelines.errors import (
 )
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.streams import Streams, StreamSettings
+from tailrace.pipelines.streams import Streams, StreamSettings, columns_of
 from tailrace.pipelines.ticks.catalog import Catalog
 from tailrace.records.partitioner import partition_for
 
@@ -233,3 +248,27 @@ def test_a_checkpoint_of_another_pipeline_is_refused(harness: Harness) -> None:
     harness.streams.reset(first)
     harness.run(first)
     assert harness.read(first.name) == [{"n": 1}, {"n": 1}]
+
+
+def test_columns_are_described_in_words_that_readers_of_the_topic_know() -> None:
+    schema = StructType(
+        [
+            StructField("id", IntegerType()),
+            StructField("small", ShortType()),
+            StructField("price", DecimalType(10, 2)),
+            StructField("at", TimestampType()),
+            StructField("day", DateType()),
+            StructField("tags", ArrayType(StringType())),
+            StructField("who", StructType([StructField("name", StringType())])),
+            StructField("odd", StructType([StructField("a name", StringType())])),
+            StructField("took", DayTimeIntervalType()),
+            StructField("clock", TimeType(6)),
+            StructField("any", VariantType()),
+            StructField("nothing", NullType()),
+        ]
+    )
+    assert columns_of(schema) == (
+        ("id", "INT"), ("small", "SMALLINT"), ("price", "DECIMAL(10,2)"), ("at", "TIMESTAMP"),
+        ("day", "DATE"), ("tags", "ARRAY<STRING>"), ("who", "STRUCT<name: STRING>"),
+        ("clock", "TIME(6)"),
+    )  # fmt: skip

@@ -18,6 +18,7 @@ from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.streams import Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import Catalog, read_catalog
 from tailrace.pipelines.writer import Marker, Outgoing, write_slot
+from tailrace.records.stream_columns import COLUMNS_TOPIC, decode_versions
 from tailrace.testing.feed import ChangeFeed
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ def test_a_stream_writes_exactly_once_and_goes_on(
         last = {row["user"]: row["count"] for row in read(log_address, name)}
         assert last == {f"u{k}": 10 * (part + 1) for k in range(3)}
     assert len(read(log_address, name)) == 9
+    with LogReader(log_address) as reader:
+        described = reader.last_value(COLUMNS_TOPIC, 0, name.encode())
+    assert decode_versions(described) == [(("user", "STRING"), ("count", "BIGINT"))]
     batch = streams.batch(counts)[name]
     assert {row["user"]: row["count"] for row in batch.collect()} == last
 

@@ -14,7 +14,7 @@ from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
 from tailrace.node.plan import plan
-from tailrace.pipelines.errors import DeclarationError
+from tailrace.pipelines.errors import DeclarationError, UnforeseenError
 from tailrace.project import graph, load, scaffold
 from tailrace.project.check import check
 from tailrace.project.errors import (
@@ -342,3 +342,38 @@ def test_a_declaration_of_the_wrong_type_is_told_with_its_place(tmp_path: Path, 
         mistakes(tmp_path, f"v = tr.view({wrong})\n")
     assert "main.py:4" in caught.value.detail
     assert caught.value.hint
+
+
+def test_check_judges_every_view_whatever_is_wrong_with_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tailrace.pipelines.incremental.sql.calls import RULES
+
+    def raises(*given: object) -> object:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setitem(RULES, "soundex", raises)
+    code = SHOP.replace("x.db", str(tmp_path / "x.db")) + (
+        'bad = tr.view("bad", "SELEC id FROM shop.orders")\n'
+        'ignored = tr.view("ignored", "SELECT DISTINCT ON (status) status, id FROM shop.orders")\n'
+        'broken = tr.view("broken", """SELECT id,\n  soundex(status) s FROM shop.orders""")\n'
+        'typo = tr.view("typo", "SELECT idd FROM shop.orders")\n'
+        'good = tr.view("good", "SELECT status, id FROM shop.orders", key="status")\n'
+    )
+    with closing(sqlite3.connect(tmp_path / "x.db")) as database:
+        database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, status TEXT)")
+        database.execute("CREATE TABLE customers (id INTEGER PRIMARY KEY)")
+    found = list(check(project(tmp_path, code)))
+    errors = {one.what: one.error for one in found if one.error}
+    assert {what.split(":")[0].removeprefix("view ") for what in errors} == {
+        "bad", "ignored", "broken", "typo",
+    }  # fmt: skip
+    for error in errors.values():
+        assert error.message
+        assert error.hint
+        assert error.code
+        assert "main.py:" in error.detail
+    broken = errors["view broken: columns and types"]
+    assert "IndexError: list index out of range" in broken.message
+    assert isinstance(broken, UnforeseenError)
+    assert any(one.what == "view good: key" and not one.error for one in found)

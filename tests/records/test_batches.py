@@ -22,7 +22,6 @@ from tailrace.records.batch import (
     set_append_time,
 )
 from tailrace.records.checksum import crc32c
-from tailrace.records.decode import decode_raw, keyless_records
 from tailrace.records.errors import CorruptBatchError, InvalidRecordError
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -172,24 +171,3 @@ def test_sequences_wrap_after_the_largest() -> None:
         [b"k"] * 3, [b"v"] * 3, 1, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2
     )
     assert read_header(batch).last_sequence == 0
-
-
-@given(records, st.sampled_from(CODECS))
-def test_records_without_a_key_are_found_as_by_reading_them(some: list[Record], codec: str) -> None:
-    batch = encode_batch(some, compression=codec)
-    assert keyless_records(batch) == [at for at, r in enumerate(some) if r.key is None]
-
-
-@given(records, st.data())
-def test_looking_for_keys_refuses_what_reading_refuses(some: list[Record], data: st.DataObject) -> None:  # fmt: skip
-    batch = bytearray(encode_batch(some))
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(61, len(batch) - 1))
-        batch[place] = data.draw(st.sampled_from([0, 1, 2, 127, 128, 129, 255]))
-    try:
-        expected = [at for at, record in enumerate(decode_raw(batch)) if record.key is None]
-    except InvalidRecordError:
-        with pytest.raises(InvalidRecordError):
-            keyless_records(batch)
-    else:
-        assert keyless_records(batch) == expected

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,12 @@ import psycopg
 
 from servers.postgres import PostgresServer
 from tailrace.sources import Postgres, SQLite
+from tailrace.sources.control import ask_for_snapshot, paused
+from tailrace.sources.errors import SlotTakenError
 from tailrace.sources.postgres.capture import PostgresCapture
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.sqlite.capture import SQLiteCapture
+from tailrace.sources.sqlite.change_table import alter
 from tailrace.sources.sqlite.settings import SQLiteSettings
 from tailrace.telemetry.part import Part
 from tailrace.testing.source_contract import (
@@ -48,7 +53,7 @@ class Database:
         for statement in statements:
             self.connection.execute(statement.encode())
 
-    def drop_slot(self, name: str = "tailrace_shop") -> None:
+    def drop_slot(self, name: str = "tailrace_test_shop") -> None:
         """Drop a slot as soon as the server has noticed that its reader is gone."""
         while True:
             try:
@@ -107,8 +112,9 @@ class Captured:
             if name.startswith(f"{self.source}.") and name.count(".") == 2
         ]
         for topic in topics:
-            check_events(self.shared.records(topic))
-            check_tombstones(self.shared.records(topic))
+            for partition in self.shared.partitions(topic):
+                check_events(partition)
+                check_tombstones(partition)
         transactions = self.shared.records(f"{self.source}.transactions")
         ends = {
             name: {i: len(p) for i, p in enumerate(parts)}
@@ -157,6 +163,10 @@ class Running:
     def _work(self) -> None:
         try:
             self._make().work()
+            # An attempt that ends without an error is followed by the next, as in `runner`.
+            while not (self.part.stopping.is_set() or paused(self.part.directory, self.part.name)):
+                with suppress(SlotTakenError):  # the server may not have noticed yet
+                    self._make().work()
         except BaseException as error:
             self.error = error
 
@@ -193,12 +203,22 @@ class Running:
 
 
 class PostgresCase:
-    """A Postgres database as the contract of sources wants it."""
+    """A Postgres database as the contracts of sources want it."""
 
     schema = "public"
 
-    def __init__(self, database: Database, shared: SharedLog, directory: Path) -> None:
-        self._database, self._shared, self._directory = database, shared, directory
+    def __init__(
+        self,
+        database: Database,
+        shared: SharedLog,
+        directory: Path,
+        *tables: str,
+        **settings: Any,
+    ) -> None:
+        self._database, self.shared, self.directory = database, shared, directory
+        self.address = database.dsn
+        wanted = tables or ("items",)
+        self._source = Postgres("shop", database.dsn, tables=wanted, **settings)
 
     def execute(self, *statements: str) -> None:
         self._database.run(*statements)
@@ -209,10 +229,107 @@ class PostgresCase:
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._database.rows(query)
 
+    def columns(self, table: str) -> list[str]:
+        found = self._database.connection.execute(f"SELECT * FROM {table} LIMIT 0".encode())
+        return [column.name for column in found.description or ()]
+
     def position(self) -> str:
         return self._database.position()
 
     def capture(self, *, fail_after: int | None = None) -> Running:
         self._database.wait_for_slot()
-        source = Postgres("shop", self._database.dsn, tables=["items"])
-        return Running(source, self._shared, self._directory, SMALL, fail_after)
+        return Running(self._source, self.shared, self.directory, SMALL, fail_after)
+
+    @contextmanager
+    def beside(self) -> Iterator[PostgresCase]:
+        """The same database over a connection of its own."""
+        other = Database(self._database.server, self._database.name, self._database.dsn)
+        try:
+            yield PostgresCase(other, self.shared, self.directory)
+        finally:
+            other.connection.close()
+
+    def keyless(self, table: str) -> None:
+        self.execute(f"ALTER TABLE {table} REPLICA IDENTITY FULL")
+
+    def empty(self, table: str) -> None:
+        self.execute(f"TRUNCATE {table}")
+
+    def snapshot(self, table: str) -> None:
+        ask_for_snapshot(self._source, table, None)
+
+    def drop_key(self, table: str) -> None:
+        self.keyless(table)
+        self.execute(
+            f"ALTER TABLE {table} DROP CONSTRAINT {table}_pkey",
+            f"ALTER TABLE {table} ALTER COLUMN id DROP NOT NULL",
+        )
+
+    def add_key(self, table: str, column: str) -> None:
+        self.execute(f"ALTER TABLE {table} ADD PRIMARY KEY ({column})")
+
+
+class SQLiteCase:
+    """An SQLite file as the contracts of sources want it."""
+
+    schema = "main"
+
+    def __init__(self, path: Path, shared: SharedLog, *tables: str, **settings: Any) -> None:
+        self._path, self.shared, self.directory = path, shared, path.parent
+        self.address = str(path)
+        wanted = tables or ("items",)
+        self._source = SQLite("shop", str(path), tables=wanted, **settings)
+        self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+
+    def execute(self, *statements: str) -> None:
+        for statement in statements:
+            for single in statement.split("; "):
+                self.connection.execute(single)
+
+    def alter(self, statement: str) -> None:
+        alter(str(self._path), statement)
+
+    def rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(query).fetchall()
+
+    def columns(self, table: str) -> list[str]:
+        found = self.connection.execute(f"SELECT * FROM {table} LIMIT 0")
+        return [column[0] for column in found.description]
+
+    def position(self) -> str:
+        if not self.rows("SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_sequence'"):
+            return "sqlite:shop:0000000000000000"
+        found = self.rows("SELECT seq FROM sqlite_sequence WHERE name = '_tailrace_changes'")
+        return f"sqlite:shop:{found[0][0] if found else 0:016X}"
+
+    def capture(self, *, fail_after: int | None = None) -> Running:
+        return Running(self._source, self.shared, self.directory, SMALL_SQLITE, fail_after)
+
+    @contextmanager
+    def beside(self) -> Iterator[SQLiteCase]:
+        """The same file over a connection of its own."""
+        other = SQLiteCase(self._path, self.shared)
+        with closing(other.connection):
+            yield other
+
+    def keyless(self, table: str) -> None:
+        """Triggers tell all there is."""
+
+    def empty(self, table: str) -> None:
+        self.execute(f"DELETE FROM {table}")
+
+    def snapshot(self, table: str) -> None:
+        ask_for_snapshot(self._source, table, None)
+
+    def drop_key(self, table: str) -> None:
+        self._make_anew(table, "id INTEGER, amount INTEGER")
+
+    def add_key(self, table: str, column: str) -> None:
+        self._make_anew(table, f"id INTEGER, amount INTEGER, PRIMARY KEY ({column})")
+
+    def _make_anew(self, table: str, columns: str) -> None:
+        """SQLite's own way to another key: a new table under the name of the old one."""
+        self.execute(
+            f"BEGIN; CREATE TABLE other ({columns}); INSERT INTO other SELECT * FROM {table}; "
+            f"DROP TABLE {table}; ALTER TABLE other RENAME TO {table}; COMMIT"
+        )

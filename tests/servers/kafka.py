@@ -89,10 +89,19 @@ def tool(main_class: str, *arguments: str, seconds: float = 90, stdin: str | Non
 class Kafka:
     """A running cluster; `bootstrap` is its address."""
 
-    def __init__(self, directory: Path, nodes: int = 1, settings: dict[str, str] | None = None) -> None:  # fmt: skip
+    def __init__(
+        self,
+        directory: Path,
+        nodes: int = 1,
+        settings: dict[str, str] | None = None,
+        users: dict[str, str] | None = None,
+        ports: list[int] | None = None,
+    ) -> None:
+        """`users` (name → password) can log in by SCRAM from the start; `ports` are those of
+        listeners that `settings` name."""
         self.directory = directory
         self.servers: list[Server] = []
-        self.ports = [free_port() for _ in range(nodes)]
+        self.ports = ports or [free_port() for _ in range(nodes)]
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
         controllers = [free_port() for _ in range(nodes)]
         voters = ",".join(f"{n + 1}@127.0.0.1:{port}" for n, port in enumerate(controllers))
@@ -129,6 +138,11 @@ class Kafka:
                 f"--cluster-id={self._cluster}",
                 "-c",
                 str(path),
+                *(
+                    f"--add-scram={mechanism}=[name={name},password={password}]"
+                    for name, password in (users or {}).items()
+                    for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
+                ),
             )
         for node in range(nodes):
             self.servers.append(self._start(node))

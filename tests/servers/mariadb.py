@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from servers.certificates import self_signed
 from servers.processes import Server, answers, free_port
 
 
@@ -43,7 +44,8 @@ class MariaDBServer:
                 self._program, "--no-defaults", f"--datadir={self._data}", f"--port={self.port}",
                 "--bind-address=127.0.0.1", f"--socket={self._directory / 'socket'}",
                 "--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=64M",
-                "--character-set-server=utf8mb4", *self._user(),
+                "--character-set-server=utf8mb4", f"--ssl-cert={self_signed()}/localhost.pem",
+                f"--ssl-key={self_signed()}/localhost.key", *self._user(),
             ],
             self._directory / "mariadb.log",
         )  # fmt: skip

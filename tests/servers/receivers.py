@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socketserver
+import ssl
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -88,20 +91,52 @@ class WebhookReceiver:
 
 
 class MailReceiver:
-    """A small SMTP server; `refuse` is a word that no mail may contain."""
+    """A small SMTP server; `refuse` is a word that no mail may contain. With a `certificate`
+    (.pem and .key) it offers STARTTLS, or speaks TLS `at_once`; `told` is what it heard."""
 
-    def __init__(self) -> None:
+    def __init__(self, certificate: Path | None = None, *, at_once: bool = False) -> None:
         self.mails: list[EmailMessage] = []
+        self.told: list[bytes] = []
+        context: ssl.SSLContext | None = None
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(
+                certificate.with_suffix(".pem"), certificate.with_suffix(".key")
+            )
         self.refuse: bytes | None = None
         self.port = 0
         receiver = self
 
         class Handler(socketserver.StreamRequestHandler):
+            def secure(self) -> None:
+                assert context is not None
+                self.request = context.wrap_socket(self.request, server_side=True)
+                self.rfile = self.request.makefile("rb")
+                self.wfile = self.request.makefile("wb", buffering=0)
+
             def handle(self) -> None:
+                with suppress(OSError):
+                    self.talk()
+                if isinstance(self.request, ssl.SSLSocket):
+                    for one in (self.rfile, self.wfile, self.request):
+                        with suppress(OSError):
+                            one.close()
+
+            def talk(self) -> None:
+                if at_once:
+                    self.secure()
                 self.wfile.write(b"220 here\r\n")
                 while line := self.rfile.readline():
+                    receiver.told.append(line)
                     word = line[:4].upper()
-                    if word == b"DATA":
+                    if word == b"EHLO" and context is not None:
+                        self.wfile.write(b"250-here\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN\r\n")
+                    elif word == b"STAR":
+                        self.wfile.write(b"220 go on\r\n")
+                        self.secure()
+                    elif word == b"AUTH":
+                        self.wfile.write(b"235 welcome\r\n")
+                    elif word == b"DATA":
                         self.wfile.write(b"354 go on\r\n")
                         lines = []
                         while (text := self.rfile.readline()) not in (b".\r\n", b""):

@@ -8,22 +8,34 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import uvicorn
 
 from servers.consoles import Console
 from tailrace.console.app import create_app
+from tailrace.console.heads import BoundedHeads
 from tailrace.console.lookup import FastLookups
-from tailrace.console.security import Guard
+from tailrace.console.security import Access, Guard
 
 
 @contextmanager
-def running(console: Console) -> Iterator[int]:
+def running(
+    console: Console, access: Access | None = None, *, certificate: Path | None = None
+) -> Iterator[int]:
     """The console's app on a port of its own, in a thread."""
     made = create_app(console.served)
-    app = Guard(FastLookups(made, console.served.views), host="127.0.0.1", token=None)
+    app = Guard(FastLookups(made, console.served.views), access or Access("127.0.0.1", None))
     server = uvicorn.Server(
-        uvicorn.Config(app, log_level="error", access_log=False, timeout_graceful_shutdown=10)
+        uvicorn.Config(
+            app,
+            http=BoundedHeads,
+            log_level="error",
+            access_log=False,
+            timeout_graceful_shutdown=10,
+            ssl_certfile=certificate and certificate.with_suffix(".pem"),
+            ssl_keyfile=certificate and certificate.with_suffix(".key"),
+        )
     )
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))

@@ -14,7 +14,7 @@ import uvicorn
 
 from servers.consoles import Console
 from tailrace.console.app import create_app
-from tailrace.console.security import Guard
+from tailrace.console.security import Access, Guard
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
@@ -35,7 +35,8 @@ class Site:
         return f"http://127.0.0.1:{self.port}"
 
     def up(self, *, host: str = "127.0.0.1", token: str | None = None) -> None:
-        app = Guard(create_app(self.console.served), host=host, token=token)
+        access = Access(host, token, cookie=f"tailrace-{self.port}")
+        app = Guard(create_app(self.console.served), access)
         configuration = uvicorn.Config(
             app, port=self.port, log_level="error", timeout_graceful_shutdown=1
         )

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from base64 import b64encode
 from datetime import timedelta
 
 import pytest
 
+from servers.certificates import self_signed
 from servers.receivers import MailReceiver
 from tailrace.sinks import Email
-from tailrace.sinks.errors import SinkFencedError, TargetUnavailableError
+from tailrace.sinks.errors import SinkFencedError, TargetRefusedError, TargetUnavailableError
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.testing.crash import kill_at_line
 from tailrace.testing.sink_contract import SinkContract, Target
@@ -158,3 +160,53 @@ def test_mails_wait_while_the_server_is_down(place, writer):
     place.receiver.start()
     contract.deliver(place, copy, writer)
     assert len(place.receiver.mails) == 1
+
+
+@pytest.mark.parametrize("scheme", ["smtp", "smtps"])
+@pytest.mark.parametrize("certificate", ["localhost", "stranger"])
+@pytest.mark.parametrize("cafile", [None, "localhost", "stranger"])
+def test_the_password_goes_only_to_a_server_somebody_vouches_for(
+    tmp_path, writer, scheme, certificate, cafile
+):
+    receiver = MailReceiver(self_signed() / certificate, at_once=scheme == "smtps")
+    server = f"{scheme}://alerts:MailPW@127.0.0.1:{receiver.port}"
+    if cafile:
+        server += f"?cafile={self_signed() / cafile}.pem"
+    place = MailTarget(tmp_path)
+    place.declare = lambda view, **options: Email(server, to="a@example.org", start="earliest")
+    writer.tick({"alarms": [row(1)]})
+    password = b64encode(b"\0alerts\0MailPW")
+    try:
+        if certificate == cafile == "localhost":
+            contract.deliver(place, contract.copy(place, "alarms"), writer)
+            assert len(receiver.mails) == 1
+            assert any(password in line for line in receiver.told)
+        else:
+            with pytest.raises(TargetRefusedError) as refused:
+                contract.deliver(place, contract.copy(place, "alarms"), writer)
+            assert "cafile" in refused.value.hint
+            assert not receiver.mails
+            assert not any(b"AUTH" in line for line in receiver.told)
+    finally:
+        place.close()
+        receiver.stop()
+
+
+def test_columns_may_have_the_names_that_templates_use(place):
+    writer = TickWriter(MemoryLog(), partitions=1)
+    columns = [("id", "BIGINT"), ("key", "STRING"), ("view", "STRING"), ("op", "STRING"), ("self", "STRING")]  # fmt: skip
+    writer.declare("alarms", ["id"], columns)
+    values = {"id": 1, "key": "k", "view": "w", "op": "o", "self": "s"}
+    writer.tick({"alarms": [({"id": 1}, values)]})
+    template = "{view} {key} {op} {row[view]} {row[key]} {row[op]} {self}"
+    contract.deliver(place, contract.copy(place, "alarms", subject=template), writer)
+    [mail] = place.receiver.mails
+    assert mail["Subject"] == "alarms 1 upsert w k o s"
+
+
+def test_a_template_that_does_not_fit_a_value_refuses_the_row(place, writer):
+    writer.tick({"alarms": [row(1, None)]})
+    copy = contract.copy(place, "alarms", body="{name:.2f}")
+    made = contract.deliver(place, copy, writer)
+    assert not place.receiver.mails
+    assert made is not None

@@ -4,13 +4,22 @@ import itertools
 
 import pytest
 
+from servers.certificates import self_signed
 from tailrace.sinks import MySQL
-from tailrace.sinks.errors import SinkDeclarationError, TargetRefusedError
+from tailrace.sinks.base import Shape
+from tailrace.sinks.errors import (
+    SinkDeclarationError,
+    TargetRefusedError,
+    TargetUnavailableError,
+)
+from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.testing.changelogs import random_project
 from tailrace.testing.sink_contract import Target
 from tailrace.testing.table_contract import TableContract
 
 _numbers = itertools.count()
+SHAPE = Shape((("id", "BIGINT"), ("name", "STRING")), ("id",))
+contract = TableContract()
 
 
 class MariaDBTarget(Target):
@@ -104,3 +113,43 @@ class TestMySQLSink(TableContract):
         place.dsn = "mysql://root@127.0.0.1"
         with pytest.raises(SinkDeclarationError):
             self.deliver(place, self.copy(place, "totals"), random_project(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("query", "encrypted"),
+    [
+        ("", False),
+        ("?ssl-mode=DISABLED", False),
+        ("?ssl-mode=required", True),
+        ("?ssl-ca=DIRECTORY/localhost.pem", True),
+        ("?ssl-mode=VERIFY_CA&ssl-ca=DIRECTORY/localhost.pem", True),
+        ("?ssl-ca=DIRECTORY/stranger.pem", None),
+        ("?ssl-mode=VERIFY_IDENTITY", None),  # no authority of this machine signed it
+    ],
+)
+def test_the_connection_is_as_safe_as_the_address_asks(tmp_path, mariadb_server, query, encrypted):
+    place = MariaDBTarget(tmp_path, mariadb_server)
+    place.dsn += query.replace("DIRECTORY", str(self_signed()))
+    copy = contract.copy(place, "v")
+    sink = make_sink(copy, Surroundings(tmp_path))
+    try:
+        if encrypted is None:
+            with pytest.raises(TargetUnavailableError):
+                sink.open(SHAPE)
+        else:
+            sink.open(SHAPE)
+            with sink._connection.cursor() as cursor:
+                cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
+                assert bool(cursor.fetchone()[1]) is encrypted
+    finally:
+        sink.close()
+        place.close()
+
+
+@pytest.mark.parametrize(
+    "query", ["?ssl=true", "?ssl-mode=MAYBE", "?ssl-ca=/nowhere.pem", "?charset=latin1"]
+)
+def test_an_option_that_nobody_knows_is_not_ignored(tmp_path, query):
+    copy = Copy("c", "v", "v", "view", ("id",), MySQL(f"mysql://u@127.0.0.1:1/d{query}", table="v"))
+    with pytest.raises(SinkDeclarationError):
+        make_sink(copy, Surroundings(tmp_path)).open(SHAPE)

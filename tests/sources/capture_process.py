@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -18,7 +19,12 @@ def main() -> None:
         from tailrace.sources.postgres import capture
 
         capture.DEFAULTS = CaptureSettings(
-            spill_rows=500, part_rows=2000, chunk_rows=500, split_rows=2000, touched_keys=50
+            spill_rows=500,
+            part_rows=2000,
+            split_rows=2000,
+            touched_keys=50,
+            chunk_rows=int(os.environ.get("CHUNK_ROWS", "500")),
+            chunks_ahead=1,
         )
     source = (
         Postgres("shop", address, tables=tables)

@@ -1,42 +1,19 @@
+# ruff: noqa: F811
 """A database and a log for each test, and a capture that runs in a thread."""
 
 from __future__ import annotations
 
-import itertools
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from servers.capture import SMALL, Database, Running
-from servers.postgres import PostgresServer, start_postgres
+from servers.databases import database, postgres_server, shared  # noqa: F401  (fixtures)
 from tailrace.sources import Postgres
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.testing.source_log import SharedLog
-
-_numbers = itertools.count()
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[PostgresServer]:
-    """A Postgres with logical WAL: 18, or the version in TAILRACE_POSTGRES."""
-    yield from start_postgres(int(os.environ.get("TAILRACE_POSTGRES", "18")))
-
-
-@pytest.fixture
-def database(postgres_server: PostgresServer) -> Iterator[Database]:
-    name = f"shop{next(_numbers)}"
-    made = Database(postgres_server, name, postgres_server.create_database(name))
-    yield made
-    made.connection.close()
-    postgres_server.drop_database(name)
-
-
-@pytest.fixture
-def shared() -> SharedLog:
-    return SharedLog()
 
 
 @pytest.fixture
@@ -45,6 +22,7 @@ def capture(database: Database, shared: SharedLog, tmp_path: Path) -> Callable[.
 
     def start(settings: CaptureSettings = SMALL, **parameters: Any) -> Running:
         directory = parameters.pop("directory", tmp_path)
+        fail_after = parameters.pop("fail_after", None)
         if directory == tmp_path:
             database.wait_for_slot()
         return Running(
@@ -52,6 +30,7 @@ def capture(database: Database, shared: SharedLog, tmp_path: Path) -> Callable[.
             shared,
             directory,
             settings,
+            fail_after,
         )
 
     return start

@@ -10,6 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
+from servers.capture import SMALL, Running
+from tailrace.sources import Postgres
 from tailrace.sources.errors import (
     PrivilegeError,
     ServerUnreachableError,
@@ -18,7 +20,8 @@ from tailrace.sources.errors import (
     TableMissingError,
     WalLevelError,
 )
-from tailrace.telemetry.part import Part
+from tailrace.sources.postgres.replication import ReplicationStream
+from tailrace.telemetry.part import Part, read_reports
 
 ORDERS = "CREATE TABLE orders (id int PRIMARY KEY, customer text, amount numeric(10,2))"
 
@@ -210,19 +213,19 @@ def test_a_server_that_restarts_is_an_error_that_passes(
     running.written.check()
 
 
-def test_a_slot_that_another_process_reads_is_named(
-    database: Any, capture: Any, tmp_path: Path
-) -> None:
+def test_a_slot_that_another_process_reads_is_named(database: Any, capture: Any) -> None:
+    """Not another capture into the same log, which would end the first one and free the slot."""
     database.run(ORDERS)
-    running = capture(tables=["orders"])
-    try:
+    with capture(tables=["orders"]) as running:
         running.copied()
-        second = capture(tables=["orders"], directory=tmp_path / "second")
+    database.wait_for_slot()
+    name = "tailrace_test_shop"
+    with ReplicationStream(database.dsn, name, name, 0):
+        source = Postgres("shop", database.dsn, tables=["orders"])
+        second = Running(source, running.written.shared, running.part.directory, SMALL)
         with pytest.raises(SlotTakenError, match="in use"):
             second.until(lambda: False)
         second.stop()
-    finally:
-        running.stop()
 
 
 def test_a_missing_table_or_slot_is_named_with_what_is_there(database: Any, capture: Any) -> None:
@@ -382,3 +385,32 @@ def test_a_running_source_survives_restarts_and_pauses(
     part.stopping.set()
     thread.join(30)
     assert part._facts["state"] == "stopped"
+
+
+def test_a_partition_dropped_while_its_changes_wait_is_no_table_of_its_own(
+    database: Any, capture: Any
+) -> None:
+    database.run(
+        "CREATE TABLE events (id int, day int, PRIMARY KEY (id, day)) PARTITION BY LIST (day)",
+        "CREATE TABLE events_1 PARTITION OF events FOR VALUES IN (1)",
+        "CREATE TABLE events_2 PARTITION OF events FOR VALUES IN (2)",
+    )
+    with capture(tables=["public.*"]) as running:
+        running.copied()
+    database.run(
+        "INSERT INTO events VALUES (1, 1), (2, 2)",
+        "DELETE FROM events WHERE day = 1",
+        "DROP TABLE events_1",
+        "INSERT INTO events VALUES (3, 2)",
+    )
+    with capture(tables=["public.*"]) as running:
+        running.reach(database.position())
+        running.until(lambda: bool(read_reports(running.part.directory)))
+        (report,) = read_reports(running.part.directory)
+    assert not report["refuses_updates"]
+    assert not report.get("copying")
+    rows = {(r["id"], r["day"]) for r in running.written.table("public.events")}
+    assert rows == {(2, 2), (3, 2)}
+    assert "shop.public.events_1" not in running.written.shared.topics
+    assert not [note for note in running.written.notes() if "events_1" in str(note)]
+    running.written.check()

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.client.errors import RecordTooLargeError
+from tailrace.records.topic_names import topic_name
 from tailrace.sources import Postgres
 from tailrace.sources.base import LARGEST_BYTES
 from tailrace.sources.errors import SourceDeclarationError, TableMissingError
 from tailrace.sources.log import BrokerSourceLog
-from tailrace.sources.names import topic_name
 from tailrace.sources.schema import TableSchema, read_record
 from tailrace.telemetry.part import read_reports
 
@@ -120,10 +120,13 @@ def test_a_table_without_key_made_anew_is_copied_again(database: Any, capture: A
         assert report["refuses_updates"] == ["public.lines"]
     database.run("DROP TABLE lines", "CREATE TABLE lines (a int)", "INSERT INTO lines VALUES (7)")
     with capture(tables=["lines"]) as running:
-        running.until(lambda: len(running.written.events("public.lines")) == 3)
+        running.until(lambda: len(running.written.events("public.lines")) == 4)
         database.run("INSERT INTO lines VALUES (8)")
         running.reach(database.position())
-    assert [e["after"]["a"] for e in running.written.events("public.lines")] == [1, 2, 7, 8]
+    events = running.written.events("public.lines")
+    assert [(e["op"], e["after"] and e["after"]["a"]) for e in events] == [
+        ("r", 1), ("r", 2), ("t", None), ("r", 7), ("c", 8),
+    ]  # fmt: skip
     (note,) = running.written.notes("TRUNCATE")
     assert note["table"] == "public.lines"
 

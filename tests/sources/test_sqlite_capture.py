@@ -15,12 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from servers.capture import SMALL_SQLITE, Running
-from tailrace.sources import SQLite
+from tailrace.sources import SQLite, snapshot
+from tailrace.sources.errors import SnapshotRequestError
 from tailrace.sources.sqlite import change_table
 from tailrace.sources.sqlite.change_table import alter
 from tailrace.sources.sqlite.settings import SQLiteSettings
 from tailrace.sources.sqlite.values import freeze, thaw, to_json
 from tailrace.telemetry.part import read_reports
+from tailrace.testing.bags import bag_of, rebuild_bag
 
 ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, amount REAL)"
 
@@ -52,7 +54,9 @@ def file(tmp_path: Path) -> Iterator[File]:
 @pytest.fixture
 def capture(file: File, shared: Any, tmp_path: Path) -> Callable[..., Running]:
     def start(settings: SQLiteSettings = SMALL_SQLITE, **parameters: Any) -> Running:
-        return Running(SQLite("shop", str(file.path), **parameters), shared, tmp_path, settings)
+        fail_after = parameters.pop("fail_after", None)
+        source = SQLite("shop", str(file.path), **parameters)
+        return Running(source, shared, tmp_path, settings, fail_after)
 
     return start
 
@@ -160,8 +164,6 @@ def test_a_column_can_be_dropped_and_renamed(file: File, capture: Any, shared: A
 def test_given_keys_are_copied_again_and_absent_ones_deleted(
     file: File, capture: Any, shared: Any
 ) -> None:
-    from tailrace.sources import snapshot
-
     file.run(ORDERS, *[f"INSERT INTO orders VALUES ({i}, 'x', 1)" for i in range(200)])
     with capture() as running:
         running.copied()
@@ -384,8 +386,7 @@ def test_a_large_transaction_is_split_and_goes_on_after_a_crash(
              "INSERT INTO orders SELECT i, 'big', i FROM n")  # fmt: skip
     for _ in range(2):
         # Each run ends at its second commit, inside the transaction.
-        running = capture()
-        running.log.fail_after = 2
+        running = capture(fail_after=2)
         with pytest.raises(ConnectionError):
             running.until(lambda: False)
         running.stop()
@@ -431,6 +432,117 @@ def test_a_table_without_key_has_no_record_keys(file: File, capture: Any, shared
         running.reach(file.position())
     assert {r.key for r in shared.records("shop.main.lines")} == {None}
     assert [e["op"] for e in running.written.events("main.lines")] == ["r", "c", "d"]
+
+
+def bag(file: File, shared: Any, table: str) -> None:
+    """The topic of a table without a key alone gives its rows."""
+    cursor = file.connection.execute(f"SELECT * FROM {table}")
+    columns = [column[0] for column in cursor.description]
+    rows = bag_of(dict(zip(columns, row, strict=True)) for row in cursor)
+    assert rebuild_bag(shared.topics[f"shop.main.{table}"][0]) == rows
+
+
+@pytest.mark.parametrize("recursive", ["ON", "OFF"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_replace_in_a_table_without_key(
+    file: File, capture: Any, shared: Any, recursive: str, hidden: bool
+) -> None:
+    numbered = ", rowid INT, oid INT, _rowid_ INT" if hidden else ""
+    file.run(
+        f"CREATE TABLE lines (a INT, b TEXT COLLATE NOCASE, c TEXT{numbered}, UNIQUE (a), UNIQUE (b, c))",
+        "INSERT INTO lines (a, b, c) VALUES (1, 'x', 'old'), (2, 'y', 'old'), (3, 'z', 'old'), (NULL, 'n', 'n')",
+        f"PRAGMA recursive_triggers = {recursive}",
+    )
+    with capture() as running:
+        running.copied()
+        file.run(
+            "REPLACE INTO lines (a, b, c) VALUES (1, 'new', 'x')",
+            "INSERT OR IGNORE INTO lines (a, b, c) VALUES (2, 'ignored', 'x')",
+            "INSERT INTO lines (a, b, c) VALUES (3, 'z', 'x') ON CONFLICT (a) DO UPDATE SET c = 'updated'",
+            "REPLACE INTO lines (a, b, c) VALUES (NULL, 'n', 'n')",
+            "REPLACE INTO lines (a, b, c) VALUES (4, 'Y', 'OLD')",
+        )
+        running.reach(file.position())
+        bag(file, shared, "lines")
+        file.run(
+            "BEGIN",
+            "INSERT OR IGNORE INTO lines (a, b, c) VALUES (4, 'no', 'x')",
+            "REPLACE INTO lines (a, b, c) VALUES (4, 'one', 'x'), (4, 'two', 'x')",
+            "UPDATE OR REPLACE lines SET a = 4 WHERE a = 3",
+            "UPDATE OR IGNORE lines SET a = 4 WHERE a = 1",
+            "UPDATE lines SET c = 'same' WHERE a = 4",
+            "REPLACE INTO lines (a, b, c) VALUES (4, 'Z', 'same')",
+            "COMMIT",
+            "REPLACE INTO lines (a, b, c) VALUES (NULL, 'Q', 'Q'), (NULL, 'q', 'Q')",
+        )
+        running.reach(file.position())
+        bag(file, shared, "lines")
+
+
+def test_a_key_that_differs_by_case_alone_is_another_key(file: File, capture: Any) -> None:
+    file.run(
+        "CREATE TABLE words (w TEXT COLLATE NOCASE PRIMARY KEY, n INT)",
+        "INSERT INTO words VALUES ('a', 1), ('b', 2), ('c', 3), ('d', 4)",
+    )
+    with capture() as running:
+        running.copied()
+        file.run(
+            "REPLACE INTO words VALUES ('A', 10)",
+            "INSERT OR IGNORE INTO words VALUES ('B', 20)",
+            "INSERT INTO words VALUES ('C', 30) ON CONFLICT (w) DO UPDATE SET n = 31",
+            "REPLACE INTO words VALUES ('d', 40)",
+            "UPDATE words SET w = 'D' WHERE w = 'd'",
+        )
+        running.reach(file.position())
+        table(file, running, "words")
+
+
+def test_triggers_of_an_earlier_version_are_completed(
+    file: File, capture: Any, shared: Any
+) -> None:
+    file.run("CREATE TABLE lines (a INT UNIQUE, b TEXT)", "INSERT INTO lines VALUES (1, 'x')")
+    with capture() as running:
+        running.copied()
+    file.run("DROP TRIGGER _tailrace_lines_replace", "DROP TRIGGER _tailrace_lines_replace_update")
+    with capture() as running:
+        running.until(lambda: bool(file.rows("SELECT 1 FROM sqlite_schema WHERE name = '_tailrace_lines_replace'")))  # fmt: skip
+        file.run("REPLACE INTO lines VALUES (1, 'y')")
+        running.reach(file.position())
+    bag(file, shared, "lines")
+
+
+def test_an_altered_table_without_key_is_copied_with_what_changed_meanwhile(
+    file: File, capture: Any, shared: Any
+) -> None:
+    """Between an ALTER TABLE and the renewal of its triggers rows are told without the column:
+    nobody may see them without the copy."""
+    file.run(
+        "CREATE TABLE lines (a INT, b TEXT)",
+        "INSERT INTO lines VALUES (1, 'x'), (1, 'x'), (2, 'y')",
+    )
+    with capture() as running:
+        running.copied()
+    file.run(
+        "ALTER TABLE lines ADD COLUMN c INT DEFAULT 7",
+        "UPDATE lines SET c = 8 WHERE a = 2",
+        "INSERT INTO lines VALUES (3, 'z', 9)",
+        "DELETE FROM lines WHERE rowid = 1",
+    )
+    with capture() as running:
+        running.reach(file.position())
+        running.until(lambda: "t" in [e["op"] for e in running.written.events("main.lines")])
+        file.run("ALTER TABLE lines RENAME COLUMN b TO d", "DELETE FROM lines WHERE a = 2")
+        running.until(lambda: [e["op"] for e in running.written.events("main.lines")].count("t") == 2)  # fmt: skip
+        running.reach(file.position())
+    bag(file, shared, "lines")
+
+
+def test_a_condition_for_a_table_without_key_is_refused(file: File, capture: Any) -> None:
+    file.run("CREATE TABLE lines (a INT)")
+    with capture() as running:
+        running.copied()
+        with pytest.raises(SnapshotRequestError, match="no primary key"):
+            snapshot(SQLite("shop", str(file.path)), "lines", where="a > 1")
 
 
 @given(

@@ -15,10 +15,12 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "tailrace.toml").write_text('[project]\nname = "shop"\n')
     writer = TickWriter(MemoryLog())
     writer.declare("totals", ["country"], [("country", "STRING"), ("value", "DECIMAL(10,2)")])
+    writer.declare("whole", [], [("n", "BIGINT")])
     writer.declare("totals_nl", ["country"], [("country", "STRING"), ("value", "DECIMAL(10,2)")])
     writer.tick(
         {
             "totals_nl": [({"country": "NL"}, {"country": "NL", "value": "1.50"})],
+            "whole": [({}, {"n": 1}), ({}, {"n": 2})],
             "totals": [({"country": c}, {"country": c, "value": "1.50"}) for c in ("NL", "DE")],
         }
     )
@@ -42,6 +44,14 @@ def test_list_shows_keys_rows_and_columns(project, capsys):
     assert "value DECIMAL(10,2)" in out
     _, out, _ = run(capsys, "view", "list", "--json")
     assert orjson.loads(out)[0]["rows"] == 2
+
+
+def test_a_view_of_one_row_is_asked_without_a_key(project, capsys):
+    assert run(capsys, "view", "get", "whole") == (0, "n  2\n", "")
+    assert "(one row)" in run(capsys, "view", "list")[1]
+    status, _, told = run(capsys, "view", "get", "totals")
+    assert status
+    assert "(country)" in told
 
 
 def test_how_far_fills_are_is_told_while_somebody_fills(project, capsys):

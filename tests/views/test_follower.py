@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import errno
+import os
 import random
+import shutil
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import lmdb
 import orjson
 import pytest
 from hypothesis import given, settings
@@ -17,7 +21,8 @@ from tailrace.testing.changelogs import (
     random_project,
     write_random_tick,
 )
-from tailrace.views.errors import FollowerRunningError
+from tailrace.unsynced import WriteBack, boot_id
+from tailrace.views.errors import FollowerRunningError, ViewsDamagedError
 from tailrace.views.follower import Follower, FollowerSettings
 from tailrace.views.reader import Views
 
@@ -179,6 +184,63 @@ def test_files_of_another_boot_are_thrown_away(tmp_path):
     (tmp_path / "data.mdb").write_bytes(b"torn" * 5000)
     assert follow(tmp_path, writer) == 4
     assert contents(tmp_path, "orders") == writer.contents["orders"]
+
+
+def begins_again(directory: Path, writer: TickWriter) -> bool:
+    """Whether a follower finds nothing to go on from; it follows then."""
+    with Follower(directory, writer.log, writer.project) as follower:
+        before = follower.tick
+        follower.step(0)
+        return before is None
+
+
+def test_a_copy_of_the_files_is_thrown_away(tmp_path):
+    writer = random_project(1, 4)
+    follow(tmp_path / "one", writer)
+    shutil.copytree(tmp_path / "one", tmp_path / "two")
+    assert begins_again(tmp_path / "two", writer)
+    assert contents(tmp_path / "two", "orders") == writer.contents["orders"]
+    assert not begins_again(tmp_path / "one", writer)
+
+
+def test_files_that_lack_what_was_committed_are_thrown_away(tmp_path):
+    writer = random_project(1, 4)
+    follow(tmp_path, writer)
+    with (
+        lmdb.open(str(tmp_path), max_dbs=20, map_size=1 << 30) as environment,
+        environment.begin(write=True) as change,
+    ):
+        names = [name for name, _ in change.cursor() if name.startswith(b"rows/orders")]
+        change.drop(environment.open_db(names[0], txn=change), delete=False)
+    assert follow(tmp_path, writer) == 4
+    assert contents(tmp_path, "orders") == writer.contents["orders"]
+
+
+def test_files_whose_pages_cannot_be_written_are_read_again_from_the_log(tmp_path, monkeypatch):
+    def refuse(number):
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    back = WriteBack(0, refuse)
+    monkeypatch.setattr("tailrace.views.follower.WRITE_BACK", back)
+    writer = random_project(1, 4)
+    with Follower(tmp_path, writer.log, "shop") as follower:
+        follower.step(0)
+        assert back.wait()
+        with pytest.raises(ViewsDamagedError, match="cannot be trusted"):
+            follower.step(0)
+    monkeypatch.setattr("tailrace.views.follower.WRITE_BACK", WriteBack())
+    assert follow(tmp_path, writer) == 4
+    assert contents(tmp_path, "orders") == writer.contents["orders"]
+
+
+def test_files_of_the_version_before_are_kept_within_their_boot(tmp_path):
+    writer = random_project(1, 4)
+    follow(tmp_path, writer)
+    (tmp_path / "boot").write_text(boot_id())
+    assert not begins_again(tmp_path, writer)
+    assert (tmp_path / "boot").read_text() != boot_id()
+    (tmp_path / "boot").write_text("")  # left by a crash
+    assert begins_again(tmp_path, writer)
 
 
 def test_a_view_being_built_beside_is_served_under_its_generation(tmp_path):

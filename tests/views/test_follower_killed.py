@@ -8,8 +8,10 @@ import pytest
 
 from tailrace.testing.changelogs import random_project, write_random_tick
 from tailrace.testing.crash import kill_at_line
+from tailrace.unsynced import file_mark
 from tailrace.views.follower import Follower, FollowerSettings
 from tailrace.views.reader import Views
+from tailrace.views.store import STAMP
 
 SETTINGS = FollowerSettings(build_records=7, history_bytes=2000, indexes={"orders": ("country",)})
 
@@ -47,6 +49,8 @@ def kill_everywhere(tmp_path, lines):
             directory = tmp_path / f"{start}-{line}"
             if start == "behind":
                 shutil.copytree(base, directory)
+                # A copy is not believed, and this one stands for the file itself.
+                (directory / STAMP).write_text(file_mark(directory / "data.mdb"))
             killed = kill_at_line(lambda: follow(directory, writer), ["tailrace/views"], line)  # noqa: B023
             kills += killed
             if (directory / "data.mdb").exists() and start == "behind":

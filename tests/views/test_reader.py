@@ -85,6 +85,24 @@ def test_get_finds_rows_by_simple_and_composite_keys(views):
     assert views["lines"].get({"line": 2, "order": 3})["item"] == "i2"
 
 
+def test_the_row_of_a_view_of_one_row_is_found_without_a_key(writer, follower, views):
+    writer.declare("total", [], [("n", "BIGINT")])
+    for n in (5, 6):
+        writer.tick({"total": [({}, {"n": n})]})
+        follower.step(0)
+        assert views["total"].get() == views.get("total", ()) == views.get("total", {}) == {"n": n}
+        assert views["total"].rows().rows == [{"n": n}]
+    with pytest.raises(ViewKeyError) as caught:
+        views["total"].get(6)
+    assert "at most one row" in caught.value.hint
+    events = views["total"].changes(after=writer.tick_number - 1, idle=0.01)
+    assert [(c.key, c.row) for c in next(events).changes] == [({}, {"n": 6})]
+    events.close()
+    writer.tick({"total": [({}, None)]})
+    follower.step(0)
+    assert views["total"].get() is None
+
+
 @pytest.mark.parametrize("key", [(1,), (1, 2, 3), ("x", 2), {"other": 1}])
 def test_a_key_that_does_not_fit_is_an_error_with_the_key_columns(views, key):
     with pytest.raises(ViewKeyError) as caught:

@@ -8,24 +8,33 @@ export class ApiError extends Error {
   }
 }
 
-/** The token of a console that is not on loopback, given once as #token=… and kept for the tab. */
-function token(): string | null {
-  const given = /[#&]token=([^&]+)/.exec(location.hash);
-  if (given?.[1]) {
-    sessionStorage.setItem("tailrace-token", decodeURIComponent(given[1]));
-    location.hash = "#/";
+/** The token of a link such as `tailrace up` prints, taken out of the address. */
+export function tokenOfLink(): string | null {
+  const given = /[#&]token=([^&]+)/.exec(location.hash)?.[1];
+  if (!given) return null;
+  window.history.replaceState(null, "", "#/");
+  try {
+    return decodeURIComponent(given);
+  } catch {
+    return given;
   }
-  return sessionStorage.getItem("tailrace-token");
 }
 
-export function keepToken(secret: string): void {
-  sessionStorage.setItem("tailrace-token", secret);
+let opened = false;
+/** Exchange the token for a cookie that scripts cannot read: calls and event streams of this
+ * page carry it from then on. Whether it was the right one. */
+export async function openSession(secret: string): Promise<boolean> {
+  try {
+    const answer = await fetch("api/session", { method: "POST", headers: { authorization: `Bearer ${secret}` } });
+    opened = answer.ok;
+  } catch {
+    opened = false; // it does not answer: the page tells that itself
+  }
+  return opened;
 }
 
 export async function call<T>(path: string, body?: unknown): Promise<T> {
   const headers: Record<string, string> = { accept: "application/json" };
-  const secret = token();
-  if (secret) headers["authorization"] = `Bearer ${secret}`;
   if (body !== undefined) headers["content-type"] = "application/json";
   let answer: Response;
   try {
@@ -51,9 +60,9 @@ export async function call<T>(path: string, body?: unknown): Promise<T> {
   return (await answer.json()) as T;
 }
 
-/** The page's head asks for `api/graph` before this program is there, but without a token:
- * with one it is another address, or the browser would hand out that refused answer. */
-const askGraph = () => call<Graph>(token() ? "api/graph?as=holder" : "api/graph");
+/** The page's head asks for `api/graph` before this program is there, and before a session is
+ * opened: then it is another address, or the browser would hand out that refused answer. */
+const askGraph = () => call<Graph>(opened ? "api/graph?as=holder" : "api/graph");
 let early: Promise<Graph> | null = null;
 /** Ask for the topology before anything is drawn: the first page waits for little else. */
 export function askEarly(): void {
@@ -106,8 +115,3 @@ export const proof = () => call<Proof>("api/demo");
 export const prove = () => call<{ rows: { what: string; database: string; view: string; equal: boolean }[]; position: string; ms: number }>("api/demo/prove", {});
 export const refund = (order: number) => call<{ did: string }>("api/demo/refund", { order });
 export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});
-
-export function streamUrl(path: string): string {
-  const secret = token();
-  return secret ? `${path}${path.includes("?") ? "&" : "?"}token=${encodeURIComponent(secret)}` : path;
-}

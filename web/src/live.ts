@@ -1,7 +1,7 @@
 /** The live state: one event stream feeds every page; it comes back by itself. */
 
 import { signal } from "@preact/signals";
-import { ApiError, call, streamUrl } from "./api";
+import { ApiError, call } from "./api";
 import type { Fault, Live, Series } from "./types";
 
 export const live = signal<Live | null>(null);
@@ -68,7 +68,7 @@ const KINDS = ["message", "position", "snapshot", "change", "changes"] as const;
 
 /** An event stream that comes back by itself, and rests while its tab is hidden: a browser
  * allows only a few connections to one host, and nobody looks. Returns how to end it. */
-export function follow(url: () => string, take: (data: string, kind: string) => void, lost: () => void): () => void {
+export function follow(url: string, take: (data: string, kind: string) => void, lost: () => void): () => void {
   let pause = 500;
   let source: EventSource | null = null;
   let timer = 0;
@@ -79,7 +79,7 @@ export function follow(url: () => string, take: (data: string, kind: string) => 
   };
   const open = () => {
     close();
-    source = new EventSource(url());
+    source = new EventSource(url);
     const told = (event: MessageEvent) => {
       pause = 500;
       take(event.data as string, event.type);
@@ -103,7 +103,7 @@ export function follow(url: () => string, take: (data: string, kind: string) => 
 
 export function connect(): void {
   follow(
-    () => streamUrl("api/live"),
+    "api/live",
     (data, kind) => {
       connected.value = true;
       if (kind === "position") moved.value = data;

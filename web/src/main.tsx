@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { askEarly, keepToken } from "./api";
+import { askEarly, openSession, tokenOfLink } from "./api";
 import { connect, connected, live, locked, route } from "./live";
 import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
@@ -103,12 +103,21 @@ function Mark() {
   );
 }
 
+const refused = signal(false);
+
 function Locked() {
+  const open = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const secret = new FormData(event.currentTarget as HTMLFormElement).get("token") as string;
+    if (await openSession(secret.trim())) location.reload();
+    else refused.value = true;
+  };
   return (
-    <form class="card" onSubmit={(event) => { event.preventDefault(); keepToken(new FormData(event.currentTarget).get("token") as string); location.reload(); }}>
+    <form class="card" onSubmit={(event) => void open(event)}>
       <h1>This console needs its token</h1>
-      <p class="note">Other machines can reach it, so it asks for <code>console.token</code> of the project. It is kept for this tab alone.</p>
+      <p class="note">Open the link that <code>tailrace up</code> printed, or paste the text of <code>.tailrace/console.token</code>.</p>
       <label>Token <input type="password" name="token" autocomplete="off" required /></label> <button type="submit">Open</button>
+      {refused.value ? <p role="alert">That is not its token.</p> : null}
     </form>
   );
 }
@@ -161,12 +170,25 @@ function find(frames: number): void {
   else if (frames) requestAnimationFrame(() => find(frames - 1));
 }
 
+async function start(): Promise<void> {
+  const secret = tokenOfLink();
+  if (secret) {
+    route.value = "/";
+    await openSession(secret);
+  }
+  if (route.value === "/") askEarly();
+  connect();
+  const app = document.getElementById("app");
+  if (app) {
+    app.textContent = "";
+    render(<App />, app);
+  }
+}
+
 document.documentElement.dataset["theme"] = theme.value;
 addEventListener("keydown", press);
-if (route.value === "/") askEarly();
-connect();
-const app = document.getElementById("app");
-if (app) {
-  app.textContent = "";
-  render(<App />, app);
-}
+addEventListener("hashchange", () => {
+  const secret = tokenOfLink(); // a link opened in this tab
+  if (secret) void openSession(secret).then(() => location.reload());
+});
+void start();

@@ -5,6 +5,7 @@ export interface Fault {
   detail?: string;
   hint?: string;
   code: string;
+  traceback?: string;
 }
 
 export interface Part {

@@ -3,8 +3,8 @@
 An idle connection holds no buffer. Bytes arrive in a buffer shared by the whole
 server; only a frame that is cut by the end of a read gets a buffer of its own, which
 the connection keeps while it goes on sending large frames. Nothing is allocated on
-the word of a length field alone: up to `FIRST_BYTES` for anyone, beyond that from the
-server's budget.
+the word of a length field alone: `STEP_BYTES` for anyone, beyond that from the server's
+budget and only as more arrives.
 
 Answers wait in slots, one per request, and leave in the order of the requests. File
 ranges leave by `sendfile`, with the header before them held back by MSG_MORE.
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 from tailrace.broker.loop import GONE, READ, WRITE
 
 if TYPE_CHECKING:
+    from tailrace.broker.inspection import Look
     from tailrace.broker.listener import Listener
 
 log = logging.getLogger(__name__)
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 SCRATCH_BYTES = 64 * 1024
 # After so many requests it is the turn of the others: a few milliseconds at most.
 REQUESTS_PER_TURN = 256
+STEP_BYTES = 4 * 1024
 FIRST_BYTES = 64 * 1024
 LOW_WATER_BYTES = 256 * 1024
 WRITE_QUEUE_LIMIT_BYTES = 4 * 1024 * 1024
@@ -42,6 +44,7 @@ SEND_VECTORS = 64
 ANONYMOUS = "ANONYMOUS"
 
 _LENGTH = Struct(">i")
+_API_KEY = Struct(">h")
 
 
 class FileRange(Protocol):
@@ -89,9 +92,9 @@ class Connection:
 
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_low_water", "_mask", "_out", "_receiving", "_slots",
-        "_view", "_yielding", "client_id", "client_software", "closed", "closing",
-        "filled_bytes", "held_until", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
-        "principal", "sock", "starved", "used_at",
+        "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing",
+        "filled_bytes", "held_until", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
+        "principal", "project", "sock", "starved", "used_at",
     )  # fmt: skip
 
     def __init__(self, sock: socket.socket, peer: str, number: int, listener: Listener) -> None:
@@ -108,6 +111,11 @@ class Connection:
         self.monotonic = listener.monotonic
         self.client_software = ("unknown", "unknown")
         self.principal = ANONYMOUS
+        self.project = False
+        """Whether the peer has shown that it belongs to the project (`handlers.identity`)."""
+        self.challenge = b""
+        self.look: Look | None = None
+        """What is found in the batches of the request that is held here."""
         self.client_id = ""  # of the request being served; kept only while quotas are set
         self.muted = False
         self.held_until = 0.0
@@ -223,6 +231,7 @@ class Connection:
         listener = self._listener
         dispatch = listener.dispatch
         limit = listener.frame_limit_bytes
+        usual = listener.other_limit_bytes
         position = 0
         size = 0
         turns = REQUESTS_PER_TURN
@@ -232,6 +241,12 @@ class Connection:
                 listener.refused_frame(self, size)
                 self.close()
                 return
+            if size > usual and end - position >= 6:
+                (key,) = _API_KEY.unpack_from(view, position + 4)
+                if listener.too_large(size, key):
+                    listener.refused_frame(self, size, key)
+                    self.close()
+                    return
             frame_end = position + 4 + size
             if frame_end > end:
                 break
@@ -260,10 +275,11 @@ class Connection:
     def _keep(self, view: memoryview, position: int, left: int, wanted: int) -> None:
         """Move a cut frame to the front of this connection's own buffer, with room for the rest."""
         have = len(self._buffer) if self._buffer is not None else 0
-        size = max(wanted, left, 4096)
-        if size > FIRST_BYTES and left < FIRST_BYTES // 2:
-            size = FIRST_BYTES  # a length alone is worth no more than this
-        if size > have and not self._listener.reserve(self, size - have, size <= FIRST_BYTES):
+        size = max(wanted, left, STEP_BYTES)
+        for most in (FIRST_BYTES, STEP_BYTES):
+            if size > most and left < most // 2:
+                size = most  # a length alone is worth no more than this
+        if size > have and not self._listener.reserve(self, size - have, size <= STEP_BYTES):
             self.starved = True
             size = left
         if size > have:
@@ -312,6 +328,12 @@ class Connection:
         self._listener.muted_total += 1
         self._listener.loop.call_later(seconds, self.unmute)
         self._watch()
+
+    def rest(self) -> None:
+        """Read nothing until `unmute`: a request is being worked on."""
+        if not (self.closed or self.muted):
+            self.muted = self.paused = True
+            self._watch()
 
     def unmute(self) -> None:
         """The end of `mute`."""

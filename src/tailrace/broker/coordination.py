@@ -22,6 +22,7 @@ from tailrace.errors import TailraceError
 from tailrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from tailrace.broker.loop import Loop
     from tailrace.broker.router import Route, Timer
     from tailrace.broker.server import Broker
     from tailrace.broker.settings import BrokerSettings
@@ -102,6 +103,7 @@ class Coordination:
             self.offsets_topic,
             catalog=self.topics,
             stood_still=self._note_rebalance,
+            may_expire=self._clock_is_trusted,
         )
         self._world = LogPartitions(broker, self.topics, self.groups)
         self.transactions = TransactionCoordinator(
@@ -110,6 +112,7 @@ class Coordination:
             self.transactions_topic,
             self._world,
             broker.next_producer_id,
+            may_expire=self._clock_is_trusted,
         )
         self._timer: Timer | None = None
         load(
@@ -137,6 +140,9 @@ class Coordination:
         self.groups.change_settings(group_settings(self._broker.settings))
         self.transactions.change_settings(transaction_settings(self._broker.settings))
 
+    def _clock_is_trusted(self) -> bool:
+        return not self._broker.store.clock_doubtful
+
     def _note_rebalance(self, group_id: str, seconds: float) -> None:
         self.rebalance_seconds[group_id] = self.rebalance_seconds.get(group_id, 0.0) + seconds
 
@@ -146,6 +152,11 @@ class Coordination:
 
     def delete_share_group(self, name: str) -> ErrorCode:
         return self._broker.shares.shares.delete(name)
+
+    @property
+    def loop(self) -> Loop:
+        """The loop that serves requests."""
+        return self._broker.loop
 
     @property
     def node_id(self) -> int:

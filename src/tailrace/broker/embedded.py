@@ -33,7 +33,7 @@ class UnsyncedFiles(Files):
     def sync_directory(self, path: str | Path) -> None:
         """Nothing."""
 
-    def sync_filesystem(self, path: str | Path) -> None:
+    def sync_filesystem(self, path: str | Path, held: int | None = None) -> None:
         """Nothing."""
 
 
@@ -99,7 +99,7 @@ class BrokerProcess:
         command: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        arguments = [*(command or (sys.executable, "-m", "tailrace", "broker", "start"))]
+        arguments = [*(command or (sys.executable, "-P", "-m", "tailrace", "broker", "start"))]
         for directory in directories:
             arguments += ["--data", str(directory)]
         arguments += ["--listen", listen]

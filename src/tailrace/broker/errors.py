@@ -3,6 +3,7 @@
 BrokerError                      broker
 ├── ListenError                  broker-listen
 ├── StartError                   broker-start
+├── DamagedFileError             broker-file-damaged
 └── InvalidQuotaError            invalid-quota
 """
 
@@ -29,6 +30,14 @@ class StartError(BrokerError):
     """A broker in a child process did not come up. The detail holds its last words."""
 
     code = "broker-start"
+
+
+class DamagedFileError(BrokerError):
+    """A small file beside the data (settings changed while the broker ran, the producer ids
+    given out) is not what was written there: a bad disk, or a hand. It is written whole and
+    synced, so no crash leaves a part of it. Restore or correct it; records are untouched."""
+
+    code = "broker-file-damaged"
 
 
 class InvalidQuotaError(BrokerError):

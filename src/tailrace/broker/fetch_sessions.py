@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import random
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tailrace.wire.errors import ErrorCode
 
 FINAL_EPOCH = -1
 INITIAL_EPOCH = 0
 EPOCH_LIMIT = 2**31 - 1
+# A few bytes ask for all partitions of a session again; who reads more names them each time.
+PARTITIONS_PER_SESSION = 10_000
+# Of all sessions together: some 100 MB.
+PARTITIONS_LIMIT = 500_000
 
 
 class Wanted:
@@ -51,11 +55,12 @@ class Wanted:
 class FetchSession:
     """What one client reads, in the order in which it is served."""
 
-    __slots__ = ("epoch", "id", "wanted")
+    __slots__ = ("counted", "epoch", "id", "wanted")
 
     def __init__(self, session_id: int) -> None:
         self.id = session_id
         self.epoch = 1
+        self.counted = 0
         self.wanted: dict[tuple[str | bytes, int], Wanted] = {}
 
     def update(
@@ -82,27 +87,52 @@ class FetchSessions:
     def __init__(self, slots: int) -> None:
         self._slots = slots
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._partitions = 0
         self.evictions_total = 0
 
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def create(self) -> FetchSession | None:
-        """A new session, or None when sessions are turned off."""
-        if self._slots <= 0:
+    def create(self, wanted: Sequence[Wanted]) -> FetchSession | None:
+        """A new session for these partitions, or None: sessions are turned off, or it is too
+        large for one."""
+        if self._slots <= 0 or len(wanted) > PARTITIONS_PER_SESSION:
             return None
         while len(self._sessions) >= self._slots:
-            self._sessions.popitem(last=False)
-            self.evictions_total += 1
+            self._evict()
         session_id = random.randint(1, EPOCH_LIMIT)
         while session_id in self._sessions:
             session_id = random.randint(1, EPOCH_LIMIT)
         session = self._sessions[session_id] = FetchSession(session_id)
+        self.update(session, wanted, ())
         return session
+
+    def update(
+        self,
+        session: FetchSession,
+        changed: Iterable[Wanted],
+        forgotten: Iterable[tuple[str | bytes, int]],
+    ) -> None:
+        """Take in what a request changes. A session that grows too large ends with this
+        request; where all together are too large, the least recently used ones end."""
+        session.update(changed, forgotten)
+        self._partitions += len(session.wanted) - session.counted
+        session.counted = len(session.wanted)
+        if session.counted > PARTITIONS_PER_SESSION:
+            self.drop(session.id)
+        while self._partitions > PARTITIONS_LIMIT:
+            self._evict()
+
+    def _evict(self) -> None:
+        _, oldest = self._sessions.popitem(last=False)
+        self._partitions -= oldest.counted
+        self.evictions_total += 1
 
     def drop(self, session_id: int) -> None:
         """The client closed its session."""
-        self._sessions.pop(session_id, None)
+        dropped = self._sessions.pop(session_id, None)
+        if dropped is not None:
+            self._partitions -= dropped.counted
 
     def advance(self, session_id: int, epoch: int) -> FetchSession | int:
         """The session for its next request, or a Kafka error code."""

@@ -56,7 +56,14 @@ class Journal(Protocol):
         """
 
     def read(self, partition: int) -> Iterator[Entry | EndMarker]:
-        """Everything in the partition, oldest first."""
+        """Everything in the partition that can be read, oldest first."""
+
+    def unreadable(self, partition: int, offset: int, error: Exception) -> None:
+        """Take note of a record that makes no sense and is passed over."""
+
+    def doubtful_before(self, partition: int) -> int:
+        """The offset behind the last damaged range that `read` came across; 0 if none. What
+        is known only from before it may have been overtaken by what is lost."""
 
 
 def java_hash(text: str) -> int:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.router import Request, Route
 from tailrace.wire.apis import ApiKey
+from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.init_producer_id import InitProducerIdResponse
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ ADMINISTRATION: dict[str, tuple[tuple[ApiKey, int, int], ...]] = {
         (ApiKey.DELETE_RECORDS, 0, 2),
     ),
     "producers": ((ApiKey.DESCRIBE_PRODUCERS, 0, 0),),
+    "identity": ((ApiKey.SASL_HANDSHAKE, 0, 1), (ApiKey.SASL_AUTHENTICATE, 0, 2)),
     "quotas": (
         (ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
         (ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),
@@ -98,7 +100,11 @@ def routes(
     def first(request: Request[Any]) -> None:
         if request.api_key == ApiKey.INIT_PRODUCER_ID and request.body.transactional_id is None:
             # An idempotent producer is no reason to load them.
-            request.answer(InitProducerIdResponse(producer_id=next_producer_id(), producer_epoch=0))
+            try:
+                answer = InitProducerIdResponse(producer_id=next_producer_id(), producer_epoch=0)
+            except OSError:
+                answer = InitProducerIdResponse(error_code=int(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            request.answer(answer)
             return
         for route in load().routes():
             if route.api_key == request.api_key:

@@ -13,7 +13,7 @@ import logging
 import os
 import socket
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tailrace.broker.connection import SCRATCH_BYTES, Connection
 from tailrace.broker.errors import ListenError
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
 STALLED_SECONDS = 15.0
+CUT_FRAME_SECONDS = 30.0
 IN_PROCESS = "in-process"
 
 Dispatch = Callable[[Connection, memoryview, int, int], None]
@@ -47,10 +48,14 @@ class Listener:
         connection_limit: int,
         connections_per_host: int,
         closed: Callable[[Connection], None] = lambda connection: None,
+        other_limit_bytes: int | None = None,
+        limits: Mapping[int, int] | None = None,
     ) -> None:
         self.loop = loop
         self.dispatch = dispatch
         self.frame_limit_bytes = frame_limit_bytes
+        self.other_limit_bytes = other_limit_bytes or frame_limit_bytes
+        self.limits = limits or {}
         self.scratch = memoryview(bytearray(SCRATCH_BYTES))
         self.connections: dict[int, Connection] = {}
         self.now = clock.monotonic()
@@ -116,6 +121,7 @@ class Listener:
         self.accepted_total += 1
         self._per_host[peer] += 1
         connection = Connection(sock, peer, self.accepted_total, self)
+        connection.project = peer == IN_PROCESS  # nobody else can have the other end
         self.connections[connection.number] = connection
 
     def _refuse_one(self, listening: socket.socket) -> None:
@@ -137,10 +143,15 @@ class Listener:
                 del self._per_host[connection.peer]
             self._closed(connection)
 
-    def refused_frame(self, connection: Connection, size: int) -> None:
-        """A length field outside the limits: the peer does not speak our protocol."""
+    def too_large(self, size: int, api_key: int) -> bool:
+        """Whether a frame is larger than its kind of request may be."""
+        return size > self.limits.get(api_key, self.other_limit_bytes)
+
+    def refused_frame(self, connection: Connection, size: int, api_key: int = -1) -> None:
+        """A length field outside the limits: the peer does not speak our protocol, or asks
+        for too much at once."""
         self.refused_frames_total += 1
-        log.info("frame refused", extra={"peer": connection.peer, "size": size})
+        log.info("frame refused", extra={"peer": connection.peer, "size": size, "request": api_key})
 
     # memory for frames
 
@@ -167,7 +178,13 @@ class Listener:
             stalled = starving and quiet > STALLED_SECONDS and connection.filled_bytes
             if connection.muted:
                 continue  # it is our doing that it is quiet
-            if quiet > self._idle_seconds or (stalled and not connection.starved):
+            # A frame that does not go on holds memory; one that waits for us may.
+            cut = connection.filled_bytes and not (connection.paused or connection.starved)
+            if (
+                quiet > self._idle_seconds
+                or (stalled and not connection.starved)
+                or (cut and quiet > CUT_FRAME_SECONDS)
+            ):
                 connection.close()
             elif quiet >= SWEEP_SECONDS:
                 connection.drop_buffer()

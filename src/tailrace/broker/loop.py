@@ -44,6 +44,7 @@ class Loop:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.monotonic = clock.monotonic
         self._epoll = select.epoll()
         self._watchers: dict[int, Callable[[int], None]] = {}
         self._timers: list[tuple[float, int, LoopTimer]] = []
@@ -57,6 +58,8 @@ class Loop:
         self._running = False
         self.thread_id = 0
         self.polled_at = 0.0
+        self.busy_since = 0.0
+        """When the present round of work began; 0 while the loop waits."""
         self.idle_seconds = 0.0
         self.busy_seconds = 0.0
         self._epoll.register(self._wake, READ)
@@ -120,8 +123,9 @@ class Loop:
                 timeout = max(0.0, self._timers[0][0] - before)
             else:
                 timeout = -1.0
+            self.busy_since = 0.0
             events = poll(timeout, 512)
-            self.polled_at = after = monotonic()
+            self.polled_at = self.busy_since = after = monotonic()
             self.idle_seconds += after - before
             for descriptor, mask in events:
                 callback = watchers.get(descriptor)

@@ -169,8 +169,11 @@ class BrokerMetrics:
             ("kafka_server_fetchsessioncache_numincrementalfetchsessions", "gauge", "Fetch sessions.", len(broker.fetch.sessions)),
             ("kafka_server_fetchsessioncache_incrementalfetchsessionevictions_total", "counter", "Sessions that made room for others.", broker.fetch.sessions.evictions_total),
             ("kafka_log_logflushstats_logflush_total", "counter", "Syncs of a partition before an acknowledgement.", broker.syncer.syncs_total),
+            ("tailrace_log_sync_failures_total", "counter", "Syncs that failed: the disk did not keep what was written.", broker.store.sync_failures),
             ("tailrace_broker_connections_muted", "gauge", "Connections not read now because of a quota or a slow group.", sum(1 for one in listener.connections.values() if one.muted)),
             ("tailrace_broker_connections_muted_total", "counter", "How often a connection was not read for a while.", listener.muted_total),
+            ("tailrace_broker_loop_held_total", "counter", "Times the loop did not come back for a second.", broker.watchdog.held_total),
+            ("tailrace_broker_batches_inspected_total", "counter", "Batches looked into beside the loop.", broker.inspector.inspected_total),
             ("tailrace_broker_cold_reads_total", "counter", "Fetches that had to wait for the disk.", broker.cold.reads_total),
             ("tailrace_broker_produce_without_acknowledgement_total", "counter", "Produce requests with acks=0.", self.unacknowledged_requests),
             ("tailrace_broker_produce_without_acknowledgement_lost_total", "counter", "Of these, refused: the producer was not told but by a closed connection.", self.unacknowledged_failures),
@@ -183,6 +186,12 @@ class BrokerMetrics:
         )  # fmt: skip
         for name, kind, text, value in figures:
             yield from _metric(name, kind, text, [({}, value)])
+        yield from _metric(
+            "tailrace_broker_unreadable_internal_records_total",
+            "counter",
+            "Records of internal topics passed over because they make no sense.",
+            (({"topic": topic}, count) for topic, count in broker.unreadable_records.items()),
+        )
 
     def _log_lines(self) -> Iterator[str]:
         partitions = [

@@ -1,7 +1,8 @@
 """The Prometheus page, served by the loop itself.
 
 HTTP/1.0 in its smallest form: one GET, one answer, closed. A page is made when it is
-asked for; a peer that sends anything else, or nothing, is dropped.
+asked for; a peer that sends anything else, or nothing, is dropped. On loopback the request
+must name this machine: a web page elsewhere can make a browser ask, under a name of its own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 from tailrace.broker.listener import listen_on
 from tailrace.broker.loop import READ, WRITE, Loop
+from tailrace.loopback import is_loopback
 
 REQUEST_LIMIT_BYTES = 8192
 PATIENCE_SECONDS = 10.0
@@ -23,6 +25,7 @@ class MetricsPage:
     def __init__(self, loop: Loop, host: str, port: int, page: Callable[[], bytes]) -> None:
         self._loop = loop
         self._page = page
+        self._private = is_loopback(host)
         self._visitors: set[_Visitor] = set()
         self._sock = listen_on(host, port)
         self.port = int(self._sock.getsockname()[1])
@@ -36,7 +39,7 @@ class MetricsPage:
         if len(self._visitors) >= VISITORS_LIMIT:
             sock.close()
             return
-        self._visitors.add(_Visitor(self._loop, sock, self._page, self._visitors))
+        self._visitors.add(_Visitor(self._loop, sock, self._page, self._visitors, self._private))
 
     def close(self) -> None:
         """Stop listening and drop whoever is there."""
@@ -55,11 +58,13 @@ class _Visitor:
         sock: socket.socket,
         page: Callable[[], bytes],
         visitors: set[_Visitor],
+        private: bool,
     ) -> None:
         sock.setblocking(False)
         self._loop = loop
         self._sock = sock
         self._page = page
+        self._private = private
         self._visitors = visitors
         self._received = b""
         self._left = memoryview(b"")
@@ -86,7 +91,9 @@ class _Visitor:
     def _answer(self) -> None:
         words = self._received.split(b"\r\n", 1)[0].split(b" ")
         path = words[1].split(b"?")[0] if len(words) == 3 else b""
-        if words[0] == b"GET" and path in (b"/metrics", b"/"):
+        if self._private and not is_loopback(_host(self._received)):
+            status, body = b"403 Forbidden", b"ask for this machine by its address\n"
+        elif words[0] == b"GET" and path in (b"/metrics", b"/"):
             status, body = b"200 OK", self._page()
         else:
             status, body = b"404 Not Found", b"the metrics are at /metrics\n"
@@ -110,3 +117,15 @@ class _Visitor:
             self._visitors.discard(self)
             self._loop.forget(self._sock.fileno())
             self._sock.close()
+
+
+def _host(request: bytes) -> str:
+    """The name in the Host header, without a port; this machine if there is none."""
+    for line in request.split(b"\r\n")[1:]:
+        name, _, value = line.partition(b":")
+        if name.strip().lower() == b"host":
+            text = value.strip().decode("latin-1").lower()
+            if text.startswith("["):
+                return text[1:].partition("]")[0]
+            return text.rpartition(":")[0] if ":" in text else text
+    return "localhost"

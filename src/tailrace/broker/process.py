@@ -12,6 +12,7 @@ from pathlib import Path
 from tailrace.broker.server import Broker, raise_descriptor_limit
 from tailrace.broker.settings import BrokerSettings
 from tailrace.broker.vitals import Vitals
+from tailrace.modes import hide
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
@@ -45,6 +46,7 @@ def run(
             connections=len(broker.listener.connections),
             topics=len(broker.store.topics),
             **vitals.look(),
+            **({"error": failure.as_dict()} if (failure := broker.store.failed_sync()) else {}),
         )
         broker.call_later(REPORT_SECONDS, report)
 
@@ -55,11 +57,16 @@ def run(
     threading.Thread(target=watch, name="stopping", daemon=True).start()
     broker.call_soon(report)
     broker.run()
+    if (failure := broker.store.failed_sync()) is not None:
+        raise failure
     part.report("stopped")
 
 
 def serve(broker: Broker, ready: Callable[[str], None]) -> None:
-    """Serve on the main thread until SIGTERM or SIGINT; tells `ready` the address first."""
+    """Serve on the main thread until SIGTERM or SIGINT; tells `ready` the address first.
+
+    Raises `SyncFailedError` at the end if the disk refused to keep something.
+    """
     tune()
     before = {
         number: signal.signal(number, lambda *_: broker.stop())
@@ -72,10 +79,13 @@ def serve(broker: Broker, ready: Callable[[str], None]) -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+    if (failure := broker.store.failed_sync()) is not None:
+        raise failure
 
 
 def tune() -> None:
-    """Make the most of a process that does nothing else."""
+    """Make the most of a process that does nothing else, and let nobody read what it writes."""
+    hide()
     raise_descriptor_limit()
     # Nothing made so far will ever be garbage; without this every collection walks it.
     gc.collect()

@@ -39,6 +39,9 @@ _HEADER = Struct(">hhih")
 _RESPONSE = Struct(">ii")
 _SIZE = Struct(">i")
 
+# How long one request may keep the loop before others have their turn.
+TURN_SECONDS = 0.05
+
 BROKEN_REQUEST = (
     DecodeError,
     UnsupportedVersionError,
@@ -114,6 +117,36 @@ class Request(Generic[Body]):
         frame = encode_response(self._api, self.version, self.correlation_id, response)
         self.connection.fill(self._slot, frame)
 
+    def in_turns(self, steps: Iterable[None], loop: Loop) -> None:
+        """Do the steps of a long piece of work, letting others have their turn now and then.
+
+        The connection's next request waits until all are done: they may depend on each other.
+        The last step answers. A step that raises closes the connection, as a handler does.
+        """
+        work, connection = iter(steps), self.connection
+
+        def work_on() -> bool:
+            until = connection.monotonic() + TURN_SECONDS
+            for _ in work:
+                if connection.monotonic() >= until:
+                    connection.rest()
+                    loop.call_later(0, go_on)
+                    return False
+            return True
+
+        def go_on() -> None:
+            connection.muted = False
+            try:
+                done = work_on()
+            except Exception:
+                log.exception("request failed", extra={"request": self.api_key})
+                connection.close()
+                return
+            if done and not connection.muted:  # else it is over its quota
+                connection.resume()
+
+        work_on()
+
     def pause(self, seconds: float, response: Message) -> None:
         """Tell the client in `response` to pause, and see to it that it does."""
         if seconds > 0:
@@ -147,6 +180,18 @@ class Route:
     handler: Handler
 
 
+LONG_REQUESTS = frozenset(
+    {
+        ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_FETCH,
+        ApiKey.OFFSET_FOR_LEADER_EPOCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP,
+        ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.TXN_OFFSET_COMMIT,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE,
+    }
+)  # fmt: skip
+"""Requests that grow with the partitions and members of a client."""
+LONG_REQUEST_BYTES = 16 * 1024 * 1024
+
+
 class Timer(Protocol):
     """A call that will be made unless it is cancelled."""
 
@@ -170,6 +215,8 @@ class Router:
         self.throttle: Throttle | None = None
         self.started_at = IDLE
         """When the request being dispatched began; `IDLE` outside of one."""
+        self.serving: tuple[Connection, int, int, int] | None = None
+        """Connection, API key, version and size of the last request, for the watchdog."""
 
     def add(self, routes: Iterable[Route]) -> None:
         """Serve these; a later route of the same API takes the place of an earlier one."""
@@ -190,6 +237,7 @@ class Router:
         key, version, correlation_id, name_size = _HEADER.unpack_from(view, start)
         position = start + 10
         self.request_bytes += end - start
+        self.serving = (connection, key, version, end - start)
         frame = self._frames.get(key)
         try:
             if frame is not None and frame[0] <= version <= frame[1]:
@@ -213,6 +261,8 @@ class Router:
                 return
             self._dispatch_decoded(connection, view[start:end], key, version, correlation_id)
         except Hold:
+            self.requests[key] -= 1  # it comes again
+            self.started_at = IDLE
             raise
         except BROKEN_REQUEST as error:
             self.unreadable_total += 1

@@ -14,33 +14,39 @@ from __future__ import annotations
 import logging
 import resource
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
-
 from tailrace.broker import lazy
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
+from tailrace.broker.errors import DamagedFileError
 from tailrace.broker.handlers import fetch, metadata, produce, versions
+from tailrace.broker.inspection import Inspector
 from tailrace.broker.listener import Listener
 from tailrace.broker.loop import Loop, LoopTimer
 from tailrace.broker.metrics import BrokerMetrics
 from tailrace.broker.metrics_page import MetricsPage
 from tailrace.broker.pressure.brake import Pressure
-from tailrace.broker.producer_ids import ProducerIds
+from tailrace.broker.producer_ids import ProducerIds, write_to_any
+from tailrace.broker.project_token import ProjectToken
 from tailrace.broker.quotas.meters import Quotas
-from tailrace.broker.router import Router
+from tailrace.broker.router import LONG_REQUEST_BYTES, LONG_REQUESTS, Router
 from tailrace.broker.settings import BrokerSettings
 from tailrace.broker.shares import lazy as share_lazy
 from tailrace.broker.shares.settings import GroupSettings
+from tailrace.broker.small_files import encode_object, read_object
 from tailrace.broker.sync import Syncer
+from tailrace.broker.watchdog import Watchdog
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
+from tailrace.log.errors import StorageError
 from tailrace.log.files import FILES, Files
 from tailrace.log.partition import Appended, Partition
 from tailrace.log.store import Store, Topic
+from tailrace.wire.apis import ApiKey
 
 if TYPE_CHECKING:
     from tailrace.broker.coordination import Coordination
@@ -72,6 +78,7 @@ class Broker:
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
         self.features: dict[str, int] = dict(lazy.FEATURES)
+        self.unreadable_records: Counter[str] = Counter()
         self._coordination: Coordination | None = None
         self._load_dynamic()
         self.store = Store.open(
@@ -98,8 +105,11 @@ class Broker:
         self._producer_ids = ProducerIds(
             [directory.path for directory in self.store.directories], self._files
         )
+        present = [each for each in self.store.directories if each.failure is None]
+        self.project_token = ProjectToken((present or self.store.directories)[0].path)
         self.syncer = Syncer(self.loop, self._synced)
         self.cold = ColdReader(self.loop)
+        self.inspector = Inspector(self.loop)
         self.metering = False
         """Whether clients are counted: true while quotas are set."""
         self.quotas = Quotas(self)
@@ -112,19 +122,25 @@ class Broker:
         self.router.add(lazy.administration(self))
         self.router.add(lazy.routes(lambda: self.coordination, self.next_producer_id))
         self.group_settings = GroupSettings(
-            self.directories[0] / "group-settings.json", settings.text
+            self.directories[0] / "group-settings.json", settings.text, self._files
         )
         self._shares: ShareRequests | None = None
         self.router.add(share_lazy.routes(lambda: self.shares))
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
             _ = self.coordination
+        largest = settings.integer("socket.request.max.bytes")
         self.listener = Listener(
             self.loop,
             self.clock,
             host,
             port,
             self.router.dispatch,
-            frame_limit_bytes=settings.integer("socket.request.max.bytes"),
+            frame_limit_bytes=largest,
+            other_limit_bytes=settings.integer("tailrace.request.max.bytes"),
+            limits={
+                ApiKey.PRODUCE: largest,
+                **dict.fromkeys(LONG_REQUESTS, min(largest, LONG_REQUEST_BYTES)),
+            },
             receive_budget_bytes=settings.integer("queued.max.request.bytes"),
             idle_seconds=settings.integer("connections.max.idle.ms") / 1000,
             connection_limit=settings.integer("max.connections"),
@@ -140,14 +156,17 @@ class Broker:
             )
         self._ticker: LoopTimer = self.loop.call_later(TICK_SECONDS, self._tick)
         self._stopping = False
+        self.watchdog = Watchdog(self.loop, self.router)
 
     # running
 
     def run(self) -> None:
         """Serve on this thread until `stop`; closes everything before it returns."""
+        self.watchdog.start()
         try:
             self.loop.run()
         finally:
+            self.watchdog.stop()
             self._close()
 
     def stop(self) -> None:
@@ -168,6 +187,7 @@ class Broker:
         self.listener.close()
         self.syncer.close()
         self.cold.close()
+        self.inspector.close()
         self.store.close()
         self.loop.close()
 
@@ -353,17 +373,40 @@ class Broker:
         self.store.change_settings(self.settings.log())
         if self._coordination is not None:
             self._coordination.change_settings()
-        document = orjson.dumps(dict(self.settings.dynamic), option=orjson.OPT_INDENT_2)
-        for directory in self.store.directories:
-            self._files.write_whole(directory.path / DYNAMIC_SETTINGS, document)
+        paths = [directory.path / DYNAMIC_SETTINGS for directory in self.store.directories]
+        try:
+            write_to_any(paths, encode_object(self.settings.dynamic), self._files)
+        except OSError as error:
+            raise StorageError("settings cannot be kept", detail=str(error)) from error
 
     def _load_dynamic(self) -> None:
+        damaged: DamagedFileError | None = None
         for directory in self.directories:
             path = directory / DYNAMIC_SETTINGS
-            if path.is_file():
-                for name, value in orjson.loads(path.read_bytes()).items():
-                    self.settings.change(name, value)
+            try:
+                found = read_object(
+                    path,
+                    "correct it; without the file, the broker has the settings it is started with",
+                )
+            except DamagedFileError as error:
+                log.error("a file of settings is damaged", extra={"error": error.render()})
+                damaged = damaged or error
+                continue
+            except OSError:
+                continue  # a disk that is not there; the store says so
+            if found is not None:
+                for name, value in found.items():
+                    try:
+                        self.settings.change(name, value)
+                    except TailraceError as error:
+                        # Of another version; or one that only the start may give by now.
+                        log.error(
+                            "kept setting not taken",
+                            extra={"setting": name, "path": str(path), "error": error.message},
+                        )
                 return
+        if damaged is not None:
+            raise damaged
 
     # appending and waiting
 

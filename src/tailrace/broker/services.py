@@ -5,6 +5,7 @@ Everything here is called on the loop thread, and every callback is made on it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,6 +23,8 @@ class Services(Protocol):
     store: Store
     settings: BrokerSettings
     clock: Clock
+    unreadable_records: Counter[str]
+    """By internal topic: records that were passed over because they make no sense."""
     features: dict[str, int]
     """Finalized features and their levels, told by ApiVersions (`transaction.version` …)."""
 

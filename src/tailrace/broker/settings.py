@@ -30,6 +30,7 @@ def _own() -> list[Setting]:
         s("delete.topic.enable", "boolean", "true", "Whether topics can be deleted."),
         s("default.replication.factor", "int", "1", "Copies of an auto-created topic's records.", least=1),
         s("socket.request.max.bytes", "int", "104857600", "Largest request.", least=1024, read_only=True),
+        s("tailrace.request.max.bytes", "int", "1048576", "Largest request of the kinds that need no more; those that carry records may have socket.request.max.bytes, those that grow with a client's partitions 16 MiB.", least=65536, read_only=True),
         s("queued.max.request.bytes", "long", "268435456", "Memory for requests that are being received.", least=1 << 20, read_only=True),
         s("max.connections", "int", "20000", "Most connections at a time.", least=1, read_only=True),
         s("max.connections.per.ip", "int", str(INT_MAX), "Most connections from one address.", least=1, read_only=True),

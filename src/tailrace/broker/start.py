@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tailrace.errors import TailraceError, UsageError
+from tailrace.loopback import refuse_open_log
 
 LISTEN = "127.0.0.1:9092"
 LOG_LEVELS = ("debug", "info", "warning", "error")
@@ -27,6 +28,7 @@ class Start:
     listen: str = LISTEN
     settings: list[str] = field(default_factory=list)
     metrics: str | None = None
+    insecure: bool = False
     log_level: str = "warning"
     log_format: str = "human"
 
@@ -37,6 +39,9 @@ def parse(arguments: Sequence[str]) -> Start | None:
     rest = list(arguments)
     while rest:
         name, equals, value = rest.pop(0).partition("=")
+        if name == "--insecure" and not equals:
+            start.insecure = True
+            continue
         if not equals:
             if not rest or rest[0].startswith("-"):
                 return None
@@ -68,6 +73,12 @@ def run(start: Start) -> None:
 
     logs.configure(start.log_level, start.log_format)
     host, port = split_address(start.listen, "--listen")
+    refuse_open_log(
+        host,
+        insecure=start.insecure,
+        place="--listen",
+        hint="listen on 127.0.0.1, or add --insecure where a firewall keeps strangers out",
+    )
     given = dict(_pair(one) for one in start.settings)
     if start.metrics:
         split_address(start.metrics, "--metrics")

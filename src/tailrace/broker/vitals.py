@@ -6,6 +6,7 @@ loop_idle_share        of the loop's time; near 0 it is the limit
 disk_free_share        of the fullest data directory
 damaged_ranges         kept out of service because they do not match their checksum
 failed_partitions      that answer with a storage error
+sync_failures          since the start: what the disk refused to keep
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Vitals:
         span = (now.idle - then.idle) + (now.busy - then.busy)
         requests = now.requests - then.requests
         failed = min(now.failed - then.failed, requests)
-        if self._looks % LOOK_AT_PARTITIONS_EVERY == 0:
+        if self._looks % LOOK_AT_PARTITIONS_EVERY == 0 or self._broker.store.sync_failures:
             self._look_at_partitions()
         self._looks += 1
         return {
@@ -63,6 +64,7 @@ class Vitals:
             "disk_free_share": round(self._free(), 4),
             "damaged_ranges": self._damaged,
             "failed_partitions": self._failed,
+            "sync_failures": self._broker.store.sync_failures,
         }
 
     def _look_at_partitions(self) -> None:

@@ -29,6 +29,10 @@ def broker() -> None:
     "--set", "settings", metavar="NAME=VALUE", multiple=True,
     help="A broker setting by Kafka's name, e.g. log.retention.ms=3600000.",
 )  # fmt: skip
+@click.option(
+    "--insecure", is_flag=True,
+    help="Listen on an address that other machines reach, although anybody there may read and write.",
+)  # fmt: skip
 @click.option("--metrics", metavar="HOST:PORT", default=None, help="Serve Prometheus metrics here.")
 @click.option(
     "--log-level", default="warning", show_default=True,
@@ -39,6 +43,7 @@ def start(
     directories: tuple[Path, ...],
     listen: str,
     settings: tuple[str, ...],
+    insecure: bool,
     metrics: str | None,
     log_level: str,
     log_format: str,
@@ -55,6 +60,7 @@ def start(
             listen,
             list(settings),
             metrics,
+            insecure,
             log_level,
             log_format,
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.output import json_option, print_json
+from tailrace.masking import mask
 
 if TYPE_CHECKING:
     from tailrace.config import Settings
@@ -60,4 +61,4 @@ def _tell_origins(settings: Settings, *, every: bool) -> None:
         shown = (
             "…" if name in SECRETS else "" if value is None or isinstance(value, dict) else value
         )
-        click.echo(f"    {name:<24} {shown!s:<24} {origin}".rstrip())
+        click.echo(f"    {name:<24} {mask(str(shown)):<24} {origin}".rstrip())

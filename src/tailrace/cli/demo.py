@@ -7,6 +7,7 @@ The demo is an ordinary project (`examples/shop`) run by the same supervisor as
 from __future__ import annotations
 
 import fcntl
+import html
 import http.client
 import importlib.util
 import os
@@ -26,18 +27,27 @@ import click
 import orjson
 
 from tailrace.cli.output import tell
+from tailrace.cli.up import FillWait
 from tailrace.clock import SYSTEM
 from tailrace.errors import ComponentMissingError
+from tailrace.modes import make_private
 from tailrace.node.processes import end_leftovers, end_with_parent
 
 CONSOLE = "127.0.0.1:8080"
 SCRATCH = "tailrace-demo-"
+# How long `--for` waits beyond its time for a machine on which the start takes longer.
+START_PATIENCE_SECONDS = 300.0
 MARK = ".scratch"  # in a directory that goes with its demo
 CHILDREN = "children.json"
 
 
 @click.command()
-@click.option("--for", "lasting", metavar="TIME", help="Stop by itself after this time, e.g. 60s.")
+@click.option(
+    "--for",
+    "lasting",
+    metavar="TIME",
+    help="Stop by itself after this time, e.g. 60s, but not before it is ready.",
+)
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option("--rate", default=50.0, show_default=True, help="Changes a second in the shop's database.")  # fmt: skip
 @click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep everything in DIR and go on from it next time.")  # fmt: skip
@@ -72,6 +82,7 @@ def _run(
     console: str | None,
     verbose: bool,
 ) -> int:
+    from tailrace import console_token
     from tailrace.node.plan import plan
     from tailrace.node.supervisor import Supervisor
     from tailrace.project import scaffold
@@ -111,31 +122,55 @@ def _run(
     supervisor.start()
     say(f"log      {supervisor.address}  (any Kafka client)")
     stack.enter_context(_people(directory, dsn, rate))
-    address = ""
+    address, token = "", None
     ready_at: float | None = None
+    wait = FillWait()
     shown_at = 0.0
     while not stop:
         supervisor.run_once()
+        supervisor.check_state()
         now = SYSTEM.monotonic()
         if not address:
             found = [r for r in read_reports(supervisor.directory) if r["kind"] == "console"]
             if found and found[0].get("address"):
                 address = found[0]["address"]
-                click.echo(f"console {address}")
+                token = console_token.read(supervisor.directory)
+                click.echo(f"console {console_token.link(address, token)}")
                 if browse:
-                    webbrowser.open(address)
-        if ready_at is None and supervisor.ready():
-            ready_at = now
-            click.echo("ready")
+                    _browse(supervisor.directory, console_token.link(address, token))
+        if ready_at is None and supervisor.parts_run():
+            line = wait.line(supervisor.filling(), now)
+            if line is not None:
+                ready_at = now
+                click.echo(line)
         if ready_at is not None and address and now - shown_at > 10:
             shown_at = now - 8  # try again soon while there is nothing to show
-            for line in _figures(address, project.settings.console.token):
+            for line in _figures(address, token):
                 shown_at = now
                 say(line)
-        if seconds is not None and now - began > seconds:
+        if seconds is not None and is_over(now - began, seconds, ready=ready_at is not None):
             break
+    if ready_at is None and not stop:
+        reports = read_reports(supervisor.directory)
+        states = ", ".join(f"{r['kind']} {r['name']} {r['state']}" for r in reports)
+        say(f"it did not become ready: {states or 'no part has reported'}")
     say("stopping")
     return 0 if ready_at is not None else 1
+
+
+def is_over(elapsed: float, seconds: float, *, ready: bool) -> bool:
+    """Whether a demo for `seconds` has lasted long enough: a slow machine is waited for."""
+    return elapsed > seconds + (0 if ready else START_PATIENCE_SECONDS)
+
+
+def _browse(directory: Path, link: str) -> None:
+    """Open a browser at `link`, by way of a file that only this user can read: everybody can
+    read a browser's command line, and the token is in the link."""
+    path = directory / "console.html"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f'<meta http-equiv="refresh" content="0; url={html.escape(link)}">\n')
+    webbrowser.open(path.resolve().as_uri())
 
 
 def _figures(address: str, token: str | None) -> Iterator[str]:
@@ -233,6 +268,10 @@ def _database(directory: Path) -> Iterator[str]:
     if importlib.util.find_spec("psycopg") is None:
         raise ComponentMissingError("the demo needs psycopg", hint="pip install 'tailrace[all]'")
     home = directory / ".tailrace" / "postgres"
+    make_private(home.parent)
+    if os.geteuid() == 0:
+        # Postgres refuses to run as root and must pass through as another user.
+        home.parent.chmod(0o711)
     _end_database(home / "data")
     with PostgresServer(home, start_with=end_with_parent(signal.SIGINT)) as server:
         apart(lambda: _furnish(directory, server.dsn()))
@@ -263,7 +302,7 @@ def _cache(directory: Path) -> Iterator[str | None]:
         yield None
         return
     home = directory / ".tailrace" / "redis"
-    home.mkdir(parents=True, exist_ok=True)
+    make_private(home)
     with tempfile.TemporaryDirectory(prefix="tailrace-redis-") as short:
         # A socket's path is limited to about a hundred bytes; the project's may be longer.
         path = Path(short) / "redis.sock"
@@ -286,9 +325,13 @@ def _cache(directory: Path) -> Iterator[str | None]:
 
 @contextmanager
 def _people(directory: Path, dsn: str, rate: float) -> Iterator[None]:
-    command = [sys.executable, str(directory / "people.py"), dsn, str(rate)]
+    # The address of the database in the environment: everybody can read a command line.
+    command = [sys.executable, str(directory / "people.py"), str(rate)]
     process = subprocess.Popen(
-        command, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent(signal.SIGKILL)
+        command,
+        env={**os.environ, "SHOP_DSN": dsn},
+        stderr=subprocess.DEVNULL,
+        preexec_fn=end_with_parent(signal.SIGKILL),
     )
     (directory / ".tailrace" / "people.pid").write_text(str(process.pid))
     try:

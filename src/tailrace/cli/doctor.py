@@ -14,9 +14,10 @@ from pathlib import Path
 
 import click
 
-from tailrace import config
+from tailrace import config, modes
 from tailrace.cli.output import json_option, print_json
 from tailrace.errors import TailraceError
+from tailrace.loopback import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,14 @@ def _settings(directory: Path) -> Iterator[Finding]:
     except TailraceError as error:
         yield Finding("settings", "bad", error.message, f"{error.detail} {error.hint}".strip())
         return
+    yield from _modes(settings)
     if settings.log.broker.get("transaction.flush") == "false":
         yield Finding("transaction.flush", "note", "off", "a power cut can undo a committed transaction")  # fmt: skip
+    if settings.log.bootstrap is None and not is_loopback(config.parse_address(settings.log.listen)[0]):  # fmt: skip
+        yield Finding("log.insecure", "note", settings.log.listen, "whoever reaches this port reads and writes everything")  # fmt: skip
+    for warning in settings.console.warnings:
+        found, _, meaning = warning.partition(": ")
+        yield Finding("console", "note", found, meaning)
     for name, address in (("log.listen", settings.log.listen), ("console.listen", settings.console.listen)):  # fmt: skip
         host, port = config.parse_address(address)
         with socket.socket() as probe:
@@ -118,6 +125,25 @@ def _settings(directory: Path) -> Iterator[Finding]:
                 yield Finding(name, "note", f"{address}: {error.strerror}", "in use: is the project running already?")  # fmt: skip
             else:
                 yield Finding(name, "good", f"{address} is free")
+
+
+def _modes(settings: config.Settings) -> Iterator[Finding]:
+    """Directories that let other users of this machine read the rows in them."""
+    mode = settings.project.mode
+    others = (settings.spark.state, settings.log.broker.get("tailrace.archive.url"))
+    places = [settings.state_directory, settings.log.directory]
+    places += [settings.directory / each for each in others if each and "://" not in each]
+    for place in places:
+        found = modes.looser(place, mode)
+        # What is in `.tailrace` is as safe as that is.
+        hidden = place != places[0] and place.is_relative_to(places[0])
+        if found is not None and not hidden:
+            yield Finding(
+                "modes",
+                "note",
+                f"{place} is open to others ({found:04o})",
+                f"it holds rows of your databases: `chmod {mode} {place}`, or set project.mode",
+            )
 
 
 @click.command()

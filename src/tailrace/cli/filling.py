@@ -7,15 +7,25 @@ from typing import Any
 
 
 def filling(parts: list[dict[str, Any]]) -> dict[str, str]:
-    """Views that are being filled by a process that lives, and how far they are, in words."""
+    """Views that are being filled by a process that lives, and how far they are, in words;
+    of one that cannot be filled, why."""
     found: dict[str, str] = {}
     for part in parts:
         if part["kind"] == "pipelines" and part["state"] in ("running", "lagging"):
             shares: Mapping[str, float] = part.get("filled") or {}
             begun: Mapping[str, int] = part.get("filling") or {}
+            counts: Mapping[str, tuple[int, int]] = part.get("fills") or {}
+            failed: Mapping[str, Mapping[str, Any]] = part.get("failed") or {}
             for name, share in shares.items():
+                if name in failed:
+                    words = " ".join(str(failed[name].get("error", "")).split())
+                    found[name] = f"cannot be filled: {words}"
+                    continue
+                done, wanted = counts.get(name) or (0, 0)
                 if share >= 1 and name in (part.get("held") or ()):
                     found[name] = "held beside the one shown, for `tailrace view switch`"
+                elif wanted and (share or begun.get(name)):
+                    found[name] = f"filling, {share:.0%} read ({done:,} of {wanted:,} records)"
                 elif share or begun.get(name):
                     found[name] = f"filling, {share:.0%} read"
                 else:  # one is filled after the other

@@ -11,6 +11,7 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from types import TracebackType
 
 import click
 
@@ -21,6 +22,8 @@ from tailrace.errors import (
     TailraceError,
     UsageError,
 )
+from tailrace.extras import component_missing
+from tailrace.masking import mask
 
 # name → (module in tailrace.cli, one line of help); shown in this order.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -88,6 +91,7 @@ def cli() -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; every error leaves in its four-part form."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
+    sys.excepthook = _tell_bug
     try:
         status = cli.main(args=arguments, prog_name="tailrace", standalone_mode=False)
         sys.exit(status if isinstance(status, int) else 0)
@@ -117,6 +121,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(0)
     except OSError as error:
         _fail(machine_error(error), arguments, 1)
+    except ImportError as error:
+        lacking = component_missing(error)
+        if lacking is None:
+            raise
+        _fail(lacking, arguments, 1)
+
+
+def _tell_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """The traceback of an error nobody foresaw, without the secrets that may be in it."""
+    import traceback
+
+    sys.stderr.write(mask("".join(traceback.format_exception(kind, error, trace))))
 
 
 def machine_error(error: OSError) -> TailraceError:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 import orjson
 
-from tailrace.errors import UsageError
+from tailrace.errors import UsageError, render
 
 _SAID_AS_JSON = "tailrace.said_as_json"
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -103,6 +103,12 @@ def _refuse_silence(bootstrap: str) -> None:
                 hint="`tailrace up` starts a project, `tailrace broker start` a log alone; another is named by --log HOST:PORT",
             ) from reason
         SYSTEM.sleep(0.1)
+
+
+def render_in_full(error: Mapping[str, str]) -> str:
+    """An error in four parts, and its traceback if it has one."""
+    trace = error.get("traceback", "")
+    return render(error) + (f"\n{trace.rstrip()}" if trace else "")
 
 
 def tell(line: str) -> None:

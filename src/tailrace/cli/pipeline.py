@@ -9,7 +9,15 @@ import click
 import orjson
 
 from tailrace.cli.filling import filling
-from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
+from tailrace.cli.output import (
+    json_option,
+    log_option,
+    print_json,
+    print_rows,
+    render_in_full,
+    said_option,
+    say,
+)
 from tailrace.errors import UsageError, render
 
 if TYPE_CHECKING:
@@ -70,7 +78,7 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
             "state": _view_state(report, name, mark_of(view.sql, view.policy)),
             "at": f"tick {report.get('tick')}" if report.get("tick") is not None else None,
             "lag": report.get("lag"),
-            "dead": report.get("dead"),
+            "dead": (report.get("dead_by_view") or {}).get(name),
             "declared": str(view.declared_at) if view.declared_at else None,
         }
     for name in _runs(report).keys() - project.views.keys():
@@ -131,10 +139,11 @@ def list_pipelines(address: str | None, as_json: bool) -> None:
 
 @pipeline.command()
 @click.argument("name")
+@click.option("--verbose", is_flag=True, help="Show the error's traceback too.")
 @log_option
 @json_option
-def status(name: str, address: str | None, as_json: bool) -> None:
-    """How NAME is: where it stands, how fast, its last error."""
+def status(name: str, verbose: bool, address: str | None, as_json: bool) -> None:
+    """Show the status of NAME: where it begins, how far it is, how fast, its last error."""
     project = _load(address)
     _known(project, name)
     report = _report(project)
@@ -148,6 +157,7 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         progress = dict((report.get("streams") or {}).get(name) or {})
         found["error"] = progress.pop("error", None)
         found["progress"] = progress or None
+        found["begins"] = _begins(project, name)
     else:
         found["tick_ms"] = report.get("tick_ms")
         found["forgotten"] = report.get("forgotten") or None
@@ -158,11 +168,43 @@ def status(name: str, address: str | None, as_json: bool) -> None:
         return
     error = found.pop("error")
     figures = found.pop("progress", None) or {}
+    if begins := found.pop("begins", None):
+        found["begins"] = _begins_in_words(begins)
     for key, value in {**found, **figures, "state": found["state"]}.items():
         if value is not None:
             click.echo(f"{key:<16}{value}")
     if error is not None:
-        click.echo(render(error))
+        click.echo(render_in_full(error) if verbose else render(error))
+
+
+def _begins(project: Project, name: str) -> dict[str, Any] | None:
+    """Where a stream begins, as it was written down when it was first run."""
+    from tailrace.clock import to_datetime
+    from tailrace.pipelines.beginnings import DIRECTORY
+    from tailrace.pipelines.checkpoint import StreamFiles
+
+    files = StreamFiles(project.settings.state_directory / DIRECTORY, name)
+    document = files.written()
+    if document is None:
+        return None
+    at = document.get("began_ms")
+    inputs = [
+        {"topics": topics, "offsets": None if start is None else start.offsets}
+        for topics, start in zip(document["inputs"], files.starts(), strict=True)
+    ]
+    moment = None if at is None else to_datetime(at).isoformat(timespec="milliseconds")
+    return {"written_at": moment, "inputs": inputs}
+
+
+def _begins_in_words(begins: dict[str, Any]) -> str:
+    """`shop.public.orders/0@17`, per partition; topics that did not exist then, by name."""
+    words: list[str] = []
+    for one in begins["inputs"]:
+        offsets = one["offsets"] or {}
+        words += [f"{t}/{p}@{offset}" for t, by in offsets.items() for p, offset in by.items()]
+        absent = [topic for topic in one["topics"] or ["a view"] if topic not in offsets]
+        words += [f"{topic}: its first record" for topic in absent]
+    return ", ".join(words)
 
 
 def _ask(address: str | None, action: str, name: str) -> None:
@@ -208,6 +250,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
     from tailrace.pipelines.state.files import open_files
     from tailrace.pipelines.state.inspect import entries, sizes
     from tailrace.pipelines.ticks.aside import subgraph
+    from tailrace.pipelines.ticks.carried import as_carried
     from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
 
     project = _load(address)
@@ -220,7 +263,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
         tables = read_catalog(reader).tables
     declared = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     graph = compile_views(project.views.values(), [*tables.values(), *declared])
-    nodes = subgraph(graph, [name]).nodes
+    nodes = subgraph(as_carried(graph, tick), [name]).nodes
     files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:
         if key is None:

@@ -16,6 +16,7 @@ import click
 
 from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json
 from tailrace.errors import TailraceError
+from tailrace.security import librdkafka_settings
 
 if TYPE_CHECKING:
     from tailrace.records.batch import Record
@@ -110,7 +111,7 @@ def _copy(
 
     problems: list[str] = []
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 20}
+        {**librdkafka_settings(bootstrap), "enable.idempotence": True, "linger.ms": 20}
     )
     count = 0
     for source, record in _by_time(bootstrap, name, positions, ends):
@@ -181,7 +182,7 @@ def _committed(bootstrap: str, group: str, name: str, partitions: list[int]) -> 
     """What the group has committed; 0 where it has not."""
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    consumer = Consumer({**librdkafka_settings(bootstrap), "group.id": group})
     try:
         asked = [TopicPartition(name, index) for index in partitions]
         return {one.partition: max(one.offset, 0) for one in consumer.committed(asked, 30)}
@@ -194,7 +195,7 @@ def _move(bootstrap: str, group: str, target: str, offsets: dict[int, int]) -> N
     from confluent_kafka import Consumer, KafkaException, TopicPartition
 
     consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+        {**librdkafka_settings(bootstrap), "group.id": group, "enable.auto.commit": False}
     )
     try:
         consumer.commit(

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
+from tailrace.modes import make_private
 
 if TYPE_CHECKING:
     from tailrace.project.load import Project
     from tailrace.sources.declare import Source
+    from tailrace.sources.postgres.ownership import Ownership
 
 
 def _load(address: str | None) -> Project:
@@ -120,7 +122,9 @@ def doctor(name: str, address: str | None, as_json: bool) -> None:
 
     from tailrace.sources.doctor import examine
 
-    findings = list(examine(_find(_load(address), name)))
+    project = _load(address)
+    declared, owned, known = _with_names(project, _find(project, name))
+    findings = list(examine(declared, owned, known=known))
     if as_json:
         print_json([asdict(finding) for finding in findings])
     else:
@@ -128,6 +132,23 @@ def doctor(name: str, address: str | None, as_json: bool) -> None:
             click.echo(finding.render())
     if any(finding.state == "bad" for finding in findings):
         raise SystemExit(1)
+
+
+def _with_names(project: Project, declared: Source) -> tuple[Source, Ownership | None, bool]:
+    """A source with the names of slot and publication that it uses, or will use; what it owns;
+    and whether those names are known to be its own."""
+    from tailrace.sources.declare import Postgres
+
+    if not isinstance(declared, Postgres):
+        return declared, None, True
+    from tailrace.sources.postgres.ownership import resolve_names
+
+    settings = project.settings
+    recorded = _reports(project).get(declared.name, {}).get("owns")
+    named, owned = resolve_names(
+        declared, settings.project.name, settings.state_directory, recorded, resumed=False
+    )
+    return named, owned, recorded is not None or declared.slot is not None
 
 
 @source.command()
@@ -213,7 +234,7 @@ def pause(name: str, address: str | None) -> None:
     project = _load(address)
     declared = _find(project, name)
     path = pause_path(project.settings.state_directory, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     path.touch()
     kept = (
         "its changes stay in its change table"
@@ -235,3 +256,39 @@ def resume(name: str, address: str | None) -> None:
     _find(project, name)
     pause_path(project.settings.state_directory, name).unlink(missing_ok=True)
     say(f"{name} goes on")
+
+
+@source.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@log_option
+@said_option
+def drop(name: str, yes: bool, address: str | None) -> None:
+    """Remove from the database what a source made there.
+
+    Postgres: the replication slot, the publication and, with the last source of the database,
+    the event trigger. SQLite: the triggers and the change table. The log keeps its topics. The
+    source must not run; started again it makes them again and compares every table.
+    """
+    from tailrace.errors import UsageError
+    from tailrace.node.processes import running
+    from tailrace.sources.removal import remove
+
+    project = _load(address)
+    declared = _find(project, name)
+    report = _reports(project).get(name, {})
+    if report.get("state") in ("starting", "running", "lagging") and running(report["pid"]):
+        raise UsageError(
+            f"source {name!r} runs",
+            hint=f"stop the project, or `tailrace source pause {name}`, and try again",
+        )
+    if not yes:
+        click.confirm(f"remove what {name} made in its database?", abort=True)
+    settings = project.settings
+    gone = list(
+        remove(declared, settings.project.name, settings.state_directory, report.get("owns"))
+    )
+    for one in gone:
+        say(f"dropped {one}")
+    if not gone:
+        say(f"{name} has left nothing in its database")

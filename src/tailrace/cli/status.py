@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
 from tailrace.cli.filling import filling, working
-from tailrace.cli.output import json_option, print_json, print_rows
+from tailrace.cli.output import json_option, print_json, print_rows, render_in_full
+from tailrace.errors import in_one_line
+
+
+def _last_error(part: Mapping[str, Any]) -> str | None:
+    """The error in one line; of a part that starts it is that of the process before."""
+    error = part.get("error")
+    if not error:
+        return None
+    line = in_one_line(error)["error"]
+    return f"before this start: {line}" if part["state"] == "starting" else line
 
 
 @click.command()
 @click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
+@click.option("--verbose", is_flag=True, help="Show each error in full, with its traceback.")
 @json_option
-def status(directory: Path, as_json: bool) -> int:
+def status(directory: Path, verbose: bool, as_json: bool) -> int:
     """Show every part: running, lagging or stopped, freshness, lag, last error.
 
-    Views that are being filled are told below, with how far they are, and a tick that takes long."""
+    Below it, views that are being filled, with how far they are, and ticks that take long."""
     from tailrace import config
     from tailrace.clock import SYSTEM
     from tailrace.node.health import status_of
@@ -32,12 +45,16 @@ def status(directory: Path, as_json: bool) -> int:
                 "pid": part.get("pid"),
                 "freshness ms": part.get("freshness_ms"),
                 "lag": part.get("lag"),
-                "last error": (part.get("error") or {}).get("error"),
+                "last error": _last_error(part),
             }
             for part in found["parts"]
         ]
         columns = ["part", "state", "pid", "freshness ms", "lag", "last error"]
         print_rows(rows, columns, as_json=False, empty="nothing runs here; `tailrace up` starts it")
+        for part in found["parts"] if verbose else ():
+            if part.get("error"):
+                click.echo(f"\n{part['kind']} {part['name']}")
+                click.echo(render_in_full(in_one_line(part["error"])))
         for part in found["parts"]:
             if part["kind"] == "pipelines" and part.get("dead"):
                 many = "records" if part["dead"] != 1 else "record"

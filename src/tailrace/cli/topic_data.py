@@ -12,6 +12,7 @@ import orjson
 
 from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, said_option
 from tailrace.errors import UsageError
+from tailrace.security import librdkafka_settings
 
 if TYPE_CHECKING:
     from tailrace.client.admin import Admin
@@ -131,6 +132,8 @@ def records(
 
 def as_document(name: str, partition: int, record: Record) -> dict[str, Any]:
     """A record for people and machines: JSON and text as they are, other bytes as base64."""
+    from tailrace.records.decode import shown_name
+
     return {
         "topic": name,
         "partition": partition,
@@ -138,7 +141,7 @@ def as_document(name: str, partition: int, record: Record) -> dict[str, Any]:
         "timestamp": record.timestamp,
         "key": _readable(record.key),
         "value": _readable(record.value),
-        "headers": [[key, _readable(value)] for key, value in record.headers],
+        "headers": [[shown_name(key), _readable(value)] for key, value in record.headers],
     }
 
 
@@ -201,7 +204,7 @@ def write(
 
     producer = Producer(
         {
-            "bootstrap.servers": bootstrap_address(address),
+            **librdkafka_settings(bootstrap_address(address)),
             "partitioner": "murmur2_random",
             "enable.idempotence": True,
             "linger.ms": 5,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import types
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,8 @@ from tailrace.cli.output import tell
 
 if TYPE_CHECKING:
     from tailrace.node.plan import Plan
+
+TELL_SECONDS = 5.0
 
 
 @click.command()
@@ -30,7 +34,8 @@ def up(
 ) -> None:
     """Run the project in DIRECTORY: broker, sources, pipelines, sinks, views, console.
 
-    Prints `ready` once every part runs. Ctrl-C drains and stops.
+    Prints `ready` once every part runs and every view answers; after a minute of filling it
+    says `ready, still filling: …`. Ctrl-C drains and stops.
     """
     from tailrace.node.plan import plan
 
@@ -40,6 +45,7 @@ def up(
 
 def run_project(project: Plan, *, quiet: bool = False) -> None:
     """Supervise until a signal comes; prints `console …` and `ready` on stdout."""
+    from tailrace import console_token
     from tailrace.node.supervisor import Supervisor
     from tailrace.telemetry import logs
     from tailrace.telemetry.part import read_reports
@@ -56,14 +62,43 @@ def run_project(project: Plan, *, quiet: bool = False) -> None:
     with Supervisor(project, echo=echo) as supervisor:
         supervisor.start()
         announced = ready = False
+        wait = FillWait()
         while not stop:
             supervisor.run_once()
+            supervisor.check_state()
             if not announced:
                 for report in read_reports(supervisor.directory):
                     if report["kind"] == "console" and report.get("address"):
-                        click.echo(f"console {report['address']}")
+                        token = console_token.read(supervisor.directory)
+                        click.echo(f"console {console_token.link(report['address'], token)}")
                         announced = True
-            if not ready and supervisor.ready():
-                click.echo("ready")
-                ready = True
+            if not ready and supervisor.parts_run():
+                line = wait.line(supervisor.filling(), supervisor.clock.monotonic())
+                ready = line is not None
+                if line is not None:
+                    click.echo(line)
         click.echo("stopping", err=True)
+
+
+@dataclass(slots=True)
+class FillWait:
+    """What to say of a project whose parts run: `ready` once every view answers, or, after a
+    while of filling, what is still to come."""
+
+    began: float | None = None
+    said: float = float("-inf")
+
+    def line(self, filling: Mapping[str, str], now: float) -> str | None:
+        """The line to print, if it is time; tells on stderr meanwhile how far fills are."""
+        from tailrace.node.health import FILL_PATIENCE_SECONDS
+
+        self.began = now if self.began is None else self.began
+        if not filling:
+            return "ready"
+        words = ", ".join(f"{name} ({how})" for name, how in filling.items())
+        if now - self.began >= FILL_PATIENCE_SECONDS:
+            return f"ready, still filling: {words}"
+        if now - self.said >= TELL_SECONDS:
+            self.said = now
+            tell(f"filling: {words}")
+        return None

@@ -19,6 +19,7 @@ from tailrace.cli.output import (
     say,
 )
 from tailrace.errors import UsageError
+from tailrace.files import FILES
 
 if TYPE_CHECKING:
     from tailrace.pipelines.ticks.row import Tick
@@ -72,7 +73,7 @@ def list_views(address: str | None, as_json: bool) -> None:
     rows = [
         {
             **item,
-            "key": ", ".join(item["key"]) or "(bag)",
+            "key": ", ".join(item["key"]) or "(one row)",
             "columns": ", ".join(f"{name} {kind}" for name, kind in item["columns"]),
         }
         for item in found
@@ -96,7 +97,7 @@ def _fills(address: str | None) -> dict[str, str]:
 
 @view.command()
 @click.argument("name")
-@click.argument("key", nargs=-1, required=True)
+@click.argument("key", nargs=-1)
 @click.option("--at-least", metavar="POSITION", help="Wait until the view has reached it.")
 @click.option("--timeout", default=5.0, show_default=True, help="Seconds to wait.")
 @log_option
@@ -111,7 +112,9 @@ def get(
     address: str | None,
     as_json: bool,
 ) -> None:
-    """The row of view NAME under KEY: one value per key column, \\N for NULL."""
+    """The row of view NAME under KEY: one value per key column, \\N for NULL.
+
+    A view of one row, such as a total of everything, has no key: give none."""
     from tailrace.views.keys import read_part
 
     with open_views(address) as views:
@@ -119,7 +122,7 @@ def get(
     if as_json:
         print_json({"row": row})
     elif row is None:
-        click.echo(f"no row {' '.join(key)}", err=True)
+        click.echo(" ".join(["no row", *key]), err=True)
     else:
         width = max(len(column) for column in row)
         for column, value in row.items():
@@ -206,10 +209,8 @@ def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None)
         )
     directory = _state_directory(address)
     if copy:
-        (directory / "views").mkdir(exist_ok=True)
-        draft = directory / "views" / "rebuild.tmp"
-        draft.write_text(" ".join(names))
-        draft.replace(directory / "views" / "rebuild")
+        FILES.make_directories(directory / "views")
+        FILES.write_whole(directory / "views" / "rebuild", " ".join(names).encode(), shared=True)
         say(_ASKED)
         return
     if (directory / "views").is_dir():

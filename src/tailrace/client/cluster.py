@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tailrace.client.connection import Connection, Opener, open_socket
+from tailrace.client.connection import Connection, Opener, open_socket, secured
 from tailrace.client.errors import (
     BrokerUnavailableError,
     ClientClosedError,
@@ -18,8 +18,10 @@ from tailrace.client.errors import (
     RequestTimeoutError,
     UnknownTopicError,
 )
+from tailrace.client.identity import identify
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
+from tailrace.security import security_of
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
@@ -88,7 +90,9 @@ class Cluster:
         opener: Opener = open_socket,
         clock: Clock = SYSTEM,
     ) -> None:
-        self._opener = opener
+        self._security = security_of(bootstrap)
+        tls = self._security is not None and self._security.tls
+        self._opener = secured(opener, self._security) if self._security and tls else opener
         self.bootstrap = bootstrap
         self.timeout = timeout
         self.clock = clock
@@ -141,7 +145,13 @@ class Cluster:
                 timeout=self._request_timeout,
                 client_id=self._client_id,
                 opener=self._opener,
+                security=self._security,
             )
+            try:
+                identify(connection)
+            except BaseException:
+                connection.close()
+                raise
             self._by_address[address] = connection
         return connection
 

@@ -6,13 +6,15 @@ thread: what one call asks for is what one request brings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from tailrace.client.committed import visible_batches
+from tailrace.client.committed import unreadable, visible_batches
 from tailrace.client.errors import RequestTimeoutError
 from tailrace.client.fetcher import Fetcher
 from tailrace.clock import SYSTEM, Clock
 from tailrace.records.decode_columns import RecordColumns, decode_columns
+from tailrace.records.errors import RecordsError
+from tailrace.records.header import BatchHeader, Buffer
 
 FETCH_BYTES = 8 * 1024 * 1024
 
@@ -55,8 +57,27 @@ class ColumnFetcher:
                     detail=f"waiting at {position} for {end}; its stable end is {answer.end}",
                     hint="is a transaction left open? `tailrace topic describe`",
                 )
-            if batches:
-                columns = decode_columns(answer.buffer, batches).between(position, end)
+            for columns in _readable(answer.buffer, batches, (topic, partition)):
+                columns = columns.between(position, end)
                 if len(columns):
                     yield columns
             position = following
+
+
+def _readable(
+    buffer: Buffer, batches: Sequence[tuple[int, BatchHeader]], place: tuple[str, int]
+) -> Iterator[RecordColumns]:
+    """All batches at once; if one cannot be read, those before it, and then the error."""
+    if not batches:
+        return
+    try:
+        yield decode_columns(buffer, batches)
+        return
+    except RecordsError:
+        pass
+    for each in batches:
+        try:
+            columns = decode_columns(buffer, [each])
+        except RecordsError as error:
+            raise unreadable(place, each[1], error) from error
+        yield columns

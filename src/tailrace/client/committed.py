@@ -4,12 +4,16 @@ A fetch brings whole batches: some start before the offset asked for, some are
 transaction markers, some belong to aborted transactions. The log names the aborted
 ones as (producer id, first offset); such a producer's batches are hidden from there up
 to its abort marker.
+
+A batch that cannot be read, whatever the reason, is an error of its own, with its place; what
+lies before it is given out first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tailrace.client.errors import UnreadableBatchError
 from tailrace.records.batch import (
     BatchHeader,
     Buffer,
@@ -18,6 +22,7 @@ from tailrace.records.batch import (
     decode_records,
     iterate_batches,
 )
+from tailrace.records.errors import RecordsError
 
 Aborted = Iterable[tuple[int, int]]
 
@@ -54,13 +59,38 @@ def visible_batches(
 
 
 def visible_records(
-    buffer: Buffer, start: int, end: int | None = None, aborted: Aborted | None = None
+    buffer: Buffer,
+    start: int,
+    end: int | None = None,
+    aborted: Aborted | None = None,
+    *,
+    place: tuple[str, int] = ("", -1),
 ) -> tuple[list[Record], int]:
-    """The records with start ≤ offset < end, and the offset to go on from."""
+    """The records with start ≤ offset < end, and the offset to go on from.
+
+    Raises UnreadableBatchError, naming `place`, if the first batch cannot be read.
+    """
     batches, following = visible_batches(buffer, start, end, aborted)
-    return [
-        record
-        for position, _ in batches
-        for record in decode_records(buffer, position)
-        if record.offset >= start and (end is None or record.offset < end)
-    ], following
+    found: list[Record] = []
+    for position, header in batches:
+        try:
+            records = list(decode_records(buffer, position))
+        except RecordsError as error:
+            if found:
+                return found, max(start, header.base_offset)
+            raise unreadable(place, header, error) from error
+        found += [
+            record
+            for record in records
+            if record.offset >= start and (end is None or record.offset < end)
+        ]
+    return found, following
+
+
+def unreadable(
+    place: tuple[str, int], header: BatchHeader, error: RecordsError
+) -> UnreadableBatchError:
+    """What to say of a batch that cannot be read."""
+    return UnreadableBatchError.at(
+        *place, header.base_offset, header.last_offset, " ".join((error.message, error.detail))
+    )

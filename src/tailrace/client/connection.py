@@ -7,10 +7,13 @@ Requests are answered in the order they were sent, so several may be on their wa
 from __future__ import annotations
 
 import socket
+import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from tailrace.client.errors import BrokerUnavailableError
+from tailrace.client.errors import AuthenticationError, BrokerUnavailableError
+from tailrace.clock import SYSTEM
+from tailrace.security import Security
 from tailrace.wire.apis import APIS, Api, ApiKey
 from tailrace.wire.errors import DecodeError, ErrorCode
 from tailrace.wire.frames import (
@@ -26,6 +29,8 @@ API_VERSIONS = APIS[ApiKey.API_VERSIONS]
 MOST_PIECES = 512  # of one sendmsg; the kernel takes 1,024
 
 
+RENEWED_AT = 0.8  # of a session's lifetime we log in again
+
 Opener = Callable[[str, int, float], socket.socket]
 
 
@@ -36,11 +41,27 @@ def open_socket(host: str, port: int, timeout: float) -> socket.socket:
     return made
 
 
+def secured(opener: Opener, security: Security) -> Opener:
+    """An opener whose sockets speak TLS, with the server's certificate and name checked."""
+    context = security.context()
+
+    def open_secured(host: str, port: int, timeout: float) -> socket.socket:
+        plain = opener(host, port, timeout)
+        try:
+            return context.wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
+
+    return open_secured
+
+
 class Connection:
     """A socket, the versions the broker speaks, and the answers still to come.
 
     Any failure of the socket closes it and raises BrokerUnavailableError; whether a
-    request was carried out is then unknown.
+    request was carried out is then unknown. With `security` over SASL it logs in first, and
+    again before the session ends, at a moment when no answer is expected.
     """
 
     def __init__(
@@ -51,14 +72,23 @@ class Connection:
         timeout: float = 30.0,
         client_id: bytes = b"tailrace",
         opener: Opener = open_socket,
+        security: Security | None = None,
     ) -> None:
         self.address = f"{host}:{port}"
+        self._security = security if security is not None and security.sasl else None
+        self._log_in_at: float | None = None
         self.closed = False
         self._client_id = client_id
         self._correlation_id = 0
         self._expected: deque[tuple[int, Api, int]] = deque()
         try:
             self._socket = opener(host, port, timeout)
+        except ssl.SSLError as error:
+            raise AuthenticationError(
+                f"no TLS connection to {self.address}",
+                detail=getattr(error, "verify_message", "") or error.reason or str(error),
+                hint="check ca, certificate and key under [log.security], and that it speaks TLS",
+            ) from error
         except OSError as error:
             raise BrokerUnavailableError(
                 f"no broker answers at {self.address}", detail=str(error)
@@ -67,6 +97,7 @@ class Connection:
         self.features: dict[str, int] = {}
         try:
             self._agree()
+            self._log_in()
         except BaseException:
             self.close()
             raise
@@ -90,6 +121,25 @@ class Connection:
         }
         self.features = {each.name: each.max_version_level for each in response.finalized_features}
 
+    def _log_in(self) -> None:
+        if self._security is None:
+            return
+        from tailrace.client.sasl import log_in
+
+        self._log_in_at = None  # its own requests do not log in first
+        lifetime = log_in(self.address, self._security, self.request)
+        if lifetime is not None:
+            self._log_in_at = SYSTEM.monotonic() + RENEWED_AT * lifetime
+
+    def _renew(self) -> None:
+        """Log in again if it is time and no answer is on its way."""
+        if (
+            self._log_in_at is not None
+            and not self._expected
+            and SYSTEM.monotonic() >= self._log_in_at
+        ):
+            self._log_in()
+
     def version(self, api: Api, highest: int | None = None) -> int:
         """The version to speak, at most `highest`. Raises UnsupportedVersionError."""
         lowest, offered = self._ranges.get(api.key, (0, -1))
@@ -104,6 +154,7 @@ class Connection:
         return self.receive()
 
     def send(self, api: Api, message: Message, version: int) -> None:
+        self._renew()
         frame = encode_request(api, version, self._next(), message, self._client_id)
         self._write([frame])
         self._expected.append((self._correlation_id, api, version))
@@ -116,6 +167,7 @@ class Connection:
         self._expected.append((self._correlation_id, api, version))
 
     def next_correlation_id(self) -> int:
+        self._renew()
         return self._next()
 
     def receive(self) -> Message:
@@ -146,6 +198,9 @@ class Connection:
         try:
             for start in range(0, len(pieces), MOST_PIECES):
                 part = pieces[start : start + MOST_PIECES]
+                if isinstance(self._socket, ssl.SSLSocket):  # has no sendmsg
+                    self._socket.sendall(b"".join(part))
+                    continue
                 sent = self._socket.sendmsg(part)
                 for piece in part:
                     if sent >= len(piece):

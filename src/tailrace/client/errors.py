@@ -25,6 +25,14 @@ class BrokerUnavailableError(ClientError):
     code = "client-unavailable"
 
 
+class AuthenticationError(ClientError):
+    """The log does not let us in: a wrong user name, password or certificate, a mechanism it
+    does not offer, or a server that cannot prove who it is. Trying again does not help; correct
+    `[log.security]` or the users of the log."""
+
+    code = "client-authentication"
+
+
 class RequestTimeoutError(ClientError):
     """The log did not give a final answer in time. For a write this means *unknown*:
     it may or may not have happened. A transaction that is given up is aborted by the
@@ -104,6 +112,17 @@ class NotAllowedError(RequestError):
     error_code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
+class TopicProtectedError(RequestError):
+    """The log does not take this topic: the name is not allowed, or the topic belongs to the
+    broker itself (`__consumer_offsets`, …) or to the project (`__tailrace…`). A process of the
+    project shows that it is one by the token in `project-token` of the log's directory. Where
+    it cannot read that file, because it runs as another user or on another machine, give it
+    the token in the environment variable `TAILRACE_LOG_TOKEN`."""
+
+    code = "client-topic-protected"
+    error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
 class CommitFailedError(RequestError):
     """Offsets were not stored because the group has moved on: the member was removed or
     its partitions now belong to another. The records will be read again by their new
@@ -162,6 +181,36 @@ class DeserializationError(ClientError):
     record: LogRecord | None = None
 
 
+class UnreadableBatchError(ClientError):
+    """A batch in the log cannot be read although its checksum is right: a producer wrote bytes
+    that are no records, and a broker took them without a look (this one does look, unless
+    `tailrace.validate=compacted`). Reading it again does not help. The message names topic,
+    partition and offsets. A consumer stays in front of it: `consumer.seek` to the offset behind
+    it goes on. `kafka-delete-records.sh` up to that offset removes it, with all before it, for
+    every reader. `first_offset` and `last_offset` say what the batch holds."""
+
+    code = "client-unreadable-batch"
+    topic: str = ""
+    partition: int = -1
+    first_offset: int = -1
+    last_offset: int = -1
+
+    @classmethod
+    def at(
+        cls, topic: str, partition: int, first: int, last: int, reason: str
+    ) -> UnreadableBatchError:
+        """The error for one batch."""
+        offsets = f"record {first}" if first == last else f"records {first} to {last}"
+        error = cls(
+            f"{offsets} of {topic}/{partition} cannot be read",
+            detail=reason,
+            hint=f"go on behind it, at offset {last + 1}; `tailrace errors {cls.code}` says how",
+        )
+        error.topic, error.partition = topic, partition
+        error.first_offset, error.last_offset = first, last
+        return error
+
+
 class RegistryError(ClientError):
     """The schema registry did not answer, or refused. `status` is what it answered over
     HTTP (None: nothing). 409: the schema is not compatible with the one before it; 401
@@ -180,6 +229,7 @@ _KINDS: dict[int, type[RequestError]] = {
     ErrorCode.MESSAGE_TOO_LARGE: RecordTooLargeError,
     ErrorCode.RECORD_LIST_TOO_LARGE: RecordTooLargeError,
     ErrorCode.OFFSET_OUT_OF_RANGE: OffsetOutOfRangeError,
+    ErrorCode.INVALID_TOPIC_EXCEPTION: TopicProtectedError,
     ErrorCode.TOPIC_AUTHORIZATION_FAILED: NotAllowedError,
     ErrorCode.GROUP_AUTHORIZATION_FAILED: NotAllowedError,
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: NotAllowedError,

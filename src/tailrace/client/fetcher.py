@@ -100,10 +100,12 @@ class Fetcher:
         """Records from `offset` on; waits up to `wait` seconds for the first.
 
         `records` can be empty though `following` moved: markers and aborted records are
-        passed over. Raises OffsetOutOfRangeError, UnknownTopicError.
+        passed over. Raises OffsetOutOfRangeError, UnknownTopicError, UnreadableBatchError.
         """
         answer = self.ask(topic, partition, offset, wait=wait, isolation=isolation)
-        records, following = visible_records(answer.buffer, offset, end, answer.aborted)
+        records, following = visible_records(
+            answer.buffer, offset, end, answer.aborted, place=(topic, partition)
+        )
         return Fetched(records, following, answer.end)
 
     def ask(

@@ -19,6 +19,7 @@ from tailrace.client.record import Delivery
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
 from tailrace.records.batch import Headers
+from tailrace.security import librdkafka_settings
 from tailrace.telemetry import metrics
 
 log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ class KafkaOutlet:
         self._counts: dict[str, int] = {}
         acks = "all" if settings.acks in ("all", -1, "-1") else str(settings.acks)
         configuration: dict[str, object] = {
-            "bootstrap.servers": bootstrap,
+            **librdkafka_settings(bootstrap),
             "client.id": settings.client_id,
             "acks": acks,
             "enable.idempotence": settings.enable_idempotence and acks == "all",

@@ -16,10 +16,12 @@ from tailrace.client.errors import (
     RequestError,
     RequestTimeoutError,
     UnknownTopicError,
+    UnreadableBatchError,
 )
 from tailrace.client.record import LogRecord, Place
 from tailrace.client.source import EARLIEST, LATEST, ConsumerSettings, Done, Rebalance
 from tailrace.clock import SYSTEM, Clock
+from tailrace.security import librdkafka_settings
 from tailrace.wire.errors import ErrorCode
 
 log = logging.getLogger(__name__)
@@ -27,6 +29,8 @@ log = logging.getLogger(__name__)
 MOST_AT_ONCE = 2_000
 NO_OFFSET = -1001
 # What librdkafka tells and then puts right by itself.
+# librdkafka's codes for bytes it cannot make sense of, and the broker's.
+BROKEN = frozenset({-199, -198, -170, 2})
 PASSING = frozenset(
     {
         KafkaError._ALL_BROKERS_DOWN,
@@ -96,7 +100,7 @@ class KafkaSource:
         self._failure: ClientError | None = None
         self._closing = False
         configuration: dict[str, object] = {
-            "bootstrap.servers": bootstrap,
+            **librdkafka_settings(bootstrap),
             "group.id": group or "tailrace-reader",  # required, not joined without a group
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -201,15 +205,12 @@ class KafkaSource:
     # Records -------------------------------------------------------------------
 
     def fetch(self, timeout: float) -> list[LogRecord]:
+        if self._failure is not None:
+            self._raise_failure()
         # `consume` would wait until it is full: one record is waited for, more are taken.
         try:
             first = self._consumer.poll(timeout)
-            if self._failure is not None:
-                failure, self._failure = self._failure, None
-                raise failure
-            if first is None:
-                return []
-            messages = [first, *self._consumer.consume(MOST_AT_ONCE, 0)]
+            messages = [] if first is None else [first, *self._consumer.consume(MOST_AT_ONCE, 0)]
         except KafkaException as error:
             raise translate(error.args[0], "reading") from error
         found: list[LogRecord] = []
@@ -229,8 +230,16 @@ class KafkaSource:
                 place = (message.topic(), message.partition())
                 self._positions[place] = max(message.offset(), self._positions.get(place, 0))
             elif problem.code() not in PASSING:
-                raise translate(problem, "reading")
+                broken = problem.code() in BROKEN
+                self._failure = _unreadable(message) if broken else translate(problem, "reading")
+        if self._failure is not None and not found:
+            self._raise_failure()  # else at the next call: what was found must not be lost
         return found
+
+    def _raise_failure(self) -> None:
+        failure, self._failure = self._failure, None
+        assert failure is not None
+        raise failure
 
     def _on_error(self, error: Any) -> None:
         if error.fatal() or error.code() == KafkaError._AUTHENTICATION:
@@ -358,3 +367,10 @@ def _commit_error(error: Any) -> ClientError:
         found.error_code = max(error.code(), -1)
         return found
     return translate(error, "storing offsets")
+
+
+def _unreadable(message: Any) -> UnreadableBatchError:
+    """librdkafka tells where the batch begins and not where it ends."""
+    place = (message.topic(), message.partition())
+    offset = message.offset()
+    return UnreadableBatchError.at(*place, offset, offset, message.error().str())

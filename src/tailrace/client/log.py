@@ -38,6 +38,7 @@ from tailrace.client.transactional import TransactionalProducer
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
+from tailrace.security import LogAddress, Security, make_security
 
 if TYPE_CHECKING:
     from tailrace.broker.embedded import BrokerThread
@@ -414,14 +415,24 @@ class LocalLog(Log):
         return WireOutlet(self._wire(), self._wire(), settings, self._clock)
 
 
-def connect(address: str, *, timeout: float = 60.0, **settings: object) -> RemoteLog:
+def connect(
+    address: str,
+    *,
+    security: Security | Mapping[str, str | bool | None] | None = None,
+    timeout: float = 60.0,
+    **settings: object,
+) -> RemoteLog:
     """A log behind Kafka's protocol, at `HOST:PORT[,HOST:PORT…]`.
 
     Nothing is asked of it yet; `timeout` is how many seconds a call about topics keeps
-    trying. `settings` go to librdkafka as they are, with underscores for dots:
-    `security_protocol="sasl_ssl"`.
+    trying. `security` is what `[log.security]` says in a project: `{"mechanism":
+    "SCRAM-SHA-512", "username": "shop", "password": …, "ca": "ca.pem"}`. Other `settings` go to
+    librdkafka as they are, with underscores for dots: `socket_timeout_ms=5000`.
     """
     parse_addresses(address)
+    if security is not None:
+        made = security if isinstance(security, Security) else make_security(security)
+        address = LogAddress(address, made)
     names = {name.replace("_", "."): value for name, value in settings.items()}
     return RemoteLog(address, names, timeout)
 

@@ -405,7 +405,7 @@ class Queue:
             return []
         until = self._clock.monotonic() + self.lock.total_seconds()
         name = self._names[place[0]]
-        records, _ = visible_records(answer.records or b"", 0)
+        records, _ = visible_records(answer.records or b"", 0, place=(name, place[1]))
         by_offset = {record.offset: record for record in records}
         jobs: list[Job] = []
         for run in answer.acquired_records:

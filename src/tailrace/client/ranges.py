@@ -10,13 +10,14 @@ markers, aborted and compacted records leave gaps.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.clock import SYSTEM, Clock
 
 if TYPE_CHECKING:
+    from tailrace.client.errors import UnreadableBatchError
     from tailrace.records.batch import Record
 
 Headers = Sequence[tuple[str, bytes | None]]
@@ -90,13 +91,29 @@ class KafkaRanges:
         ends = self._admin.end_offsets(places)
         return {place[1]: (starts[place], ends[place]) for place in places}
 
-    def read(self, ranges: Sequence[Range]) -> Iterator[Chunk]:
+    def read(
+        self,
+        ranges: Sequence[Range],
+        *,
+        unreadable: Callable[[UnreadableBatchError], None] | None = None,
+    ) -> Iterator[Chunk]:
+        """See `RangeReader`. Batches that cannot be read are told to `unreadable` and passed
+        over; without it they are an error."""
+        from tailrace.client.errors import UnreadableBatchError
+
         for wanted in ranges:
             position = wanted.start
             while position < wanted.end:
-                fetched = self._fetcher.fetch(
-                    wanted.topic, wanted.partition, position, wait=0.5, end=wanted.end
-                )
+                try:
+                    fetched = self._fetcher.fetch(
+                        wanted.topic, wanted.partition, position, wait=0.5, end=wanted.end
+                    )
+                except UnreadableBatchError as error:
+                    if unreadable is None:
+                        raise
+                    unreadable(error)
+                    position = error.last_offset + 1
+                    continue
                 position = fetched.following
                 yield _chunk(wanted.topic, wanted.partition, fetched.records, position)
 

@@ -189,7 +189,13 @@ class BatchSender:
         if error_code != ErrorCode.CORRUPT_MESSAGE and is_retriable(error_code):
             self._cluster.forget(topic)
             return TryAgain(error_code)
-        raise RequestError.of(error_code, f'writing to "{topic}" partition {partition}')
+        raise RequestError.of(
+            error_code,
+            f'writing to "{topic}" partition {partition}',
+            hint="`tailrace errors client-topic-protected` says who may"
+            if error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+            else "",
+        )
 
 
 def _unanswered(group: list[tuple[str, int, bytearray]]) -> list[tuple[Place, int, int]]:

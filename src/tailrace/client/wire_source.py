@@ -13,6 +13,7 @@ from tailrace.client.errors import (
     OffsetOutOfRangeError,
     RequestError,
     UnknownTopicError,
+    UnreadableBatchError,
 )
 from tailrace.client.fetcher import FETCH, MOVED
 from tailrace.client.local_group import LocalGroups, Member
@@ -204,12 +205,18 @@ class WireSource:
                         (each.producer_id, each.first_offset)
                         for each in answer.aborted_transactions or ()
                     ]
-                    records, following = visible_records(
-                        answer.records or b"",
-                        self._positions[place],
-                        None,
-                        aborted if committed else None,
-                    )
+                    try:
+                        records, following = visible_records(
+                            answer.records or b"",
+                            self._positions[place],
+                            None,
+                            aborted if committed else None,
+                            place=place,
+                        )
+                    except UnreadableBatchError:
+                        if found:
+                            continue  # told at the next call; what was found is not lost
+                        raise
                     self._positions[place] = following
                     found.extend(LogRecord._make((*place, *record)) for record in records)
         return found

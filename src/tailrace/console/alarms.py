@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tailrace.errors import in_one_line
+
 LAG_WARNING = 100_000
 DISK_WARNING = 0.10
 DISK_CRITICAL = 0.03
@@ -46,7 +48,7 @@ def alarms(
 
 def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     what, kind, name = f"{part['kind']} {part['name']}", part["kind"], part["name"]
-    error = part.get("error") or {}
+    error = in_one_line(part.get("error") or {})
     if error.get("code") == "sink-held":
         yield _alarm("warning", what, str(error["error"]), f"it was rolled back on purpose; `tailrace sink switch {name}` goes on")  # fmt: skip
     elif part["state"] in ("failed", "stopped"):
@@ -62,7 +64,8 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         yield _alarm(level, what, f"is so far behind that news of deletions may go: {behind / kept:.0%} of delete.retention.ms", "see why it waits; beyond it the copy is compared key by key")  # fmt: skip
     ended_ms = int(part.get("at") or 0) - int(part.get("ended_at") or 0)
     if int(part.get("restarts") or 0) >= RESTARTS_WARNING and ended_ms < RESTARTS_MS:
-        yield _alarm("warning", what, f"was started again {part['restarts']} times", "its last words are in .tailrace/up.log")  # fmt: skip
+        why = f": {error['error']}" if error.get("error") else ""
+        yield _alarm("warning", what, f"was started again {part['restarts']} times{why}", "`tailrace status --verbose` shows its last error in full")  # fmt: skip
     state = part.get("wal_state")
     if state in ("warning", "critical", "lost"):
         held = _size(part.get("wal_retained_bytes"))
@@ -87,6 +90,8 @@ def _of_broker(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
         yield _alarm(level, what, f"was idle {idle:.0%} of the last minute: it is the limit", "larger batches (linger.ms), fewer requests, or Apache Kafka for a part of the load")  # fmt: skip
     if part.get("failed_partitions"):
         yield _alarm("critical", what, f"{part['failed_partitions']} partitions cannot be written", "the broker's log says why: a full or broken disk")  # fmt: skip
+    if part.get("sync_failures"):
+        yield _alarm("critical", what, f"{part['sync_failures']} syncs failed: the disk did not keep what was written", "check the disk, then start the broker again: it reads what the disk really holds")  # fmt: skip
     if part.get("damaged_ranges"):
         yield _alarm("critical", what, f"{part['damaged_ranges']} ranges of records are damaged and not served", "the broker's log names files and offsets: restore them from a copy, or read on behind them")  # fmt: skip
     free = part.get("disk_free_share")

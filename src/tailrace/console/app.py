@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,10 +25,13 @@ from starlette.exceptions import HTTPException
 from tailrace import __version__
 from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
-from tailrace.console.conditions import compile_condition
+from tailrace.console.answering import ANSWER_BYTES, encode
+from tailrace.console.conditions import Condition, compile_condition
 from tailrace.console.demo import Shop, add_demo, is_demo
 from tailrace.console.errors import (
+    ConditionTimeoutError,
     LogUnreachableError,
+    TooManyQuestionsError,
     TooManySubscribersError,
     UnknownNameError,
 )
@@ -40,6 +42,7 @@ from tailrace.console.live import Live
 from tailrace.console.lookup import no_row
 from tailrace.console.operate import add_operations
 from tailrace.console.page import Page
+from tailrace.console.questions import Questions
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
@@ -58,6 +61,7 @@ from tailrace.views.errors import (
     PositionUnknownError,
     QueryError,
     QueryTimeoutError,
+    QueryTooLargeError,
     UnknownViewError,
     ViewKeyError,
     ViewsNotReadyError,
@@ -68,6 +72,7 @@ from tailrace.views.reader import Views
 STATIC = Path(__file__).parent / "static"
 LIVE_EVERY = 1.0
 MOST_SECONDS = 300.0
+MOST_WATCHING = 500
 _STATUS: dict[type[TailraceError], int] = {
     UnknownViewError: 404,
     HistoryGoneError: 410,
@@ -80,13 +85,16 @@ _STATUS: dict[type[TailraceError], int] = {
     PipelineError: 409,
     PositionTimeoutError: 504,
     QueryTimeoutError: 504,
+    ConditionTimeoutError: 504,
     ViewsNotReadyError: 503,
     LogUnreachableError: 503,
     TooManySubscribersError: 503,
+    TooManyQuestionsError: 503,
     MissingInputError: 404,
     PositionUnknownError: 400,
     ViewKeyError: 400,
     QueryError: 400,
+    QueryTooLargeError: 400,
     UsageError: 400,
     ConfigValueError: 400,
 }
@@ -94,9 +102,6 @@ _STATUS: dict[type[TailraceError], int] = {
 Where = Annotated[str | None, Query(max_length=10_000)]
 AtLeast = Annotated[str | None, Query(max_length=500)]
 Timeout = Annotated[str, Query(max_length=30)]
-
-
-shared_condition = lru_cache(maxsize=100)(compile_condition)
 
 
 class SqlQuestion(BaseModel):
@@ -123,6 +128,8 @@ class Served:
     views: Views
     figures: Figures
     feed: Feed | None = None
+    questions: Questions | None = None
+    watching: int = 0  # subscribers of the live state
     closing: asyncio.Event | None = None  # set when the server is to end: streams then do
 
 
@@ -136,11 +143,13 @@ def create_app(served: Served) -> FastAPI:
         served.closing = asyncio.Event()
         served.feed = Feed(served.views)
         served.feed.start()
+        questions = served.questions = Questions(served.views.directory)
         sampling = asyncio.create_task(_sample(live))
         with closing(shop) if shop is not None else nullcontext():
             yield
             sampling.cancel()
             await served.feed.stop()
+            await run_in_threadpool(questions.close)
 
     app = FastAPI(
         title="Tailrace",
@@ -208,15 +217,24 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
         server-sent events."""
         feed = served.feed
         assert feed is not None
+        if served.watching >= MOST_WATCHING:
+            raise TooManySubscribersError(
+                f"{MOST_WATCHING} pages watch already", hint="close one, or ask /api/status"
+            )
 
         async def events() -> AsyncGenerator[bytes]:
             now = asyncio.get_running_loop().time
-            while True:
-                yield b"data: " + await run_in_threadpool(live.encoded) + b"\n\n"
-                until = now() + LIVE_EVERY
-                while (left := until - now()) > 0:
-                    if await feed.moved(left):
-                        yield b"event: position\ndata: " + served.views.position.encode() + b"\n\n"
+            served.watching += 1
+            try:
+                while True:
+                    yield b"data: " + await run_in_threadpool(live.encoded) + b"\n\n"
+                    until = now() + LIVE_EVERY
+                    while (left := until - now()) > 0:
+                        if await feed.moved(left):
+                            position = served.views.position.encode()
+                            yield b"event: position\ndata: " + position + b"\n\n"
+            finally:
+                served.watching -= 1
 
         return _event_stream(served, events())
 
@@ -263,7 +281,7 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         last_event_id: Annotated[str | None, Header(max_length=10_000)] = None,
     ) -> Response:
         """Records as they come, resumable by Last-Event-ID (server-sent events)."""
-        condition = compile_condition(where) if where else None
+        condition = await _condition(where) if where else None
         events = await run_in_threadpool(
             record_events, served.bootstrap, name, start, last_event_id, condition
         )
@@ -278,7 +296,7 @@ def _add_topics(app: FastAPI, served: Served) -> None:
     ) -> Response:
         """A captured table: its rows, then its changes (server-sent events)."""
         topic = project_graph.table_topic(served.project, name)
-        condition = compile_condition(where) if where else None
+        condition = await _condition(where) if where else None
         events = await run_in_threadpool(
             change_events, served.bootstrap, topic, start, last_event_id, condition
         )
@@ -298,13 +316,22 @@ def _add_topics(app: FastAPI, served: Served) -> None:
 def _add_views(app: FastAPI, served: Served) -> None:
     views = served.views
 
-    async def asked(
-        work: Callable[[], Any], at_least: str | None, timeout: str
-    ) -> tuple[Any, dict[str, str]]:
+    async def reach(at_least: str | None, timeout: str) -> None:
         if at_least:
             assert served.feed is not None
             seconds = min(parse_duration(timeout).total_seconds(), MOST_SECONDS)
             await served.feed.wait(at_least, seconds)
+
+    async def answered(question: dict[str, Any]) -> Response:
+        assert served.questions is not None
+        page, position = await served.questions.ask(question)
+        headers = {"Tailrace-Position": position}
+        return Response(page, headers=headers, media_type="application/json")
+
+    async def asked(
+        work: Callable[[], Any], at_least: str | None, timeout: str
+    ) -> tuple[Any, dict[str, str]]:
+        await reach(at_least, timeout)
 
         def both() -> tuple[Any, str]:
             return work(), views.position
@@ -344,12 +371,15 @@ def _add_views(app: FastAPI, served: Served) -> None:
         """Rows of a view; with `key=` (several for a composite key) the one row."""
         if key is not None:
             return await one(name, key, at_least, timeout)
+        if where is not None and where.strip():
+            await reach(at_least, timeout)
+            return await answered({"name": name, "where": where, "limit": limit, "after": after})
         page, headers = await asked(
-            lambda: views.rows(name, where=where, limit=limit, after=after), at_least, timeout
+            lambda: views.rows(name, limit=limit, after=after, most_bytes=ANSWER_BYTES),
+            at_least,
+            timeout,
         )
-        return Json(
-            {"rows": page.rows, "next": page.next, "position": page.position}, headers=headers
-        )
+        return Response(encode(page), headers=headers, media_type="application/json")
 
     @app.get("/api/views/{name}/changes")
     async def changes(
@@ -359,7 +389,7 @@ def _add_views(app: FastAPI, served: Served) -> None:
         where: Where = None,
     ) -> Response:
         """Snapshot, then changes, resumable by Last-Event-ID (server-sent events)."""
-        condition = (where, shared_condition(where)) if where else None
+        condition = (where, await _condition(where)) if where else None
         start = int(last_event_id) if last_event_id and last_event_id.isdigit() else after
         await run_in_threadpool(views.describe, name)  # an unknown view is 404, not a stream
         assert served.feed is not None
@@ -380,8 +410,9 @@ def _add_views(app: FastAPI, served: Served) -> None:
     async def single(
         name: str, key: str, at_least: AtLeast = None, timeout: Timeout = "5s"
     ) -> Response:
-        """One row by its key."""
-        return await one(name, [key], at_least, timeout)
+        """One row by its key; with an empty one the row of a view that has at most one."""
+        keyless = not key and not (await run_in_threadpool(views.describe, name)).key
+        return await one(name, [] if keyless else [key], at_least, timeout)
 
     async def one(name: str, key: list[str], at_least: str | None, timeout: str) -> Response:
         parts = [read_part(part) for part in key]
@@ -405,12 +436,8 @@ def _add_views(app: FastAPI, served: Served) -> None:
         question: SqlQuestion, at_least: AtLeast = None, timeout: Timeout = "5s"
     ) -> Response:
         """One SELECT over the views, all at one tick."""
-        page, headers = await asked(
-            lambda: views.sql(question.sql, limit=100_000), at_least, timeout
-        )
-        return Json(
-            {"rows": page.rows, "next": page.next, "position": page.position}, headers=headers
-        )
+        await reach(at_least, timeout)
+        return await answered({"sql": question.sql, "limit": 100_000})
 
 
 def _add_page(app: FastAPI) -> None:
@@ -432,6 +459,10 @@ def _add_page(app: FastAPI) -> None:
             for method, about in methods.items():
                 lines.append(f"{method.upper():<5} {path:<36} {about.get('description', '')}")
         return Response("\n".join(lines) + "\n", media_type="text/plain; charset=utf-8")
+
+
+async def _condition(text: str) -> Condition:
+    return await run_in_threadpool(compile_condition, text)
 
 
 def _event_stream(served: Served, events: AsyncGenerator[bytes]) -> StreamingResponse:

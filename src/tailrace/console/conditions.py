@@ -4,22 +4,29 @@ Columns are the object's fields (`status`, `address.city`), compared with litera
 each other; AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE and arithmetic, with SQL's
 three-valued logic. A comparison of a number with text, or of what cannot be compared,
 is unknown, never an error: records are other people's.
+
+Both the text and the patterns come from whoever asks, so no step may take more than the
+length of its input allows: LIKE is matched in linear time, never as a regular expression.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from tailrace.clock import SYSTEM
+from tailrace.console.errors import ConditionTimeoutError
 from tailrace.errors import UsageError
+from tailrace.records.like import compile_like
 
 Value = Any
+Condition = Callable[[Mapping[str, Value]], bool]
 Evaluate = Callable[[Mapping[str, Value]], Value]
 
 _COMPARE: dict[type[exp.Expr], Callable[[Any, Any], bool]] = {
@@ -36,9 +43,26 @@ _ARITHMETIC: dict[type[exp.Expr], Callable[[Any, Any], Any]] = {
     exp.Mul: lambda a, b: a * b,
 }
 DEEPEST = 100
+SECONDS = 5.0
 
 
-def compile_condition(text: str) -> Callable[[Mapping[str, Value]], bool]:
+def within(condition: Condition, seconds: float = SECONDS) -> Condition:
+    """The condition, for `seconds` from now; then it is a `ConditionTimeoutError`."""
+    until = SYSTEM.monotonic() + seconds
+
+    def limited(row: Mapping[str, Value]) -> bool:
+        if SYSTEM.monotonic() > until:
+            raise ConditionTimeoutError(
+                f"the condition was not answered in {seconds:g} s",
+                hint="compare fewer or shorter columns, or put the condition into a view",
+            )
+        return condition(row)
+
+    return limited
+
+
+@lru_cache(maxsize=100)
+def compile_condition(text: str) -> Condition:
     """A predicate on a JSON object; `UsageError` for what is not such a condition."""
     try:
         tree = sqlglot.parse_one(text, dialect="postgres", into=exp.Condition)
@@ -67,7 +91,7 @@ def _compile(node: exp.Expr, depth: int) -> Evaluate:
         case exp.Paren():
             return part("this")
         case exp.Literal():
-            literal: Value = node.this if node.is_string else Decimal(node.this)
+            literal: Value = node.this if node.is_string else _literal(node.this)
             return lambda row: literal
         case exp.Boolean():
             truth = bool(node.this)
@@ -108,6 +132,14 @@ def _compile(node: exp.Expr, depth: int) -> Evaluate:
     )
 
 
+def _literal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except ArithmeticError as error:  # an exponent beyond what decimals have
+        shown = text if len(text) <= 40 else f"{text[:40]}…"
+        raise UsageError(f"the number {shown} is out of range") from error
+
+
 def _column(node: exp.Expr) -> Evaluate:
     path = [part.name for part in node.parts]  # type: ignore[attr-defined]
 
@@ -131,7 +163,7 @@ def _numbers(a: Value, b: Value) -> tuple[Value, Value] | None:
     if isinstance(a, str | int | float | Decimal) and isinstance(b, str | int | float | Decimal):
         try:  # decimals travel as strings: compare them as numbers where the other side is one
             return Decimal(str(a)), Decimal(str(b))
-        except InvalidOperation:
+        except ArithmeticError:
             return None
     return None
 
@@ -143,7 +175,7 @@ def _comparison(left: Evaluate, right: Evaluate, compare: Callable[[Any, Any], b
             return None
         try:
             return compare(*both)
-        except (TypeError, InvalidOperation):
+        except (TypeError, ArithmeticError):
             return None
 
     return evaluate
@@ -163,7 +195,7 @@ def _number_or_none(value: Value, apply: Callable[[Decimal], Value]) -> Value:
         return None
     try:
         return apply(Decimal(str(value)))
-    except (InvalidOperation, OverflowError):
+    except ArithmeticError:
         return None
 
 
@@ -208,7 +240,16 @@ def _like(value: Evaluate, pattern: Evaluate, fold: bool) -> Evaluate:
         text, wanted = value(row), pattern(row)
         if not isinstance(text, str) or not isinstance(wanted, str):
             return None
-        regex = "".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in wanted)
-        return re.fullmatch(regex, text, re.DOTALL | (re.IGNORECASE if fold else 0)) is not None
+        if fold:
+            text, wanted = _folded(text), _folded(wanted)
+        return compile_like(wanted, None)(text)
 
     return evaluate
+
+
+def _folded(text: str) -> str:
+    """In lower case, letter by letter, so that `_` stands for as many as before."""
+    lower = text.lower()
+    if len(lower) == len(text):
+        return lower
+    return "".join(small if len(small := letter.lower()) == 1 else letter for letter in text)

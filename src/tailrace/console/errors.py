@@ -12,10 +12,26 @@ class ConsoleError(TailraceError):
 
 
 class TokenNeededError(ConsoleError):
-    """The console listens on an address that other machines can reach, so every call
-    needs the token of `console.token`, as `Authorization: Bearer …` or `?token=…`."""
+    """Every call needs the console's token, as `Authorization: Bearer …`. `tailrace up`
+    prints a link that carries it and keeps it in `.tailrace/console.token`, which only the
+    project's owner can read; `console.token` in the settings names one of your own, and
+    `console.token = "none"` asks for none."""
 
     code = "token-needed"
+
+
+class TooManyGuessesError(ConsoleError):
+    """More than ten wrong tokens in a minute came from one address. It is answered again
+    after a minute."""
+
+    code = "too-many-guesses"
+
+
+class BodyTooLargeError(ConsoleError):
+    """The body of a request is larger than any call needs, or does not say how long it is.
+    It was refused unread."""
+
+    code = "body-too-large"
 
 
 class ForeignRequestError(ConsoleError):
@@ -37,8 +53,23 @@ class LogUnreachableError(ConsoleError):
     code = "log-unreachable"
 
 
+class ConditionTimeoutError(ConsoleError):
+    """A `?where=` on changes or records took longer than one subscriber may hold up the
+    others. The subscription has ended; a view can answer the same condition for good."""
+
+    code = "condition-timeout"
+
+
+class TooManyQuestionsError(ConsoleError):
+    """Questions in SQL are answered a few at a time, and a bounded number waits. Ask again
+    later, or declare a view that keeps the answer ready."""
+
+    code = "too-many-questions"
+
+
 class TooManySubscribersError(ConsoleError):
-    """Each subscription to a topic's records holds a reader; their number is limited so
-    that callers cannot exhaust the console. Views have no such limit."""
+    """Each subscription to a topic's records or to the live state costs the console
+    something; their number is limited so that callers cannot exhaust it. Changes of views
+    have no such limit."""
 
     code = "too-many-subscribers"

@@ -5,24 +5,27 @@ subscriber pulls: it asks for what lies after its own tick, and all that are at 
 tick get the same encoded bytes, so a change is read and encoded once however many listen.
 A slow one is asked for less often: while its connection is full nothing is kept for it
 but its tick, and what it missed comes from the history, in parts of bounded size. One
-that has fallen behind the history gets a new snapshot.
+that has fallen behind the history gets a new snapshot. Conditions are never evaluated on
+the event loop, and each has a time limit: a subscriber's own condition can end its own
+subscription and nothing else.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from starlette.responses import Response
 
+from tailrace.console.conditions import Condition, within
+from tailrace.console.errors import ConditionTimeoutError
 from tailrace.console.security import Receive, Scope, Send
+from tailrace.console.streams import failed_event
 from tailrace.records.position import parse_position
 from tailrace.views.errors import HistoryGoneError, UnknownViewError, ViewsNotReadyError
-from tailrace.views.keys import key_columns
 from tailrace.views.reader import Snapshot, Views, not_reached
 from tailrace.views.store import KEY_LIMIT
 from tailrace.views.subscribe import changes_after
@@ -34,8 +37,8 @@ KEEP_ALIVE = 15.0
 STILL_HERE = b": still here\n\n"
 PART_BYTES = 1 << 20
 ROWS_AT_ONCE = 2_000
+THREADS = 2  # that evaluate conditions, which others wrote: the rest go on beside them
 
-Condition = Callable[[Mapping[str, Any]], bool]
 # A view, the rows of it that are wanted, and the tick after which.
 Place = tuple[str, tuple[str, Condition] | None, int | None]
 
@@ -98,6 +101,7 @@ class Feed:
         self._seen = -1
         self._moved: asyncio.Future[None] | None = None
         self._watcher: asyncio.Task[None] | None = None
+        self._conditions = ThreadPoolExecutor(THREADS, "condition")
 
     def start(self) -> None:
         """Watch the views, on the running event loop."""
@@ -109,6 +113,7 @@ class Feed:
         if self._watcher is not None:
             self._watcher.cancel()
             self._watcher = None
+        self._conditions.shutdown(wait=False, cancel_futures=True)
         for subscriptions in self._subscriptions.values():
             for subscription in subscriptions:
                 subscription.close()
@@ -135,6 +140,8 @@ class Feed:
                     await send(_part(told))
         except (UnknownViewError, ViewsNotReadyError) as error:
             log.info("a subscription ends", extra={"view": name, "error": str(error)})
+        except ConditionTimeoutError as error:
+            await send(_part(failed_event(error)))
         finally:
             subscriptions.discard(subscription)
             if not subscriptions:
@@ -201,14 +208,16 @@ class Feed:
         held = self._answers.get(place)
         if held is None:
             name, where, after = place
-            condition = where and where[1]
-            with self._views.snapshot() as snapshot:
-                held = None if after is None else changes_part(snapshot, name, after, condition)
-                if held is None and snapshot.count(name) <= ROWS_AT_ONCE:
-                    held = snapshot_part(snapshot, name, condition)
-            if held is None:
-                loop = asyncio.get_running_loop()
-                held = loop.run_in_executor(None, self._snapshot, name, condition)
+            loop = asyncio.get_running_loop()
+            if where is not None:
+                held = loop.run_in_executor(self._conditions, self._chosen, name, after, where[1])
+            else:
+                with self._views.snapshot() as snapshot:
+                    held = None if after is None else changes_part(snapshot, name, after)
+                    if held is None and snapshot.count(name) <= ROWS_AT_ONCE:
+                        held = snapshot_part(snapshot, name)
+                if held is None:
+                    held = loop.run_in_executor(None, self._snapshot, name)
             self._answers[place] = held
         if isinstance(held, Answer):
             return held
@@ -218,9 +227,15 @@ class Feed:
             self._answers.pop(place, None)
             raise
 
-    def _snapshot(self, name: str, where: Condition | None) -> Answer:
+    def _snapshot(self, name: str) -> Answer:
         with self._views.snapshot() as snapshot:
-            return snapshot_part(snapshot, name, where)
+            return snapshot_part(snapshot, name)
+
+    def _chosen(self, name: str, after: int | None, condition: Condition) -> Answer:
+        where = within(condition)
+        with self._views.snapshot() as snapshot:
+            held = None if after is None else changes_part(snapshot, name, after, where)
+            return snapshot_part(snapshot, name, where) if held is None else held
 
 
 def changes_part(
@@ -251,7 +266,7 @@ def changes_part(
 
 def snapshot_part(snapshot: Snapshot, name: str, where: Condition | None = None) -> Answer:
     """All rows now, or those that meet a condition."""
-    columns = key_columns(snapshot.view(name).info)
+    columns = snapshot.view(name).info.key
     rows = b",".join(
         b'{"key":%b,"row":%b}' % (_key(key, row, columns), row)
         for key, row in snapshot.scan(name)

@@ -13,6 +13,7 @@ from typing import Any
 from tailrace.clock import SYSTEM, Clock
 from tailrace.console.errors import LogUnreachableError, UnknownNameError
 from tailrace.console.unread import Unread
+from tailrace.security import librdkafka_settings
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +30,7 @@ class Figures:
         from confluent_kafka.admin import AdminClient
 
         self._admin = AdminClient(
-            {"bootstrap.servers": bootstrap, "log_level": 0, "socket.timeout.ms": 5000}
+            {**librdkafka_settings(bootstrap), "log_level": 0, "socket.timeout.ms": 5000}
         )
         self._clock = clock
         self._stopping = threading.Event()

@@ -60,7 +60,7 @@ def _asked(path: str, query: bytes) -> tuple[str, list[str | None]] | None:
 
 def no_row(name: str, key: Sequence[str | None]) -> UnknownNameError:
     shown = ", ".join("NULL" if part is None else part for part in key)
-    return UnknownNameError(f"view {name!r} has no row {shown!r}")
+    return UnknownNameError(f"view {name!r} has no row{f' {shown!r}' if key else ''}")
 
 
 async def _answer(

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import base64
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import orjson
 
-from tailrace.client.ranges import KafkaRanges, Range
+from tailrace.broker.groups.patterns import Pattern, PatternError
+from tailrace.client.committed import visible_batches
+from tailrace.client.fetcher import Fetcher
+from tailrace.client.ranges import Headers, KafkaRanges, Range
 from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_duration
 from tailrace.console.errors import UnknownNameError
 from tailrace.errors import TailraceError, UsageError
 from tailrace.project.load import Project
+from tailrace.records.batch import decode_records
+from tailrace.records.decode import records_block, shown_name
+from tailrace.records.errors import RecordsError
+from tailrace.records.header import LENGTH_OVERHEAD
+from tailrace.security import librdkafka_settings
 
 PAGE = 100
 LONGEST_VALUE = 100_000
+LARGEST_BATCH = 32 << 20
 
 Show = Callable[[bytes | None], str | None]
 
@@ -29,7 +37,7 @@ def shown_by(project: Project, name: str) -> Show:
             topic
             for topic in project.topics.values()
             if topic.format == "avro"
-            and (re.fullmatch(topic.pattern, name) if topic.pattern else topic.name == name)
+            and (_matches(topic.pattern, name) if topic.pattern else topic.name == name)
         ),
         None,
     )
@@ -54,6 +62,14 @@ def shown_by(project: Project, name: str) -> Show:
     return show
 
 
+def _matches(pattern: str, name: str) -> bool:
+    """Whether a project's pattern has a name that a caller chose, in linear time."""
+    try:
+        return Pattern(pattern).matches(name)
+    except PatternError:  # Spark may know more than we do: then values are shown as text
+        return False
+
+
 def _plain(value: object) -> str:
     """What JSON has no form for: decimals as written, bytes as `text` shows them."""
     return text(value) or "" if isinstance(value, bytes) else str(value)
@@ -64,6 +80,7 @@ def latest(
 ) -> list[dict[str, Any]]:
     """Up to `limit` records: the newest ("latest"), the oldest, or from a time ("-5m")."""
     reader = KafkaRanges(bootstrap)
+    fetcher = Fetcher(bootstrap, timeout=10.0)
     try:
         bounds = reader.bounds(topic)
         if not bounds:
@@ -74,11 +91,36 @@ def latest(
             for partition, first in starts.items()
             if first < bounds[partition][1]
         ]
-        found = [record for chunk in reader.read(ranges) for record in as_records(chunk, show)]
+        found = [record for wanted in ranges for record in _read(fetcher, wanted, show or text)]
     finally:
+        fetcher.close()
         reader.close()
     found.sort(key=lambda record: (record["timestamp"], record["partition"], record["offset"]))
     return found[-limit:][::-1] if start == "latest" else found[:limit]
+
+
+def _read(fetcher: Fetcher, wanted: Range, show: Show) -> Iterator[dict[str, Any]]:
+    """The records of a range. A batch that cannot be unpacked, or only to more than a page
+    should hold, is one record that says so: the others are shown all the same."""
+    position = wanted.start
+    while position < wanted.end:
+        answer = fetcher.ask(wanted.topic, wanted.partition, position, wait=0.5)
+        batches, following = visible_batches(answer.buffer, position, wanted.end, answer.aborted)
+        for at, header in batches:
+            view = memoryview(answer.buffer)[at : at + header.length + LENGTH_OVERHEAD]
+            try:
+                records_block(view, header, LARGEST_BATCH)
+                records = list(decode_records(view))
+            except RecordsError as error:
+                why = f"a batch of {header.record_count:,} records is not shown: {error}"
+                first = max(header.base_offset, position)
+                yield _shown(wanted.partition, first, header.max_timestamp, None, why, ())
+                continue
+            for record in records:
+                if position <= record.offset < wanted.end:
+                    offset, at_ms, key, value, headers = record
+                    yield _shown(wanted.partition, offset, at_ms, key, show(value), headers)
+        position = following
 
 
 def _starts(
@@ -88,15 +130,10 @@ def _starts(
         return {partition: first for partition, (first, _) in bounds.items()}
     if start == "latest":
         return {partition: max(first, end - limit) for partition, (first, end) in bounds.items()}
-    if not re.fullmatch(r"-\s*\d+\s*\w+|\d+", start):
-        raise UsageError(f"{start!r} is no start", hint="earliest, latest, -5m, or milliseconds")
-    if start.startswith("-"):
-        at = clock.wall_ms() - round(parse_duration(start[1:]).total_seconds() * 1000)
-    else:
-        at = int(start)
+    at = _time(start, clock)
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "log_level": 0})
+    consumer = Consumer({**librdkafka_settings(bootstrap), "group.id": "unused", "log_level": 0})
     try:
         asked = [TopicPartition(topic, partition, at) for partition in bounds]
         found = consumer.offsets_for_times(asked, timeout=5)
@@ -108,19 +145,40 @@ def _starts(
     }
 
 
+def _time(start: str, clock: Clock) -> int:
+    """`-5m` before now, or milliseconds since 1970."""
+    if start.startswith("-") and start[-1].isalpha():
+        return clock.wall_ms() - round(parse_duration(start[1:]).total_seconds() * 1000)
+    if start.isascii() and start.isdecimal() and int(start) < 1 << 63:
+        return int(start)
+    raise UsageError(f"{start!r} is no start", hint="earliest, latest, -5m, or milliseconds")
+
+
 def as_records(chunk: Any, show: Show | None = None) -> Iterator[dict[str, Any]]:
     """The records of a chunk, in a form that JSON can hold."""
     show = show or text
     for index, offset in enumerate(chunk.offsets):
-        headers = chunk.headers[index] if chunk.headers else ()
-        yield {
-            "partition": chunk.partition,
-            "offset": offset,
-            "timestamp": chunk.timestamps[index],
-            "key": text(chunk.keys[index]),
-            "value": show(chunk.values[index]),
-            "headers": {name: text(value) for name, value in headers or ()},
-        }
+        yield _shown(
+            chunk.partition,
+            offset,
+            chunk.timestamps[index],
+            chunk.keys[index],
+            show(chunk.values[index]),
+            chunk.headers[index] if chunk.headers else (),
+        )
+
+
+def _shown(
+    partition: int, offset: int, at_ms: int, key: bytes | None, value: str | None, headers: Headers
+) -> dict[str, Any]:
+    return {
+        "partition": partition,
+        "offset": offset,
+        "timestamp": at_ms,
+        "key": text(key),
+        "value": value,
+        "headers": {shown_name(name): text(item) for name, item in headers or ()},
+    }
 
 
 def text(data: bytes | None) -> str | None:

@@ -1,66 +1,89 @@
-"""Who may call: loopback without a token, others with one, foreign pages never.
+"""Who may call: those who know the token, from the console's own page or from none.
 
-Three things are checked before any route: the Host header names an address we serve
-(DNS rebinding), a browser's Origin is our own (cross-site requests), and the token is
-right where one is needed. Answers carry headers that let the page load nothing but its
-own files, so a hostile record value has nothing to run or to talk to.
+Before any route is reached, the Host header must name an address we serve (DNS
+rebinding), a browser's request must come from our own page (`Origin`, `Sec-Fetch-Site`),
+its body must be small, and the token must be right. The token travels as `Authorization:
+Bearer …`; a page exchanges it once, at `POST /api/session`, for a cookie that scripts
+cannot read and other sites cannot send, because an event stream cannot carry the header.
+Answers carry headers that let the page load nothing but its own files, so a hostile
+record value has nothing to run or to talk to.
 """
 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
-from urllib.parse import parse_qs
 
 import orjson
 
-from tailrace.console.errors import ForeignRequestError, TokenNeededError
-from tailrace.errors import ConfigValueError, TailraceError
+from tailrace.console.errors import (
+    BodyTooLargeError,
+    ConsoleError,
+    ForeignRequestError,
+    TokenNeededError,
+    TooManyGuessesError,
+)
+from tailrace.console.guesses import Guesses
+from tailrace.loopback import is_loopback
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
+Headers = dict[bytes, bytes]
 
 HEADERS = [
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
 ]  # fmt: skip
+SESSION = "/api/session"
+BODY_BYTES = 1 << 20
+_STATUS = {TokenNeededError: 401, BodyTooLargeError: 413, TooManyGuessesError: 429}
 
 
-@lru_cache(maxsize=100)
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+_is_loopback = lru_cache(maxsize=100)(is_loopback)
 
 
-def need_token(host: str, token: str | None) -> None:
-    """Refuse to listen to other machines without a token."""
-    if not is_loopback(host) and not token:
-        raise ConfigValueError(
-            "a console that other machines can reach needs a token",
-            detail=f"console.listen names {host}",
-            hint='set console.token = "${CONSOLE_TOKEN}", or listen on 127.0.0.1',
-        )
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who may call a console.
+
+    `host` is where it listens. `token` None: callers need none; `chosen`: a person made it
+    up, so that guesses are counted. `public` is the origin of a proxy before it, `cookie`
+    the name of its cookie: cookies are shared by all ports of a host, so it names the port.
+    """
+
+    host: str
+    token: str | None = field(repr=False)
+    chosen: bool = True
+    public: str | None = None
+    encrypted: bool = False
+    cookie: str = "tailrace"
+
+    @property
+    def session(self) -> bytes:
+        """The cookie's value: it proves the token, and does not give it away."""
+        assert self.token is not None
+        return hmac.new(self.token.encode(), b"tailrace console", "sha256").hexdigest().encode()
 
 
 class Guard:
     """ASGI middleware that lets only rightful requests through."""
 
-    def __init__(self, app: App, *, host: str, token: str | None) -> None:
+    def __init__(self, app: App, access: Access) -> None:
         self._app = app
-        self._loopback = is_loopback(host)
-        self._token = token
+        self._access = access
+        self._loopback = is_loopback(access.host)
+        self._token = None if access.token is None else access.token.encode()
+        self._session = None if access.token is None else access.session
+        self._cookie = access.cookie.encode()
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,9 +92,11 @@ class Guard:
         headers = dict(scope["headers"])
         try:
             self._check(scope, headers)
-        except TailraceError as error:
-            status = 401 if isinstance(error, TokenNeededError) else 403
-            await _refuse(send, status, error)
+        except ConsoleError as error:
+            await _refuse(send, _STATUS.get(type(error), 403), error)
+            return
+        if scope["path"] == SESSION and scope["method"] == "POST":
+            await self._begin_session(send)
             return
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
@@ -81,32 +106,122 @@ class Guard:
 
         await self._app(scope, receive, with_headers)
 
-    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        host = headers.get(b"host", b"").decode("latin-1")
-        if self._loopback and not is_loopback(host.rpartition(":")[0].strip("[]") or host):
-            raise ForeignRequestError(
-                f"this console does not serve the host {host!r}", hint="call it as 127.0.0.1"
-            )
-        origin = headers.get(b"origin", b"").decode("latin-1")
-        if origin and origin.partition("://")[2] != host:
-            raise ForeignRequestError(f"a page of {origin} may not call this console")
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        self._check_place(scope, headers)
+        _check_size(headers)
         if self._token is None:
             return
         public = scope["path"] == "/" or scope["path"].startswith("/assets/")
-        if public and scope["method"] == "GET":
-            return  # the page itself holds no data
+        if not (public and scope["method"] == "GET"):  # the page itself holds no data
+            self._check_token(scope, headers)
+
+    def _check_place(self, scope: Scope, headers: Headers) -> None:
+        """Refuse what another page asks, or asks of another host."""
+        access = self._access
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        public = access.public is not None and host == access.public.partition("://")[2]
+        if self._loopback and not public and not _is_loopback(_name(host)):
+            raise ForeignRequestError(
+                f"this console does not serve the host {host!r}",
+                hint="call it as 127.0.0.1, or name the address of a proxy as console.public",
+            )
+        origin = headers.get(b"origin", b"").decode("latin-1").lower()
+        if origin and origin.partition("://")[2] != host and origin != access.public:
+            raise ForeignRequestError(
+                f"a page of {origin} may not call this console",
+                hint="if a proxy before the console has this address, name it as console.public",
+            )
+        site = headers.get(b"sec-fetch-site", b"")
+        if site in (b"cross-site", b"same-site") and not _opens_page(scope, headers):
+            # An image or a script of another page, which carries no Origin: its page cannot
+            # read the answer, but asking alone costs work.
+            raise ForeignRequestError("a page of another site may not call this console")
+
+    def _check_token(self, scope: Scope, headers: Headers) -> None:
+        assert self._token is not None
+        assert self._session is not None
+        cookie = _cookie(headers, self._cookie)
+        if cookie is not None and hmac.compare_digest(cookie, self._session):
+            if scope["method"] not in ("GET", "HEAD") and b"origin" not in headers:
+                raise ForeignRequestError("a call that changes something says whose page asks it")
+            return
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
         if not given:
-            query = parse_qs(scope["query_string"].decode("latin-1"))
-            given = query.get("token", [""])[0].encode()
-        if not hmac.compare_digest(given, self._token.encode()):
-            raise TokenNeededError(
-                "this console needs its token", hint="send Authorization: Bearer TOKEN"
+            raise _token_needed()
+        caller = scope["client"][0] if scope.get("client") else ""
+        right = hmac.compare_digest(given, self._token)
+        # Nobody guesses a random token, and those who know it must not be locked out by
+        # those who try; one that a person made up is another matter.
+        if (self._access.chosen or not right) and self._guesses.exhausted(caller):
+            raise TooManyGuessesError(
+                "too many wrong tokens came from this address", hint="try again in a minute"
             )
+        if not right:
+            self._guesses.count(caller)
+            raise _token_needed()
+
+    async def _begin_session(self, send: Send) -> None:
+        """Answer a call that carried the token with the cookie that stands for it."""
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        if self._session is not None:
+            secure = "; Secure" if self._access.encrypted else ""
+            value = f"{self._access.cookie}={self._session.decode()}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            headers.append((b"set-cookie", value.encode()))
+        await _send(send, 200, headers, b"{}")
 
 
-async def _refuse(send: Send, status: int, error: TailraceError) -> None:
-    body = orjson.dumps(error.as_dict())
-    headers = [(b"content-type", b"application/json"), *HEADERS]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+def _token_needed() -> TokenNeededError:
+    return TokenNeededError(
+        "this console needs its token",
+        hint="open the link that `tailrace up` printed, or send Authorization: Bearer TOKEN with the text of .tailrace/console.token",
+    )
+
+
+def _check_size(headers: Headers) -> None:
+    """Refuse a body before it is read; each must say how long it is."""
+    length = headers.get(b"content-length", b"0")
+    if b"transfer-encoding" in headers or not length.isdigit() or int(length) > BODY_BYTES:
+        raise BodyTooLargeError(
+            "the body of the request is too large, or does not say its length",
+            hint=f"send at most {BODY_BYTES:,} bytes, with Content-Length",
+        )
+
+
+def _name(host: str) -> str:
+    """The name in `name:port`, `[::1]:port` or `name`."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _cookie(headers: Headers, name: bytes) -> bytes | None:
+    for pair in headers.get(b"cookie", b"").split(b";"):
+        found, _, value = pair.strip().partition(b"=")
+        if found == name:
+            return value
+    return None
+
+
+def _opens_page(scope: Scope, headers: Headers) -> bool:
+    """Whether somebody follows a link to the page, which holds no data, in a window of its own."""
+    return (
+        scope["path"] == "/"
+        and scope["method"] == "GET"
+        and headers.get(b"sec-fetch-mode") == b"navigate"
+        and headers.get(b"sec-fetch-dest") == b"document"
+    )
+
+
+async def _refuse(send: Send, status: int, error: ConsoleError) -> None:
+    headers = [(b"content-type", b"application/json")]
+    if status == 429:
+        headers.append((b"retry-after", b"60"))
+    await _send(send, status, headers, orjson.dumps(error.as_dict()))
+
+
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    length = (b"content-length", b"%d" % len(body))
+    await send(
+        {"type": "http.response.start", "status": status, "headers": [*headers, length, *HEADERS]}
+    )
     await send({"type": "http.response.body", "body": body})

@@ -13,11 +13,13 @@ from collections.abc import Callable
 
 import uvicorn
 
+from tailrace import console_token
 from tailrace.config import parse_address
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
+from tailrace.console.heads import BoundedHeads
 from tailrace.console.lookup import FastLookups
-from tailrace.console.security import Guard, need_token
+from tailrace.console.security import Access, Guard
 from tailrace.errors import PortInUseError
 from tailrace.project.load import Project
 from tailrace.telemetry.part import Part
@@ -31,20 +33,36 @@ REPORT_SECONDS = 5.0
 
 def run(project: Project, part: Part) -> None:
     """Serve the page and the API until `part.stopping` is set."""
-    host, port = parse_address(project.settings.console.listen)
-    token = project.settings.console.token
-    need_token(host, token)
+    settings = project.settings.console
+    host, port = parse_address(settings.listen)
+    token = console_token.current(part.directory, settings)
     listening = _listen(host, port)
     figures = Figures(part.bootstrap)
     views = Views(part.directory / "views")
     served = Served(project, part.bootstrap, views, figures)
-    app = Guard(FastLookups(create_app(served), views), host=host, token=token)
+    port = listening.getsockname()[1]
+    access = Access(
+        host,
+        token,
+        chosen=settings.token is not None,
+        public=settings.public,
+        encrypted=settings.encrypted,
+        cookie=f"tailrace-{port}",
+    )
+    app = Guard(FastLookups(create_app(served), views), access)
     configuration = uvicorn.Config(
-        app, log_level="warning", access_log=False, lifespan="on", timeout_graceful_shutdown=2
+        app,
+        http=BoundedHeads,
+        log_level="warning",
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=2,
+        ssl_certfile=settings.cert,
+        ssl_keyfile=settings.key,
     )
     server = uvicorn.Server(configuration)
     shown = f"[{host}]" if ":" in host else host
-    address = f"http://{shown}:{listening.getsockname()[1]}"
+    address = f"{'https' if settings.cert else 'http'}://{shown}:{port}"
     _allow_many_connections()
     # Look-ups are answered by the loop's thread; a busy one beside it may hold it up for as
     # long as this (by default 5 ms).

@@ -16,16 +16,15 @@ from typing import Any
 import orjson
 
 from tailrace.client.ranges import Chunk, KafkaRanges, Range
+from tailrace.console.conditions import Condition, within
 from tailrace.console.errors import TooManySubscribersError, UnknownNameError
 from tailrace.console.records import as_records
-from tailrace.errors import UsageError
+from tailrace.errors import TailraceError, UsageError
 
 MOST_SUBSCRIBERS = 200
 QUEUE = 64
 KEEP_ALIVE = 15.0
 _open = threading.BoundedSemaphore(MOST_SUBSCRIBERS)
-
-Condition = Callable[[Mapping[str, Any]], bool]
 
 
 def parse_place(text: str) -> dict[int, int]:
@@ -43,10 +42,11 @@ def record_events(
     """Every record from `start` (earliest, latest, or a place) on, as it comes."""
 
     def encode(chunk: Chunk) -> list[bytes]:
+        chosen = where and within(where)
         return [
             orjson.dumps(record)
             for record in as_records(chunk)
-            if where is None or where({**_object(record["value"]), **_about(record)})
+            if chosen is None or chosen({**_object(record["value"]), **_about(record)})
         ]
 
     return _Subscription(bootstrap, topic, start, last_id, encode).events("record")
@@ -59,12 +59,14 @@ def change_events(
 
     def encode(chunk: Chunk) -> list[bytes]:
         found = []
+        chosen = where and within(where)
         for offset, key, value in zip(chunk.offsets, chunk.keys, chunk.values, strict=True):
             if value is None:
                 continue  # the tombstone after a delete says nothing new
             change = _object(value.decode(errors="replace"))
             row = change.get("after") or change.get("before") or {}
-            if where is None or where({**row, "op": change.get("op")}):
+            # A `t` empties the table: it concerns whatever rows were chosen.
+            if chosen is None or change.get("op") == "t" or chosen({**row, "op": change.get("op")}):
                 about = {"key": _object((key or b"").decode(errors="replace")), "offset": offset}
                 found.append(orjson.dumps({**change, **about}))
         return found
@@ -124,6 +126,8 @@ class _Subscription:
                     yield b": still here\n\n"
                     continue
                 if isinstance(item, BaseException):
+                    if isinstance(item, TailraceError):
+                        yield failed_event(item)
                     return
                 yield item
         finally:
@@ -170,19 +174,25 @@ class _Subscription:
 
     def _read_snapshot(self) -> bytes:
         assert self._snapshot_to is not None
-        rows: dict[bytes | None, dict[str, Any]] = {}
+        rows: dict[bytes, dict[str, Any]] = {}
+        bags: dict[int, _Bag] = {}
         ranges = [
             Range(self._topic, p, self._place[p], end) for p, end in self._snapshot_to.items()
         ]
         for chunk in self._reader.read(ranges):
             for key, value in zip(chunk.keys, chunk.values, strict=True):
-                row = _object((value or b"").decode(errors="replace")).get("after")
-                if row is None:
+                change = _object((value or b"").decode(errors="replace"))
+                row = change.get("after")
+                if key is None:
+                    bags.setdefault(chunk.partition, _Bag()).take(change)
+                elif row is None:
                     rows.pop(key, None)
                 else:
                     rows[key] = row
         self._place.update(self._snapshot_to)
-        chosen = [row for row in rows.values() if self._where is None or self._where(row)]
+        there = [*rows.values(), *(row for bag in bags.values() for row in bag.rows())]
+        where = self._where and within(self._where)
+        chosen = [row for row in there if where is None or where(row)]
         return self._event("snapshot", orjson.dumps(chosen))
 
     def _event(self, kind: str, data: bytes) -> bytes:
@@ -192,6 +202,34 @@ class _Subscription:
     def _close(self) -> None:
         self._reader.close()
         _open.release()
+
+
+def failed_event(error: TailraceError) -> bytes:
+    """The last event of a subscription that cannot go on."""
+    return b"event: failed\ndata: %b\n\n" % orjson.dumps(error.as_dict())
+
+
+class _Bag:
+    """The rows of a table without a key, told apart by all their columns."""
+
+    def __init__(self) -> None:
+        self._rows: dict[bytes, tuple[int, dict[str, Any]]] = {}
+
+    def take(self, change: Mapping[str, Any]) -> None:
+        if change.get("op") == "t":
+            self._rows.clear()
+        for side, weight in (("before", -1), ("after", 1)):
+            row = change.get(side)
+            if isinstance(row, dict):
+                name = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+                count = self._rows.get(name, (0, row))[0] + weight
+                if count:
+                    self._rows[name] = (count, row)
+                else:
+                    del self._rows[name]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [row for count, row in self._rows.values() for _ in range(count)]
 
 
 def _first_place(bounds: Mapping[int, tuple[int, int]], start: str) -> dict[int, int]:

@@ -222,7 +222,7 @@ def to_move(partition: Partition, now_ms: int) -> list[Segment]:
     )
     local = [each for each in partition.segments if not isinstance(each, ArchivedSegment)]
     excess = sum(each.size for each in local) - most if most >= 0 else 0
-    sure = min(partition.recovery_point, partition.last_stable_offset)
+    sure = min(partition.noted_recovery_point, partition.last_stable_offset)
     found: list[Segment] = []
     for place, segment in enumerate(local[:-1]):
         if local[place + 1].base_offset > sure:

@@ -12,10 +12,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 import orjson
 
+from tailrace import modes
 from tailrace.errors import ComponentMissingError
 
 _BLOCK_BYTES = 4 * 1024 * 1024
@@ -30,10 +32,14 @@ def put(path: str, address: str) -> None:
     """Copy the segment at `path` to `address` and make sure that it is all there."""
     size = os.path.getsize(path)
     if is_plain(address):
-        os.makedirs(os.path.dirname(address), exist_ok=True)
+        modes.make_private(Path(address).parent)
         waiting = f"{address}.part"
-        shutil.copyfile(path, waiting)
-        _sync(waiting)
+        with open(path, "rb") as source, open(waiting, "wb", opener=modes.open_private) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+            target.flush()
+            # Over this descriptor: one that is opened later may not be told that a write
+            # failed, and the segment here is deleted next.
+            os.fsync(target.fileno())
         os.rename(waiting, address)
         _sync(os.path.dirname(address))
         found = os.path.getsize(address)

@@ -26,7 +26,7 @@ class Child:
             os.write(wish, job)
             os.lseek(wish, 0, os.SEEK_SET)
             self.process: subprocess.Popen[bytes] = subprocess.Popen(
-                [sys.executable, "-m", module],
+                [sys.executable, "-P", "-m", module],
                 stdin=wish,
                 stdout=self._output,
                 stderr=subprocess.DEVNULL,

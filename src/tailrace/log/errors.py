@@ -17,9 +17,11 @@ LogError                          log                      −1
 ├── CoordinatorFencedError        coordinator-fenced       52
 ├── StorageError                  storage                  56
 │   ├── DiskFullError             disk-full                56
+│   ├── SyncFailedError           sync-failed              56
 │   ├── CorruptSegmentError       segment-corrupt          56
 │   └── MetadataDamagedError      metadata-damaged         56
 ├── DirectoryLockedError          data-locked              −1
+├── ForeignDirectoryError         data-foreign             −1
 ├── UnknownFormatError            format-unknown           −1
 └── UnknownTopicIdError           topic-id-unknown        100
 """
@@ -163,6 +165,15 @@ class DiskFullError(StorageError):
     code = "disk-full"
 
 
+class SyncFailedError(StorageError):
+    """The disk refused to keep what was written. Partitions that were hit answer with a storage
+    error until the broker is started again; that start empties the page cache and reads what
+    the disk really holds, as after a power cut. Nothing that was acknowledged under
+    `flush.messages=1` is lost by it."""
+
+    code = "sync-failed"
+
+
 class CorruptSegmentError(StorageError):
     """Bytes in the middle of a segment do not match their checksum. The broken batch is
     never served; everything before and behind it is. Restore the file from a copy and
@@ -191,6 +202,13 @@ class DirectoryLockedError(LogError):
     detail says which one."""
 
     code = "data-locked"
+
+
+class ForeignDirectoryError(LogError):
+    """A data directory belongs to another log, or is a copy of another directory of this one.
+    Opening both together would mix up their partitions."""
+
+    code = "data-foreign"
 
 
 class UnknownFormatError(LogError):

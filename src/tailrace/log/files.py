@@ -1,66 +1,57 @@
-"""The only door to the disk.
+"""The log's only door to the disk.
 
-`Files` names every system call whose order decides what survives a power cut; a test
-replaces it with one that records syncs. `Descriptor` counts its users, because a segment
+`Files` names every system call whose order decides what survives a power cut, those of
+small files (`tailrace.files`) and those of segments; a test replaces it with one that
+records syncs. `Descriptor` counts its users, because a segment
 may be deleted or swapped while a send from it is still queued.
 """
 
 from __future__ import annotations
 
-import errno
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 
-READ = os.O_RDONLY | os.O_CLOEXEC
-WRITE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+from tailrace import files
+from tailrace.files import READ as READ
+from tailrace.files import WRITE as WRITE
 
 
-class Files:
+def tells_of_errors(release: str) -> bool:
+    """Whether `syncfs` of a kernel of this release reports failed writes: since 5.8."""
+    found = re.match(r"(\d+)\.(\d+)", release)
+    return found is not None and (int(found[1]), int(found[2])) >= (5, 8)
+
+
+SYNCFS_TELLS = tells_of_errors(os.uname().release)
+
+
+class Files(files.Files):
     """System calls of the log, replaceable as a whole."""
 
     __slots__ = ()
 
-    pwrite: Callable[[int, bytes | bytearray | memoryview, int], int] = staticmethod(os.pwrite)
     pread: Callable[[int, int, int], bytes] = staticmethod(os.pread)
     truncate: Callable[[int, int], None] = staticmethod(os.ftruncate)
-    sync_data: Callable[[int], None] = staticmethod(os.fdatasync)
-    close: Callable[[int], None] = staticmethod(os.close)
 
-    def open(self, path: str | Path, flags: int = READ) -> int:
-        return os.open(path, flags, 0o644)
+    def forget_cached(self, number: int) -> None:
+        """Let pages that are not waiting to be written leave memory: the next read is the disk's.
 
-    def write_all(self, number: int, data: bytes | bytearray | memoryview, position: int) -> None:
-        """Write all of `data` or raise: a disk that fills takes a part without complaint."""
-        view, done = memoryview(data), 0
-        while done < len(view):
-            written = self.pwrite(number, view[done:], position + done)
-            if written <= 0:
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            done += written
+        The pages of a failed write wait for nothing; the kernel counts them as written.
+        """
+        os.posix_fadvise(number, 0, 0, os.POSIX_FADV_DONTNEED)
 
-    def rename(self, old: str | Path, new: str | Path) -> None:
-        os.rename(old, new)
+    def sync_filesystem(self, path: str | Path, held: int | None = None) -> None:
+        """Everything on the filesystem that holds `path` is on disk on return.
 
-    def remove(self, path: str | Path) -> None:
-        os.unlink(path)
-
-    def make_directory(self, path: str | Path) -> None:
-        os.mkdir(path)
-
-    def sync_directory(self, path: str | Path) -> None:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-    def sync_filesystem(self, path: str | Path) -> None:
-        """Everything on the filesystem that holds `path` is on disk on return."""
+        `held` is a descriptor of a file there. Errors since it was opened are reported; over
+        a new one, an error that another program was told of would not be.
+        """
         import ctypes
 
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(path, READ | os.O_DIRECTORY) if held is None else os.dup(held)
         try:
             library = ctypes.CDLL(None, use_errno=True)
             if library.syncfs(descriptor) != 0:
@@ -68,26 +59,6 @@ class Files:
                 raise OSError(code, os.strerror(code), str(path))
         finally:
             os.close(descriptor)
-
-    def write_whole(self, path: str | Path, data: bytes, *, sync: bool = True) -> None:
-        """Replace the file at `path` by one holding `data`, never by a part of it.
-
-        With `sync`, file and directory are on disk on return; without, a crash of the
-        machine may leave the old file, the new one, or an empty one.
-        """
-        path = str(path)
-        waiting = f"{path}.tmp"
-        descriptor = self.open(waiting, WRITE | os.O_TRUNC)
-        try:
-            self.write_all(descriptor, data, 0)
-            if sync:
-                self.sync_data(descriptor)
-        finally:
-            self.close(descriptor)
-        self.rename(waiting, path)
-        if sync:
-            # The rename itself can be lost if only the file is synced.
-            self.sync_directory(os.path.dirname(path) or ".")
 
 
 FILES = Files()

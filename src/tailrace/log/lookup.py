@@ -1,22 +1,11 @@
-"""What needs a look at single records: times, keys, other codecs."""
+"""Finding records by their time."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tailrace.log.errors import InvalidTimestampError
-from tailrace.records.compression import CODECS, compress
-from tailrace.records.decode import decode_raw, keyless_records, records_block
-from tailrace.records.encode import assemble
-from tailrace.records.errors import InvalidRecordError
-from tailrace.records.header import (
-    CODEC_MASK,
-    CONTROL,
-    LOG_APPEND_TIME,
-    NO_TIMESTAMP,
-    BatchHeader,
-    check_batch,
-)
+from tailrace.records.decode import decode_raw
+from tailrace.records.header import CONTROL, LOG_APPEND_TIME, BatchHeader
 
 if TYPE_CHECKING:
     from tailrace.log.partition import Partition
@@ -77,50 +66,3 @@ def _first_in_batch(
         if record.timestamp >= timestamp and record.offset >= start:
             return TimeOffset(record.offset, record.timestamp, header.leader_epoch)
     return None
-
-
-def check_keys(batch: bytes | bytearray | memoryview) -> None:
-    """Raises `InvalidRecordError` (87) if a record has no key."""
-    keyless = keyless_records(batch)
-    if keyless:
-        error = InvalidRecordError("a compacted topic takes no record without a key")
-        error.refused = tuple(keyless)
-        raise error
-
-
-def check_times(batch: bytes | bytearray | memoryview, oldest_ms: int, newest_ms: int) -> None:
-    """Raises `InvalidTimestampError` (32) if a record lies outside of the two times."""
-    times = [record.timestamp for record in decode_raw(batch)]
-    refused = [
-        at
-        for at, time in enumerate(times)
-        if time != NO_TIMESTAMP and not oldest_ms <= time <= newest_ms
-    ]
-    if refused:
-        error = InvalidTimestampError(
-            f"a record's timestamp {times[refused[0]]} lies too far from the broker's time",
-            detail=f"allowed is from {oldest_ms} to {newest_ms}",
-        )
-        error.refused = tuple(refused)
-        raise error
-
-
-def recompress(
-    batch: bytearray | memoryview, header: BatchHeader, compression: str
-) -> tuple[bytearray | memoryview, BatchHeader]:
-    """The batch in the topic's own codec."""
-    codec = CODECS["none" if compression == "uncompressed" else compression]
-    if codec == header.codec:
-        return batch, header
-    other = assemble(
-        compress(codec, records_block(batch, header)),
-        count=header.record_count,
-        last_offset_delta=header.last_offset_delta,
-        attributes=header.attributes & ~CODEC_MASK | codec,
-        base_timestamp=header.base_timestamp,
-        max_timestamp=header.max_timestamp,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-    )
-    return other, check_batch(other)

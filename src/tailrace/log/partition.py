@@ -19,37 +19,28 @@ from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 
+from tailrace.log.admission import Admitted, WritableBatch, admit
 from tailrace.log.errors import (
     MessageTooLargeError,
     OffsetOutOfRangeError,
     PolicyViolationError,
     StorageError,
 )
-from tailrace.log.lookup import (
-    TimeOffset,
-    check_keys,
-    check_times,
-    find_largest_time,
-    find_time,
-    recompress,
-)
+from tailrace.log.lookup import TimeOffset, find_largest_time, find_time
 from tailrace.log.partition_state import PartitionState
 from tailrace.log.reading import read_slice
 from tailrace.log.segment import Segment, Shelf
-from tailrace.log.settings import LONG_MAX, TopicConfig
+from tailrace.log.settings import TopicConfig
 from tailrace.log.slices import Appended, Slice
 from tailrace.log.sync import SyncTicket
 from tailrace.log.transactions import AbortedEntry, AbortedTransaction, AbortedTransactions
 from tailrace.records.encode import set_append_time
-from tailrace.records.errors import InvalidRecordError
-from tailrace.records.header import CONTROL, BatchHeader, check_batch, iterate_batches
+from tailrace.records.header import CONTROL, BatchHeader, check_batch
 from tailrace.records.markers import encode_marker
 
 _BASE_OFFSET = struct.Struct(">q")
 _LEADER_EPOCH = struct.Struct(">i")
 _MOST_RELATIVE = 2**31 - 1
-
-WritableBatch = bytearray | memoryview
 
 __all__ = ["Appended", "Partition", "Slice", "WritableBatch"]
 
@@ -83,26 +74,20 @@ class Partition(PartitionState):
         producer's last five is answered with the first result. Raises errors with a
         `kafka_code`: 2, 10, 32, 45, 47, 48, 56, 76, 87.
         """
+        return self.append_admitted(self.admit(batch, now_ms=now_ms), now_ms=now_ms)
+
+    def admit(
+        self, batch: WritableBatch, *, now_ms: int | None = None, limit: int | None = None
+    ) -> Admitted:
+        """Check the batch of a client, all but its producer's sequence; safe on any thread."""
         if len(batch) > self._config.max_message_bytes and len(batch) > 61:
             self._check_size(batch)
-        header = check_batch(batch)
-        size = header[1] + 12
-        if size != len(batch):
-            for position, _ in iterate_batches(batch, size):
-                raise InvalidRecordError(
-                    "a produce request holds one batch a partition",
-                    detail=f"a second at {position}",
-                )
-            batch = memoryview(batch)[:size]
-        if header[5] & CONTROL or header[0] != 0:
-            raise InvalidRecordError(
-                "clients write no control batches"
-                if header[5] & CONTROL
-                else f"a batch's base offset must be 0, not {header[0]}"
-            )
-        if header[11] < 0 <= header[9]:
-            raise InvalidRecordError(f"producer {header[9]} sent no sequence")
-        return self._append(batch, header, now_ms)
+        now = self.shelf.clock.wall_ms() if now_ms is None else now_ms
+        return admit(batch, self._config, now, limit)
+
+    def append_admitted(self, admitted: Admitted, *, now_ms: int | None = None) -> Appended:
+        """Append a batch that `admit` let through."""
+        return self._append(admitted.batch, admitted.header, now_ms)
 
     def append_internal(self, batch: WritableBatch, *, now_ms: int | None = None) -> Appended:
         """Append a batch the broker itself made; no size limit, any base offset. Offsets
@@ -153,15 +138,6 @@ class Partition(PartitionState):
                     self.log_start_offset,
                     True,
                 )
-        if not control:
-            if config.compact:
-                check_keys(batch)
-            if config.compression != "producer":
-                batch, header = recompress(batch, header, config.compression)
-            if not config.log_append_time:
-                newest = now + config.timestamp_after_max_ms
-                if header[8] > newest or config.timestamp_before_max_ms != LONG_MAX:
-                    check_times(batch, now - config.timestamp_before_max_ms, newest)
         timestamp, append_time = header[8], -1
         if config.log_append_time:
             set_append_time(batch, now)
@@ -227,9 +203,12 @@ class Partition(PartitionState):
 
     def roll(self, now_ms: int) -> Segment:
         """Seal the active segment and begin another at the end; raises `StorageError`."""
+        old, held = self.active, self.active.descriptor
+        if held is not None and not self.shelf.hold(old.path, held):
+            self._sync_now(held)
+            held = None
         new = Segment(str(self.directory), self.end_offset, 0, self.shelf, sealed=False)
         new.begin(now_ms, self._config.segment_jitter_ms)
-        old = self.active
         try:
             new.make_ready()
             self.write_snapshot()
@@ -237,7 +216,8 @@ class Partition(PartitionState):
         except OSError as error:
             new.release_descriptor()
             raise self._refused(error, old) from error
-        self._unsynced[old.path] = None
+        if held is not None:
+            self._unsynced[old.path] = None
         old.release_descriptor()
         self._names += 1
         self.active = new
@@ -245,23 +225,33 @@ class Partition(PartitionState):
         self.bases.append(new.base_offset)
         return new
 
-    def drop_segments(self, count: int) -> None:
-        """Delete the oldest `count` segments, never the active one; the start moves."""
-        count = min(count, len(self.segments) - 1)
+    def drop_segments(self, count: int) -> int:
+        """Delete the oldest `count` segments, never the active one; the start moves.
+
+        Segments that a start after a crash would read stay until a checkpoint is past them:
+        nothing else says what their producers did, and which transactions are open. Returns
+        how many went.
+        """
+        count = min(count, bisect_right(self.bases, self.noted_recovery_point) - 1)
         if count <= 0:
-            return
+            return 0
         gone = self.segments[:count]
         del self.segments[:count]
         del self.bases[:count]
         for segment in gone:
             self._unsynced.pop(segment.path, None)
+            self.shelf.let_go(segment.path)
+            self.shelf.let_go(f"{segment.stem}.txnindex")
             self._unwritten.pop(segment, None)
         self._move_start(max(self.log_start_offset, self.bases[0]))
         for segment in gone:
             segment.delete()
+        return count
 
     def replace_segments(self, segments: list[Segment], aborted: list[AbortedEntry]) -> None:
         """Take cleaned segments in the place of old ones."""
+        for path in (*self._unsynced, *self._pending_paths):
+            self.shelf.let_go(path)  # it may have been replaced
         self.segments = segments
         self.bases = [segment.base_offset for segment in segments]
         self.aborted = AbortedTransactions()
@@ -356,6 +346,7 @@ class Partition(PartitionState):
         # synced these files itself.
         for path in ticket.paths:
             self._unsynced.pop(path, None)
+            self.shelf.let_go(path)
             if ticket.checkpoint:
                 self._pending_paths.pop(path, None)
         self.names_synced = max(self.names_synced, ticket.names)
@@ -411,6 +402,8 @@ class Partition(PartitionState):
 
     def close(self) -> None:
         """Let go of all files; nothing is written."""
+        for path in (*self._unsynced, *self._pending_paths, self.active.path):
+            self.shelf.let_go(path)
         for segment in self.segments:
             segment.release_descriptor()
             self.shelf.forget(segment)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tailrace.log.checkpoints import LeaderEpochs
 from tailrace.log.damage import Damage
 from tailrace.log.errors import DiskFullError, StorageError
-from tailrace.log.files import WRITE
+from tailrace.log.files import WRITE, Descriptor
 from tailrace.log.producers import CompletedTransaction, ProducerRow, Producers
 from tailrace.log.segment import Segment, Shelf
 from tailrace.log.settings import LONG_MAX, TopicConfig
@@ -54,6 +54,7 @@ class PartitionState:
         "log_start_offset",
         "names_synced",
         "needs_sync",
+        "noted_recovery_point",
         "producers",
         "recovery_point",
         "segments",
@@ -86,6 +87,9 @@ class PartitionState:
         self.last_stable_offset = 0
         self.synced_offset = 0
         self.recovery_point = 0
+        self.noted_recovery_point = 0
+        """The recovery point in the directory's checkpoint: where a start after a crash begins.
+        What lies before it is no longer needed to know the producers; what lies behind is."""
         self.first_unstable = -1
         """First offset readers of committed records may not pass; −1 if there is none."""
         self.cleaned_to = 0
@@ -186,6 +190,18 @@ class PartitionState:
             f"{self.topic}-{self.index} cannot be written", detail=f"{self.directory}: {error}"
         )
 
+    def sync_failed(self, error: OSError) -> StorageError:
+        """Stop for good, and have it known to the next start: nobody can say which pages are
+        on disk, the kernel counts all of them as written."""
+        self.failure = StorageError(
+            f"{self.topic}-{self.index} could not be synced",
+            detail=f"{self.directory}: {error}",
+            hint="check the disk, then start the broker again: it will read what the disk holds",
+        )
+        if self.shelf.on_failed_sync is not None:
+            self.shelf.on_failed_sync(self.directory)
+        return self.failure
+
     def write_snapshot(self) -> None:
         """Write the producers' state as of the end.
 
@@ -200,7 +216,7 @@ class PartitionState:
         if offset not in self.snapshots:
             self.snapshots.append(offset)
         self._names += 1
-        while len(self.snapshots) > 1 and self.snapshots[1] <= self.recovery_point:
+        while len(self.snapshots) > 1 and self.snapshots[1] <= self.noted_recovery_point:
             self._remove(f"{self.directory}/{self.snapshots.pop(0):020d}.snapshot")
 
     def _move_start(self, offset: int) -> None:
@@ -223,12 +239,14 @@ class PartitionState:
         entries = encode_entries(self.aborted.slice(segment.base_offset, end))
         files = self.shelf.files
         try:
-            number = files.open(path, WRITE)
+            descriptor = Descriptor(files.open(path, WRITE), files)
             try:
-                files.write_all(number, entries, 0)
-                files.truncate(number, len(entries))
+                files.write_all(descriptor.number, entries, 0)
+                files.truncate(descriptor.number, len(entries))
+                if not self.shelf.hold(path, descriptor):
+                    self._sync_now(descriptor)
             finally:
-                files.close(number)
+                descriptor.release()
         except OSError as error:
             # The marker is written and counts. The next checkpoint tries again, and until
             # one succeeds recovery would write this file again from the markers.
@@ -239,6 +257,12 @@ class PartitionState:
         self._unwritten.pop(segment, None)
         self._pending_paths[path] = None
         self._names += 1
+
+    def _sync_now(self, descriptor: Descriptor) -> None:
+        try:
+            self.shelf.files.sync_data(descriptor.number)
+        except OSError as error:
+            raise self.sync_failed(error) from error
 
     def _begin_epoch(self, offset: int) -> None:
         self.epochs.assign(self.leader_epoch, offset)

@@ -126,17 +126,45 @@ def open_partition(
 ) -> None:
     """Fill `partition` from its directory; see the module's docstring for `same_boot`.
 
-    `archived` gives the partition's segments that lie elsewhere, before all others.
+    `archived` gives the partition's segments that lie elsewhere, before all others. Records
+    that were known to be on the disk and are gone are reported.
     """
+    known, missing = recovery_point, log_start_offset
+    if clean is not None:
+        known, missing = max(known, clean.end_offset), clean.log_start_offset
+    if _fill(partition, clean, recovery_point, log_start_offset, same_boot, archived):
+        missing = partition.end_offset
+    if missing < known:
+        log.error(
+            "records that were on the disk are gone",
+            extra={
+                "path": str(partition.directory),
+                "base_offset": missing,
+                "last_offset": known - 1,
+                "hint": "restore the directory from a copy while the broker is stopped, or read the topic again from its source",
+            },
+        )
+
+
+def _fill(
+    partition: Partition,
+    clean: CleanState | None,
+    recovery_point: int,
+    log_start_offset: int,
+    same_boot: bool,
+    archived: Callable[[Partition, set[int]], list[Segment]] | None,
+) -> bool:
+    """Whether there was a segment to fill it from."""
     directory = partition.directory
     if clean is None:
         swap.complete(directory, partition.shelf.files)
     listing = list_directory(directory)
     for name in listing.leftovers:
         partition.shelf.files.remove(directory / name)
+    partition.noted_recovery_point = recovery_point
     if not listing.segments:
         _begin(partition, clean.end_offset if clean else log_start_offset)
-        return
+        return False
     bases = sorted(listing.segments)
     last = bases[-1]
     partition.segments = [
@@ -164,10 +192,11 @@ def open_partition(
         and (clean.snapshot < 0 or clean.snapshot in listing.snapshots)
         and _adopt_clean(partition, clean)
     ):
-        return
+        return True
     partition.log_start_offset = max(log_start_offset, bases[0])
     partition.epochs = LeaderEpochs.read(directory / "leader-epoch-checkpoint")
     _recover(partition, recovery_point, same_boot or bool(known_damage))
+    return True
 
 
 def _begin(partition: Partition, offset: int) -> None:
@@ -410,13 +439,16 @@ def _replay(partition: Partition, recovery_point: int) -> None:
     """Producers, open and aborted transactions and epochs, from the newest sure snapshot.
 
     Later snapshots may have outlived the index of aborted transactions that belongs to
-    them: neither was synced.
+    them: neither was synced. Aborts before the first segment matter to nobody, so a snapshot
+    that old is always as good as the records it stands for. One past the end remembers
+    batches that are gone: their repeats must be taken.
     """
     # Deleted records still say what their producers did, as long as they are there.
     start = min(segment.base_offset for segment in partition.segments if segment.here)
+    sure = min(max(recovery_point, start), partition.end_offset)
     for offset in reversed(partition.snapshots):
         path = partition.directory / f"{offset:020d}.snapshot"
-        if offset > recovery_point:
+        if offset > sure:
             partition.shelf.files.remove(path)
             continue
         producers = Producers.decode(path.read_bytes())
@@ -424,7 +456,7 @@ def _replay(partition: Partition, recovery_point: int) -> None:
             partition.producers = producers
             start = offset
             break
-    partition.snapshots = [each for each in partition.snapshots if each <= recovery_point]
+    partition.snapshots = [each for each in partition.snapshots if each <= sure]
     partition.aborted.cut_end(start)
     now = partition.shelf.clock.wall_ms()
     for segment, position, header in _headers_from(partition, start):

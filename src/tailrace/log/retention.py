@@ -42,10 +42,10 @@ def expired_segments(partition: Partition, now_ms: int, *, by_time: bool = True)
 
 
 def apply_retention(partition: Partition, now_ms: int, *, by_time: bool = True) -> int:
-    """Delete what is past retention; the number of segments deleted."""
-    count = expired_segments(partition, now_ms, by_time=by_time)
+    """Delete what is past retention and can be spared (`Partition.drop_segments`); the number
+    of segments deleted."""
+    count = partition.drop_segments(expired_segments(partition, now_ms, by_time=by_time))
     if count:
-        partition.drop_segments(count)
         log.info(
             "segments deleted",
             extra={

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.log.damage import Damage
@@ -25,6 +26,8 @@ _PLACE = struct.Struct(">qi4xb6xi")
 """Of a batch's header: base offset, length, magic, last offset delta."""
 _TRUSTED_RANGES = 32
 _REMEMBERED_STARTS = 128
+HELD_LIMIT = 256
+"""Sealed segments that wait for their sync with their descriptor open."""
 
 
 class Shelf:
@@ -41,6 +44,14 @@ class Shelf:
         self.files = files
         self.clock = clock
         self.open_files = OpenFiles(files, open_limit)
+        self.unsynced: dict[str, Descriptor] = {}
+        """Path → the descriptor over which a sealed segment or an index of aborted transactions
+        was written, until it is synced: only who had a file open is sure to be told that a
+        write of it failed."""
+        self.roots: dict[str, int] = {}
+        """Data directory → a descriptor of a file there, open since the start."""
+        self.on_failed_sync: Callable[[Path], None] | None = None
+        """Called with a partition's directory when a sync failed in it."""
         self._index_limit = index_limit
         self._loaded: OrderedDict[int, Segment] = OrderedDict()
 
@@ -52,6 +63,24 @@ class Shelf:
         while len(self._loaded) > self._index_limit:
             _, oldest = self._loaded.popitem(last=False)
             oldest.drop_indexes()
+
+    def hold(self, path: str, descriptor: Descriptor) -> bool:
+        """Keep a descriptor of `path` until it is synced; False if there are too many."""
+        if path not in self.unsynced:
+            if len(self.unsynced) >= HELD_LIMIT:
+                return False
+            self.unsynced[path] = descriptor.acquire()
+        return True
+
+    def let_go(self, path: str) -> None:
+        """Close the descriptor of a file that was synced, deleted or replaced."""
+        held = self.unsynced.pop(path, None)
+        if held is not None:
+            held.release()
+
+    def sync_filesystem(self, directory: Path) -> None:
+        """Sync all that lies on the disk of a data directory."""
+        self.files.sync_filesystem(directory, self.roots.get(str(directory)))
 
     def forget(self, segment: Segment) -> None:
         self._loaded.pop(id(segment), None)

@@ -251,6 +251,11 @@ TOPIC_SETTINGS: dict[str, Setting] = _table(
         choices=("buffer", "drop", "slow", "block"),
     ),
     Setting(
+        "tailrace.validate", "string", "always",
+        "Which compressed batches of producers are looked into before they are kept: always, or only where the topic is compacted. Uncompressed ones are in any case.",
+        "tailrace.validate", choices=("always", "compacted"),
+    ),
+    Setting(
         "unclean.leader.election.enable", "boolean", "false",
         "Of meaning on a cluster only; one node has one copy.",
         "unclean.leader.election.enable",
@@ -279,7 +284,7 @@ BROKER_SETTINGS: dict[str, Setting] = _table(
     Setting("log.cleaner.io.max.bytes.per.second", "double", "1.7976931348623157E308", "Most bytes a second the cleaner reads and writes.", least=1),
     Setting("producer.id.expiration.ms", "int", str(DAY_MS), "Time after which an idle producer's sequences are forgotten.", least=1),
     Setting("tailrace.archive.cache.bytes", "long", str(1024**3), "Room for archived segments fetched back to be read.", least=0),
-    Setting("tailrace.archive.url", "string", "", "Where archived segments go: a directory or any fsspec URL."),
+    Setting("tailrace.archive.url", "string", "", "Where archived segments go: a directory or any fsspec URL. Only given at the start.", read_only=True),
 )  # fmt: skip
 
 
@@ -311,6 +316,7 @@ class TopicConfig:
     segment_index_bytes: int
     segment_jitter_ms: int
     segment_ms: int
+    validate_compressed: bool
     roll_ms: int
     """Age at which a segment is closed: segment.ms, or sooner so that it can be compacted."""
     values: Mapping[str, str] = field(compare=False)
@@ -397,6 +403,7 @@ class LogSettings:
             segment_index_bytes=number("segment.index.bytes"),
             segment_jitter_ms=number("segment.jitter.ms"),
             segment_ms=number("segment.ms"),
+            validate_compressed=values["tailrace.validate"] == "always",
             roll_ms=min(number("segment.ms"), number("max.compaction.lag.ms"))
             if "compact" in policy
             else number("segment.ms"),

@@ -26,16 +26,20 @@ from tailrace.log.archive import Archive, read_archived
 from tailrace.log.compaction import Compaction
 from tailrace.log.directories import (
     DataDirectory,
+    mark_failed_sync,
     open_directory,
     random_id,
+    settle,
     short_id,
     write_clean_stop,
 )
 from tailrace.log.errors import (
+    ForeignDirectoryError,
     InvalidPartitionsError,
     InvalidTopicNameError,
     MetadataDamagedError,
     StorageError,
+    SyncFailedError,
     TopicExistsError,
     UnknownTopicError,
 )
@@ -94,7 +98,12 @@ class Store:
     closed: bool = False
     _upkeep: Upkeep = field(init=False)
 
+    sync_failures: int = 0
+    """Syncs that failed since the start; the partitions they were for have stopped."""
+
     def __post_init__(self) -> None:
+        self.shelf.on_failed_sync = self.journal.on_failed_sync = self._note_failed_sync
+        self.shelf.roots = {str(each.path): each.lock for each in self.directories}
         self._upkeep = Upkeep(self)
 
     # ── opening and closing ──────────────────────────────────────────────────────────
@@ -110,7 +119,8 @@ class Store:
     ) -> Store:
         """Open (or begin) the log in `directories`.
 
-        Raises `DirectoryLockedError`, `UnknownFormatError`, `MetadataDamagedError`. A
+        Raises `DirectoryLockedError`, `UnknownFormatError`, `ForeignDirectoryError`,
+        `MetadataDamagedError`. A
         directory that cannot be opened is told in the log and stops its partitions only,
         unless none is left.
         """
@@ -121,6 +131,7 @@ class Store:
                 try:
                     cluster_id = opened[0].cluster_id if opened else None
                     opened.append(open_directory(path, cluster_id, files))
+                    _refuse_copy(opened)
                 except OSError as error:
                     log.error(
                         "data directory is lost", extra={"path": str(path), "error": str(error)}
@@ -162,9 +173,42 @@ class Store:
         for entry in journal.catalogue.topics.values():
             store._open_topic(entry)
         store._sweep()
+        store._upkeep.take_back_points()
+        store._upkeep.compare_clock()
         for directory in opened:
             directory.clean = None
+            if directory.sync_failed and not any(
+                each.failure for each in store._upkeep.partitions_of(directory)
+            ):
+                settle(directory, files)
         return store
+
+    def _note_failed_sync(self, path: Path) -> None:
+        """A sync failed in a directory of a data directory."""
+        self.sync_failures += 1
+        log.error("a sync failed", extra={"path": str(path)})
+        for directory in self.directories:
+            if directory.path == path.parent:
+                mark_failed_sync(directory.path, self.shelf.files)
+                directory.sync_failed = True
+
+    @property
+    def clock_doubtful(self) -> bool:
+        """Whether the wall clock is ahead for a reason nobody knows: nothing is deleted by it."""
+        return self._upkeep.clock_doubtful
+
+    def failed_sync(self) -> SyncFailedError | None:
+        """What to tell of syncs that failed since the start; None if none did."""
+        if not self.sync_failures:
+            return None
+        stopped = [each.failure for each in self.partitions() if each.failure is not None]
+        return SyncFailedError(
+            f"the disk did not keep what was written ({self.sync_failures} "
+            f"sync{'' if self.sync_failures == 1 else 's'} failed)",
+            detail=", ".join(each.detail for each in stopped[:5])
+            or ", ".join(str(each.path) for each in self.directories if each.sync_failed),
+            hint="check the disk, then start the broker again: it reads what the disk holds",
+        )
 
     def _bump_epoch(self) -> None:
         """Let consumers notice that a crash may have cut the log."""
@@ -273,6 +317,7 @@ class Store:
         )
         if validate_only:
             return Topic(name, entry.id, [], texts, config, entry.created_at, internal)
+        self._upkeep.forget_offsets(entry.name)
         self._journal({"op": "create", "topic": entry.as_json()})
         topic = self._open_topic(self.journal.catalogue.topics[name])
         topic.internal = topic.internal or internal
@@ -415,14 +460,17 @@ class Store:
             open_partition(
                 partition,
                 directory.clean.get(key) if directory.clean is not None else None,
-                (directory.recovery_points or {}).get(key, 0),
-                (directory.log_starts or {}).get(key, 0),
+                directory.recovery_points.get(key, 0),
+                directory.log_starts.get(key, 0),
                 same_boot=directory.same_boot,
                 archived=self._archived,
             )
-            partition.cleaned_to = max(partition.cleaned_to, (directory.cleaned or {}).get(key, 0))
+            partition.cleaned_to = max(partition.cleaned_to, directory.cleaned.get(key, 0))
             if fresh:
                 self._write_topic_id(path, entry)
+        except StorageError as error:
+            log.error("partition stopped", extra={"path": str(path), "error": error.render()})
+            partition.lose(error)
         except OSError as error:
             partition.lose(
                 StorageError(f"{entry.name}-{index} cannot be opened", detail=f"{path}: {error}")
@@ -484,6 +532,18 @@ class Store:
                     shutil.rmtree(path, ignore_errors=True)
                 elif (path / "partition.metadata").exists():
                     log.warning("directory belongs to no topic", extra={"path": str(path)})
+
+
+def _refuse_copy(directories: list[DataDirectory]) -> None:
+    """Raises `ForeignDirectoryError` if the last directory has the id of another."""
+    *others, last = directories
+    for other in others:
+        if other.id == last.id:
+            raise ForeignDirectoryError(
+                f"{last.path} is a copy of {other.path}",
+                detail=f"both have the directory id {last.id}",
+                hint="name one of them only",
+            )
 
 
 def _refuse_lost_journal(directories: list[DataDirectory]) -> None:

@@ -2,8 +2,9 @@
 
 `run` makes system calls on held descriptors only and may run anywhere; `finish` moves
 offsets and belongs on the loop. After a failed sync nobody knows which pages are on disk
-(the kernel forgets the error), so the partition stops until the next start, whose
-recovery looks at what is really there.
+(the kernel counts those that failed as written), so the partition stops until the next
+start, which finds a mark in the data directory, empties the page cache of it and takes
+what the disk holds, as after a power cut.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailrace.log import files
 from tailrace.log.errors import StorageError
-from tailrace.log.files import READ
 
 if TYPE_CHECKING:
     from tailrace.log.partition import Partition
@@ -27,6 +28,7 @@ class SyncTicket:
     __slots__ = (
         "_descriptor",
         "_directories",
+        "_sealed",
         "checkpoint",
         "error",
         "names",
@@ -52,27 +54,42 @@ class SyncTicket:
         held = partition.active.descriptor
         self._descriptor = held.acquire() if held is not None else None
         self._directories = directories
+        waiting = partition.shelf.unsynced
+        self._sealed = {path: waiting[path].acquire() for path in paths if path in waiting}
 
     def run(self) -> None:
         """Sync; an error is kept for `finish`."""
-        files = self.partition.shelf.files
-        try:
-            if len(self.paths) > _MANY_FILES:
-                files.sync_filesystem(self.partition.directory)
+        shelf = self.partition.shelf
+        if len(self.paths) > _MANY_FILES and files.SYNCFS_TELLS:
+            try:
+                shelf.sync_filesystem(self.partition.directory.parent)
+            except OSError:
+                pass  # of which file? each knows its own errors
+            else:
                 return
+        self.run_single()
+
+    def run_single(self) -> None:
+        """Sync file by file; an error is kept for `finish`."""
+        calls = self.partition.shelf.files
+        try:
             for path in self.paths:
+                sealed = self._sealed.get(path)
+                if sealed is not None:
+                    calls.sync_data(sealed.number)
+                    continue
                 try:
-                    number = files.open(path, READ)
+                    number = calls.open(path, files.READ)
                 except FileNotFoundError:
                     continue  # deleted meanwhile, with its segment or for a newer snapshot
                 try:
-                    files.sync_data(number)
+                    calls.sync_data(number)
                 finally:
-                    files.close(number)
+                    calls.close(number)
             if self._descriptor is not None:
-                files.sync_data(self._descriptor.number)
+                calls.sync_data(self._descriptor.number)
             for directory in self._directories:
-                files.sync_directory(directory)
+                calls.sync_directory(directory)
         except OSError as error:
             self.error = error
 
@@ -80,30 +97,26 @@ class SyncTicket:
         """Move the partition's offsets; raises `StorageError` if the sync failed."""
         if self._descriptor is not None:
             self._descriptor.release()
-        partition = self.partition
+        for sealed in self._sealed.values():
+            sealed.release()
         if self.error is not None:
-            partition.failure = StorageError(
-                f"{partition.topic}-{partition.index} could not be synced",
-                detail=f"{partition.directory}: {self.error}",
-                hint="check the disk, then start the broker again",
-            )
-            raise partition.failure from self.error
-        partition.synced(self)
+            raise self.partition.sync_failed(self.error) from self.error
+        self.partition.synced(self)
 
 
 class FilesystemTicket:
     """Many partitions of one data directory, synced by one call for the whole filesystem.
 
     Thousands of files one by one take seconds; the kernel writes them together in the
-    time of a few.
+    time of a few. If that call fails, or cannot tell that it did, each partition finds out
+    about its own files.
     """
 
-    __slots__ = ("error", "path", "tickets")
+    __slots__ = ("path", "tickets")
 
     def __init__(self, path: Path, tickets: list[SyncTicket]) -> None:
         self.path = path
         self.tickets = tickets
-        self.error: OSError | None = None
 
     @property
     def partition(self) -> Partition:
@@ -111,16 +124,20 @@ class FilesystemTicket:
         return self.tickets[0].partition
 
     def run(self) -> None:
-        try:
-            self.tickets[0].partition.shelf.files.sync_filesystem(self.path)
-        except OSError as error:
-            self.error = error
+        if files.SYNCFS_TELLS:
+            try:
+                self.partition.shelf.sync_filesystem(self.path)
+            except OSError:
+                pass  # of which file? each knows its own errors
+            else:
+                return
+        for ticket in self.tickets:
+            ticket.run_single()
 
     def finish(self) -> None:
         """Finish every ticket; raises the first `StorageError` after all are finished."""
         failure: StorageError | None = None
         for ticket in self.tickets:
-            ticket.error = self.error
             try:
                 ticket.finish()
             except StorageError as error:

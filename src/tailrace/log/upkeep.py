@@ -7,16 +7,22 @@ written, then new syncs begin, whose ends the next checkpoint writes.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.log.checkpoints import Offsets, write_offsets
-from tailrace.log.clock_watch import ClockWatch
-from tailrace.log.directories import CLEANED, LOG_STARTS, RECOVERY_POINTS, DataDirectory
+from tailrace.log.clock_watch import WAIT_SECONDS, ClockWatch
+from tailrace.log.directories import (
+    CLEANED,
+    LOG_STARTS,
+    RECOVERY_POINTS,
+    DataDirectory,
+    write_clock,
+)
 from tailrace.log.errors import StorageError
 from tailrace.log.partition import Partition
-from tailrace.log.retention import apply_retention
+from tailrace.log.retention import apply_retention, expired_segments
 from tailrace.log.settings import LONG_MAX
 from tailrace.log.sync import FilesystemTicket, SyncTicket, Ticket
 
@@ -59,8 +65,8 @@ class Upkeep:
     def tick(self) -> None:
         """Do what is due: roll, flush, retention, producer expiry, checkpoints."""
         clock, due = self.store.clock, self._due
-        moment, now = clock.monotonic(), clock.wall_ms()
         self._watch.look()
+        moment, now = clock.monotonic(), self._watch.believed_ms
         if moment >= due.flush:
             due.flush = moment + 0.1
             self._flush(moment)
@@ -80,6 +86,44 @@ class Upkeep:
         if moment >= due.checkpoint:
             due.checkpoint = moment + self._seconds("log.flush.offset.checkpoint.interval.ms")
             self.checkpoint()
+
+    @property
+    def clock_doubtful(self) -> bool:
+        """Whether the wall clock is ahead for a reason nobody knows: nothing is deleted by it."""
+        return self._watch.doubtful
+
+    def compare_clock(self) -> None:
+        """Compare the wall clock with the newest that was noted before this start.
+
+        Files copied from elsewhere have times of the copying, and producers give records the
+        times they like, so these count only where no clock was noted.
+        """
+        directories = self.store.directories
+        noted = [each.noted_ms for each in directories if each.noted_ms]
+        if not noted:
+            noted = [modified for each in directories for modified in each.modified_ms]
+            noted += [
+                each.active.max_timestamp
+                for each in self.store.partitions()
+                if each.failure is None and each.active.max_timestamp > 0
+            ]
+        if noted:
+            waiting = max(each.clock_wait_seconds for each in directories)
+            # A doubt goes on where the last stop left it: short runs end it, too.
+            self._watch.compare(max(noted), waiting or WAIT_SECONDS)
+        self._note_clock(directories)
+
+    def _note_clock(self, directories: Iterable[DataDirectory]) -> None:
+        for directory in directories:
+            try:
+                write_clock(
+                    directory,
+                    self._watch.believed_ms,
+                    self._watch.wait_seconds,
+                    self.store.shelf.files,
+                )
+            except OSError as error:
+                log.warning("clock not noted", extra={"error": str(error)})
 
     def _compacted(self) -> Iterator[Partition]:
         for topic in self.store.topics.values():
@@ -102,22 +146,25 @@ class Upkeep:
     def sync_all(self) -> None:
         """Begin to move every recovery point to its end."""
         for directory in self.store.directories:
-            tickets: list[SyncTicket] = []
-            for partition in self.partitions_of(directory):
-                if partition.failure is not None:
-                    continue
-                try:
-                    ticket = partition.begin_sync(checkpoint=True)
-                except StorageError as error:
-                    log.warning("checkpoint put off", extra={"error": error.detail})
-                    continue
-                if ticket is not None:
-                    tickets.append(ticket)
-            if len(tickets) > _SYNCED_ONE_BY_ONE:
-                self._run(FilesystemTicket(directory.path, tickets))
-            else:
-                for ticket in tickets:
-                    self._run(ticket)
+            self._begin_checkpoints(directory, self.partitions_of(directory))
+
+    def _begin_checkpoints(self, directory: DataDirectory, partitions: Iterable[Partition]) -> None:
+        tickets: list[SyncTicket] = []
+        for partition in partitions:
+            if partition.failure is not None:
+                continue
+            try:
+                ticket = partition.begin_sync(checkpoint=True)
+            except StorageError as error:
+                log.warning("checkpoint put off", extra={"error": error.detail})
+                continue
+            if ticket is not None:
+                tickets.append(ticket)
+        if len(tickets) > _SYNCED_ONE_BY_ONE:
+            self._run(FilesystemTicket(directory.path, tickets))
+        else:
+            for ticket in tickets:
+                self._run(ticket)
 
     def _flush(self, moment: float) -> None:
         for topic in self.store.topics.values():
@@ -135,18 +182,43 @@ class Upkeep:
                     self._sync(partition)
 
     def _retain(self, now: int) -> None:
-        for partition in self.store.partitions():
-            if partition.failure is not None:
-                continue
-            active = partition.active
+        by_time = not self._watch.doubtful
+        for directory in self.store.directories:
+            waiting: list[Partition] = []
+            for partition in self.partitions_of(directory):
+                if partition.failure is not None:
+                    continue
+                active = partition.active
+                try:
+                    if active.size and now - active.created_ms > partition.config.roll_ms:
+                        partition.roll(now)
+                    apply_retention(partition, now, by_time=by_time)
+                    if expired_segments(partition, now, by_time=by_time):
+                        waiting.append(partition)
+                except StorageError as error:
+                    log.warning("retention put off", extra={"error": error.detail})
+                except OSError as error:
+                    log.warning("retention put off", extra={"error": str(error)})
+            if waiting and directory.failure is None:
+                self._let_go(directory, waiting, now)
+
+    def _let_go(self, directory: DataDirectory, waiting: list[Partition], now: int) -> None:
+        """Bring checkpoints past segments that retention may then delete: at once, or when
+        their syncs have ended."""
+        self._begin_checkpoints(
+            directory,
+            [each for each in waiting if each.recovery_point == each.noted_recovery_point],
+        )
+        if any(each.recovery_point > each.noted_recovery_point for each in waiting):
             try:
-                if active.size and now - active.created_ms > partition.config.roll_ms:
-                    partition.roll(now)
-                apply_retention(partition, now, by_time=not self._watch.doubtful)
-            except StorageError as error:
-                log.warning("retention put off", extra={"error": error.detail})
+                self._write_checkpoints(directory)
             except OSError as error:
                 log.warning("retention put off", extra={"error": str(error)})
+                return
+            for partition in waiting:
+                apply_retention(partition, now, by_time=not self._watch.doubtful)
+        elif self.store.sync_later is not None:
+            self._due.retention = self.store.clock.monotonic() + 1
 
     def _sync(self, partition: Partition) -> None:
         try:
@@ -169,28 +241,71 @@ class Upkeep:
 
     def write_checkpoints(self) -> None:
         for directory in self.store.directories:
-            if directory.failure is not None:
-                continue
-            points: Offsets = {}
-            cleaned: Offsets = {}
-            for partition in self.partitions_of(directory):
-                key = partition.topic, partition.index
-                points[key] = partition.recovery_point
-                if partition.cleaned_to:
-                    cleaned[key] = partition.cleaned_to
-            for name, offsets in ((RECOVERY_POINTS, points), (CLEANED, cleaned)):
-                write_offsets(directory.path / name, offsets, self.store.shelf.files)
-            self._write_starts(directory)
+            if directory.failure is None:
+                self._write_checkpoints(directory)
+
+    def _write_checkpoints(self, directory: DataDirectory) -> None:
+        points: Offsets = {}
+        cleaned: Offsets = {}
+        partitions = list(self.partitions_of(directory))
+        for partition in partitions:
+            key = partition.topic, partition.index
+            points[key] = partition.recovery_point
+            if partition.cleaned_to:
+                cleaned[key] = partition.cleaned_to
+        files = self.store.shelf.files
+        # Starts first: nothing is deleted for a recovery point before its start is noted.
+        self._write_starts(directory)
+        write_offsets(directory.path / RECOVERY_POINTS, points, files)
+        directory.recovery_points = points
+        for partition in partitions:
+            partition.noted_recovery_point = points[partition.topic, partition.index]
+        write_offsets(directory.path / CLEANED, cleaned, files)
+        directory.cleaned = cleaned
+        self._note_clock([directory])
 
     def _write_starts(self, directory: DataDirectory) -> None:
+        # Even where the first segment says as much: after a power cut deleted files may be back.
         starts = {
             (partition.topic, partition.index): partition.log_start_offset
             for partition in self.partitions_of(directory)
-            if partition.log_start_offset > partition.bases[0]
+            if partition.log_start_offset > 0
         }
         write_offsets(directory.path / LOG_STARTS, starts, self.store.shelf.files)
+        directory.log_starts = starts
+
+    def forget_offsets(self, topic: str) -> None:
+        """Have on disk that nothing is noted of a topic of this name: it is about to be made,
+        and what was noted was said of an earlier one."""
+        for directory in self.store.directories:
+            noted = (directory.recovery_points, directory.log_starts, directory.cleaned)
+            if any(name == topic for offsets in noted for name, _ in offsets):
+                try:
+                    self._write_checkpoints(directory)
+                except OSError as error:
+                    raise StorageError(
+                        "the offsets of an earlier topic cannot be removed", detail=str(error)
+                    ) from error
+
+    def take_back_points(self) -> None:
+        """Have no recovery point on disk that lies past its log's end: what is appended there
+        next would be trusted unread after a crash."""
+        for directory in self.store.directories:
+            if any(
+                partition.noted_recovery_point > partition.end_offset
+                for partition in self.partitions_of(directory)
+                if partition.failure is None
+            ):
+                try:
+                    self._write_checkpoints(directory)
+                except OSError as error:
+                    raise StorageError(
+                        "recovery points cannot be corrected", detail=str(error)
+                    ) from error
 
     def keep_start(self, partition: Partition) -> None:
+        """Have a start that DeleteRecords moved on disk; its segments go at the next tick."""
+        self._due.retention = self.store.clock.monotonic()
         for directory in self.store.directories:
             if directory.path == partition.directory.parent:
                 try:

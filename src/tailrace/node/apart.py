@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from tailrace.errors import TailraceError
+from tailrace.extras import component_missing
 from tailrace.node.errors import NodeError
 
 T = TypeVar("T")
@@ -49,9 +50,12 @@ def _answer(work: Callable[[], object], writing: int) -> None:
     try:
         try:
             answer = pickle.dumps(work())
-        except TailraceError as error:
-            error.__cause__ = error.__context__ = None  # may hold what cannot travel
-            answer = pickle.dumps(error)
+        except (TailraceError, ImportError) as error:
+            told = error if isinstance(error, TailraceError) else component_missing(error)
+            if told is None:
+                raise
+            told.__cause__ = told.__context__ = None  # may hold what cannot travel
+            answer = pickle.dumps(told)
         with os.fdopen(writing, "wb") as pipe:
             pipe.write(answer)
     except BaseException:

@@ -10,6 +10,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
@@ -111,7 +112,8 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
         print(error.render(), file=sys.stderr, flush=True)
         return 1
     except Exception as error:
-        part.report("failed", error={"error": f"{type(error).__name__}: {error}", "code": "bug"})
+        words = {"error": f"{type(error).__name__}: {error}", "code": "bug"}
+        part.report("failed", error={**words, "traceback": traceback.format_exc()})
         log.exception("part failed", extra={"part": f"{kind} {name}"})
         return 1
     part.report("stopped")

@@ -28,3 +28,12 @@ class UnknownPartError(NodeError):
     """`--only` names a part the project does not have."""
 
     code = "unknown-part"
+
+
+class StateGoneError(NodeError):
+    """The project's directory of state (`.tailrace`), or the log's own, was deleted or replaced
+    while the project ran. What is written from then on would be lost, so everything is
+    stopped. Put the directory back, or start again: sources are captured and views filled
+    from the beginning, and sinks may say that they are ahead of the log."""
+
+    code = "state-gone"

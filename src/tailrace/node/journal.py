@@ -11,6 +11,8 @@ import contextlib
 from pathlib import Path
 from typing import IO
 
+from tailrace.modes import open_private
+
 LARGEST = 16 << 20
 
 
@@ -51,5 +53,5 @@ class Journal:
         if size >= self._largest // 2:
             self._path.replace(self._path.with_name(f"{self._path.name}.1"))
             size = 0
-        self._file = self._path.open("ab", buffering=0)
+        self._file = open(self._path, "ab", buffering=0, opener=open_private)  # noqa: SIM115 - held for long
         self._size = size

@@ -19,6 +19,8 @@ from pathlib import Path
 
 import orjson
 
+from tailrace.files import FILES
+
 log = logging.getLogger(__name__)
 
 PR_SET_PDEATHSIG = 1
@@ -73,9 +75,8 @@ def signal_group(group: int, number: int) -> None:
 def record(path: Path, children: Iterable[tuple[str, int]]) -> None:
     """Write down which processes run, so that the next `up` can end what we leave."""
     listed = [{"id": name, "pid": pid, "born": born(pid), "boot": boot()} for name, pid in children]
-    draft = path.with_suffix(".tmp")
-    draft.write_bytes(orjson.dumps(listed))
-    draft.replace(path)
+    # Not synced: it is of no use after a power cut, and names the boot it is of.
+    FILES.write_whole(path, orjson.dumps(listed), sync=False)
 
 
 def end_leftovers(path: Path) -> list[int]:

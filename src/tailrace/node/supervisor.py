@@ -19,17 +19,24 @@ import sys
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace import console_token, modes
 from tailrace.clock import SYSTEM, Clock
 from tailrace.config import parse_address
-from tailrace.errors import PortInUseError
-from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError
+from tailrace.errors import PortInUseError, TailraceError
+from tailrace.files import FILES
+from tailrace.masking import mask, mask_all
+from tailrace.modes import make_private
+from tailrace.node.apart import apart
+from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError, StateGoneError
+from tailrace.node.health import filling
 from tailrace.node.journal import Journal
-from tailrace.node.parts import DRAIN, PartSpec, parts_of
-from tailrace.node.plan import Plan
+from tailrace.node.parts import DRAIN, PartSpec
+from tailrace.node.plan import Plan, of_project
 from tailrace.node.processes import end_leftovers, record, signal_group
 from tailrace.telemetry.part import read_reports, report_path
 
@@ -40,7 +47,9 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 GOOD_AFTER = 60.0  # seconds a part must run before its pause starts small again
 DRAIN_SECONDS = 20.0
+LAST_WORDS_SECONDS = 2.0  # for the console to show why everything ends
 CHILDREN = "children.json"
+LOCK = "up.lock"
 # The console lies above this room: it is known by name only.
 MODULES = {"console": "tailrace.console.child"}
 
@@ -72,11 +81,7 @@ class Supervisor:
         echo: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True),
         clock: Clock = SYSTEM,
     ) -> None:
-        self.project = (
-            project
-            if isinstance(project, Plan)
-            else Plan(project.settings, tuple(parts_of(project, only)))
-        )
+        self.project = project if isinstance(project, Plan) else of_project(project, only)
         self.directory = project.settings.state_directory
         self.address = project.settings.bootstrap
         self.clock = clock
@@ -84,14 +89,19 @@ class Supervisor:
         self._children: dict[str, Child] = {}
         self._selector = selectors.DefaultSelector()
         self._stopping = False
+        self._places: dict[Path, tuple[int, int]] = {}  # what must stay where it is
         self._lock: IO[str] | None = None
         self._journal = Journal(self.directory / "up.log")
 
     def __enter__(self) -> Supervisor:
-        self.directory.mkdir(parents=True, exist_ok=True)
+        modes.use(self.project.settings.project.mode)
+        make_private(self.directory)
         self._lock = self._take_lock()
+        places = (self.directory, self.directory / LOCK)
+        self._places = {path: _identity(path) for path in places}
         end_leftovers(self.directory / CHILDREN)
-        for path in (self.directory / "run").glob("*.json"):
+        run = self.directory / "run"
+        for path in [*run.glob("*.json"), *run.glob("*.json.*.tmp")]:
             path.unlink()
         return self
 
@@ -103,7 +113,7 @@ class Supervisor:
             self._lock.close()
 
     def _take_lock(self) -> IO[str]:
-        held = (self.directory / "up.lock").open("a+")
+        held = open(self.directory / LOCK, "a+", opener=modes.open_private)  # noqa: SIM115 - held for long
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -112,7 +122,7 @@ class Supervisor:
             held.close()
             raise AlreadyRunningError(
                 "this project is running already",
-                detail=f"process {pid or 'unknown'} holds {self.directory / 'up.lock'}",
+                detail=f"process {pid or 'unknown'} holds {self.directory / LOCK}",
                 hint="`tailrace status` shows it; stop it before starting another",
             ) from error
         held.truncate(0)
@@ -126,13 +136,18 @@ class Supervisor:
         """Start every part; returns when the log answers and the rest are on their way."""
         parts = self.project.parts
         refuse_used_port(self.project.settings.console.listen)
+        console_token.establish(self.directory, self.project.settings.console)
         for spec in parts:
             # Until a part speaks for itself, `status` must know that it is still to come.
             self._report(spec, {"state": "starting", "supervisor": os.getpid()})
         for spec in parts:
             if spec.kind == "broker":
                 self._start_broker(spec)
+        if self.project.settings.log.bootstrap is None:
+            log = self.project.settings.log.directory
+            self._places[log] = _identity(log)
         self._ensure_topics()
+        self._record_beginnings()
         for spec in parts:
             if spec.kind != "broker":
                 self._launch(Child(spec, self._command(spec, self.address)))
@@ -151,8 +166,12 @@ class Supervisor:
                 self._ended(child, now)
 
     def ready(self) -> bool:
+        """Whether every part runs and every view answers."""
+        return self.parts_run() and not self.filling()
+
+    def parts_run(self) -> bool:
         """Whether every part runs."""
-        reports = {f"{r['kind']}-{r['name']}": r for r in read_reports(self.directory)}
+        reports = self._reports()
         for child in self._children.values():
             report = reports.get(child.spec.id)
             if child.process is None or report is None:
@@ -160,6 +179,38 @@ class Supervisor:
             if report["state"] not in ("running", "lagging"):
                 return False
         return True
+
+    def filling(self) -> dict[str, str]:
+        """Views that do not show yet what there was when the project started; see `health`."""
+        return filling(read_reports(self.directory))
+
+    def _reports(self) -> dict[str, dict[str, Any]]:
+        return {f"{r['kind']}-{r['name']}": r for r in read_reports(self.directory)}
+
+    def check_state(self) -> None:
+        """If the project's state is no longer where it was, end every part at once, leave the
+        error in its report and raise it: what is written from then on would be lost."""
+        gone = [path for path, known in self._places.items() if _is_gone(path, known)]
+        if not gone:
+            return
+        place = self.directory if gone[0].name == LOCK else gone[0]
+        error = StateGoneError(
+            f"{place} was deleted or replaced while the project ran",
+            detail="what comes from now on would be lost: everything is stopped",
+            hint="put the directory back, or start again: sources are captured and views "
+            "are filled from the beginning",
+        )
+        self._stopping = True
+        children = sorted(self._children.values(), key=lambda child: child.spec.kind == "console")
+        for child in children:
+            if child.spec.kind == "console":
+                self.clock.sleep(LAST_WORDS_SECONDS)
+            if child.process is not None:
+                signal_group(child.process.pid, signal.SIGKILL)
+                child.process.wait()
+            self._forget(child)
+            self._report(child.spec, {"state": "failed", "error": error.as_dict()})
+        raise error
 
     def drain(self) -> None:
         """Stop every part, inputs first and the log last; nothing is killed silently."""
@@ -209,7 +260,14 @@ class Supervisor:
 
     def _command(self, spec: PartSpec, address: str) -> list[str]:
         arguments = [spec.kind, spec.name, str(self.project.directory), address]
-        return [sys.executable, "-m", MODULES.get(spec.kind, "tailrace.node.child"), *arguments]
+        # Nothing is imported from the directory that `up` happens to run in.
+        return [
+            sys.executable,
+            "-P",
+            "-m",
+            MODULES.get(spec.kind, "tailrace.node.child"),
+            *arguments,
+        ]
 
     def _ensure_topics(self) -> None:
         if not self.project.settings.topics:
@@ -222,6 +280,28 @@ class Supervisor:
                 partitions = int(wanted.pop("partitions", "1"))
                 admin.ensure_topic(name, partitions=partitions, config=wanted)
 
+    def _record_beginnings(self) -> None:
+        """Write down where streams and copies begin before anything can come into the log."""
+        streams, sinks = self.project.beginnings, self.project.sinks
+        if not streams and not sinks:
+            return
+
+        def work() -> None:
+            from tailrace.client.ranges import KafkaRanges
+            from tailrace.pipelines import beginnings
+            from tailrace.sinks.beginnings import record
+
+            beginnings.record(self.directory, self.address, streams, self.clock)
+            with contextlib.closing(KafkaRanges(self.address)) as reader:
+                record(self.directory, reader, self.project.settings.project.name, sinks)
+
+        try:
+            apart(work)
+        except TailraceError as problem:
+            # A log of somebody else's that does not answer yet: pipelines and sinks wait for
+            # it, and do the same before they do anything else.
+            self._echo(f"where streams and copies begin is not written down yet: {problem.message}")
+
     def _launch(self, child: Child) -> None:
         if child.group is not None:
             signal_group(child.group, signal.SIGKILL)
@@ -230,9 +310,10 @@ class Supervisor:
         environment["TAILRACE_SUPERVISOR"] = str(os.getpid())
         environment["PYTHONUNBUFFERED"] = "1"
         # What flags said must reach the children, who load the settings themselves.
+        environment[modes.VARIABLE] = self.project.settings.project.mode
         environment["TAILRACE_CONSOLE__LISTEN"] = self.project.settings.console.listen
-        paths = [str(self.project.directory), environment.get("PYTHONPATH", "")]
-        environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+        environment["PYTHONSAFEPATH"] = "1"  # the same as -P, for what a part starts
+        environment["TAILRACE_PROJECT"] = str(self.project.directory)  # for Spark's workers
         child.process = subprocess.Popen(
             child.command,
             stdin=subprocess.DEVNULL,
@@ -291,10 +372,10 @@ class Supervisor:
             "project": self.project.settings.project.name,
         }
         with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            draft = path.with_suffix(".tmp")
-            draft.write_bytes(orjson.dumps({**about, **document}))
-            draft.replace(path)
+            make_private(path.parent)
+            # Not synced: a report is news, not a record.
+            news = orjson.dumps(mask_all({**about, **document}))
+            FILES.write_whole(path, news, sync=False, shared=True)
 
     def _forget(self, child: Child) -> None:
         if child.process is not None and child.process.stdout is not None:
@@ -317,7 +398,7 @@ class Supervisor:
                 return
             *lines, child.unfinished = (child.unfinished + block).split(b"\n")
             for line in lines:
-                text = line.decode(errors="replace").rstrip()
+                text = mask(line.decode(errors="replace").rstrip())
                 child.last_lines.append(text)
                 shown = f"{child.spec.kind + ' ' + child.spec.name:<24} | {text}"
                 self._echo(shown)
@@ -327,6 +408,23 @@ class Supervisor:
         running = [(c.spec.id, c.process.pid) for c in self._children.values() if c.process]
         with contextlib.suppress(OSError):  # pdeathsig ends them too, if we should go
             record(self.directory / CHILDREN, running)
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file or directory stands at a place."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _is_gone(path: Path, known: tuple[int, int]) -> bool:
+    """Whether something else, or nothing, stands where that was. A disk that does not answer
+    says nothing about it."""
+    try:
+        return _identity(path) != known
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
 
 
 def refuse_used_port(listen: str) -> None:

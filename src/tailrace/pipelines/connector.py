@@ -20,8 +20,9 @@ import pyarrow.compute as pc
 from tailrace.errors import ComponentMissingError
 from tailrace.pipelines.forms import Piece, ddl_of, form_of, form_records
 from tailrace.pipelines.held import Held, bury, retried
-from tailrace.pipelines.source import Reading
+from tailrace.pipelines.source import Offsets, Reading
 from tailrace.records.decode_columns import RecordColumns
+from tailrace.security import address_of, security_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,10 +74,16 @@ def load(spark: SparkSession, options: Mapping[str, str], *, streaming: bool) ->
     return frame.mapInArrow(form, ddl_of(options))
 
 
+def _security(options: Mapping[str, str]) -> dict[str, str]:
+    security = security_of(address_of(options))
+    return {} if security is None else security.java()
+
+
 def kafka_options(options: Mapping[str, str], *, streaming: bool) -> dict[str, str]:
     """Our options in the connector's words."""
     found = {
         "kafka.bootstrap.servers": options["bootstrap"],
+        **{f"kafka.{name}": value for name, value in _security(options).items()},
         "kafka.isolation.level": "read_committed",
         "includeHeaders": "true",
         "failOnDataLoss": "false" if options.get("on_loss") == "continue" else "true",
@@ -87,15 +94,25 @@ def kafka_options(options: Mapping[str, str], *, streaming: bool) -> dict[str, s
         found["subscribe"] = ",".join([options["topics"], *_again(options)])
     start = options.get("start", "latest" if streaming else "earliest")
     if start.startswith("{"):
-        # the connector wants a place for every partition
-        named = {topic: {"0": _EARLIEST} for topic in _again(options)} | orjson.loads(start)
-        start = orjson.dumps(named).decode() if named else "earliest"
+        start = _every_partition(options, orjson.loads(start))
     found |= _place("starting", start)
     if not streaming:
         found |= _place("ending", options.get("end", "latest"))
     elif "limit" in options:
         found["maxOffsetsPerTrigger"] = options["limit"]
     return found
+
+
+def _every_partition(options: Mapping[str, str], start: Offsets) -> str:
+    """The connector wants a place for every partition there is: those that appeared since
+    the start was written down are read from their first record."""
+    reading = Reading(dict(options))
+    there = reading.bounds() | reading.log().bounds(reading.log().named(_again(options)))
+    whole = {
+        topic: {str(p): start.get(topic, {}).get(str(p), _EARLIEST) for p in by.partitions}
+        for topic, by in there.items()
+    }
+    return orjson.dumps(start | whole).decode() if start or whole else "earliest"
 
 
 def _again(options: Mapping[str, str]) -> list[str]:

@@ -6,6 +6,7 @@ declared stream stays an ordinary function of DataFrames that a test can call.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import inspect
 import re
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tailrace.config import parse_duration
+from tailrace.errors import ConfigValueError
 from tailrace.pipelines.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -98,7 +100,7 @@ class Topic:
     pattern: str | None = None
     metadata: str | None = None
     wire: str = "plain"
-    registry: str | None = None
+    registry: str | None = field(default=None, repr=False)
 
     @property
     def topic(self) -> str:
@@ -221,22 +223,100 @@ def topic(
         raise _wrong(place, "only rows with an event time can be late", 'time="at"')
     policy = None
     if time is not None:
-        kept = None if keep is None else _ms(keep)
-        if kept is not None and kept < _ms(lateness):
+        kept = None if keep is None else _ms(keep, place, "keep=")
+        borne = _ms(lateness, place, "lateness=")
+        if kept is not None and kept < borne:
             raise _wrong(
                 place, "keep is shorter than lateness", 'lateness="1 minute", keep="1 day"'
             )
         policy = EventTime(
-            time, _ms(watermark), _ms(lateness), _ms(idle), late, kept, late_alarm, _ms(ahead)
+            time,
+            _ms(watermark, place, "watermark="),
+            borne,
+            _ms(idle, place, "idle="),
+            late,
+            kept,
+            late_alarm,
+            _ms(ahead, place, "ahead="),
         )
     elif keep is not None:
         raise _wrong(place, "keep needs an event time", 'time="at"')
     if format not in FORMATS:
         raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
+    if not 0 <= late_alarm <= 1:
+        raise _wrong(place, f"late_alarm is a share, not {late_alarm!r}", "late_alarm=0.01")
+    _check_columns(place, name, schema, format, time, _names(key), metadata)
     return Topic(
         _checked_name(name, place), schema, format, policy, place, _names(key), pattern, metadata,
         wire, registry,
     )  # fmt: skip
+
+
+def _check_columns(
+    place: Place,
+    name: str,
+    schema: str | None,
+    format: str,
+    time: str | None,
+    key: Sequence[str],
+    metadata: str | None,
+) -> None:
+    """Refuse a schema that cannot be read, and columns that it does not have."""
+    if schema is None or format == "raw":
+        if time is not None:
+            raise _wrong(
+                place,
+                f'topic "{name}" has no column {time!r} for its event time',
+                f'give its columns: schema="user STRING, {time} TIMESTAMP"',
+            )
+        return
+    kinds = _columns(place, name, schema, format)
+    for column, what in [(time, "time"), *((one, "key") for one in key)]:
+        if column is not None and column not in kinds:
+            near = difflib.get_close_matches(column, kinds, n=1)
+            raise _wrong(
+                place,
+                f'topic "{name}" has no column {column!r} for {what}=',
+                f"did you mean {near[0]!r}?" if near else f"its columns are {', '.join(kinds)}",
+            )
+    if time is not None and not kinds[time].startswith("TIMESTAMP"):
+        raise _wrong(
+            place,
+            f'column {time!r} of topic "{name}" is {kinds[time]}: not an event time',
+            f"declare it as {time} TIMESTAMP",
+        )
+    if metadata is not None and metadata in kinds:
+        raise _wrong(
+            place,
+            f'topic "{name}" has a column {metadata!r} already',
+            "give metadata= a name that is free",
+        )
+
+
+def _columns(place: Place, name: str, schema: str, format: str) -> dict[str, str]:
+    """The columns of a schema and their types in Spark's words."""
+    # Here, not above: whoever only imports declarations need not load Arrow.
+    from tailrace.pipelines import avro
+    from tailrace.pipelines.incremental.types import ddl
+    from tailrace.pipelines.topic_schema import KNOWN_TYPES, parse_schema
+
+    if format == "avro":
+        try:
+            return {column: kind.upper() for column, kind in avro.columns(schema)}
+        except DeclarationError as reason:
+            raise _wrong(
+                place,
+                f'the Avro schema of topic "{name}" cannot be read: {reason.detail}',
+                reason.hint,
+            ) from reason
+    try:
+        return {field.name: ddl(field.type) for field in parse_schema(schema)}
+    except ValueError as reason:
+        raise _wrong(
+            place,
+            f'the schema of topic "{name}" cannot be read: {reason}',
+            f'schema="user STRING, at TIMESTAMP"; types: {KNOWN_TYPES}',
+        ) from reason
 
 
 def view(
@@ -323,7 +403,15 @@ def stream(
     place = caller()
     if not inputs:
         raise _wrong(place, "a stream needs at least one input", "@tr.stream(tr.topic(…))")
+    for number, one in enumerate(inputs, 1):
+        _check_input(place, number, one)
     _one_of(place, "output mode", output_mode, OUTPUT_MODES)
+    if trigger != "available now":
+        _ms(trigger, place, "trigger=")
+    if limit is not None and limit < 1:
+        raise _wrong(place, f"limit is at least 1, not {limit!r}", "limit=10_000")
+    if retries < 0:
+        raise _wrong(place, f"retries is at least 0, not {retries!r}", "retries=3")
     _one_of(place, "policy for errors", on_error, ERROR_POLICIES)
     _one_of(place, "policy for lost data", on_loss, ("fail", "continue"))
     _one_of(place, "format", format, STREAM_FORMATS)
@@ -349,14 +437,32 @@ def stream(
             keys,
             on_error,
             retries,
-            _ms(pause),
-            None if timeout is None else _ms(timeout),
+            _ms(pause, place, "pause="),
+            None if timeout is None else _ms(timeout, place, "timeout="),
             limit,
             on_loss,
             format,
         )
 
     return declare
+
+
+def _check_input(place: Place, number: int, given: object) -> None:
+    if isinstance(given, Topic | View | Stream):
+        return
+    if getattr(given, "kind", None) in ("inserts", "changes"):
+        return
+    if isinstance(given, TableLike):
+        raise _wrong(
+            place,
+            f"input {number} is a table, which changes: a stream reads its inserts or changes",
+            ".inserts() or .changes() behind it",
+        )
+    raise _wrong(
+        place,
+        f"a stream cannot read {given!r} (input {number})",
+        "a table's .inserts() or .changes(), tr.topic(…), a view or another stream",
+    )
 
 
 def _one_of(place: Place, what: str, given: str, known: Sequence[str]) -> None:
@@ -372,8 +478,11 @@ def _bad_pattern(pattern: str) -> bool:
     return False
 
 
-def _ms(length: str) -> int:
-    return int(parse_duration(length).total_seconds() * 1000)
+def _ms(length: str, place: Place, what: str) -> int:
+    try:
+        return int(parse_duration(length).total_seconds() * 1000)
+    except ConfigValueError as reason:
+        raise _wrong(place, f"{what} {reason.message}", reason.hint) from reason
 
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:

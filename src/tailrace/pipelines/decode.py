@@ -26,7 +26,7 @@ from tailrace.pipelines.incremental.graph import (
     TableInput,
 )
 from tailrace.pipelines.reader import Records
-from tailrace.records.decode import Headers
+from tailrace.records.decode import Headers, shown_name
 from tailrace.records.decode_columns import RecordColumns
 from tailrace.records.rows import Refused, read_column, read_objects
 
@@ -106,7 +106,7 @@ def _decode_table(table: TableInput, records: Records, shards: int, envelope: bo
     parsed, where, dead = _parse(
         records, pa.schema([("after", kind)]) if envelope else table.schema
     )
-    where, dead = _keyed_only(records, where, dead)
+    where, dead = _keyed_only(table, records, where, dead)
     if envelope:
         rows = parsed["after"].combine_chunks()
     else:
@@ -126,7 +126,7 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
     about = pa.struct([("ts_ms", pa.int64())])
     schema = pa.schema([("op", pa.string()), ("after", kind), ("source", about)])
     parsed, where, dead = _parse(records, schema)
-    where, dead = _keyed_only(records, where, dead)
+    where, dead = _keyed_only(table, records, where, dead)
     # The tombstone behind a delete only helps compaction; the delete has the time.
     where = [(index, row) for index, row in where if row is not None]
     gone = pc.is_null(parsed["after"].combine_chunks()).to_pylist()
@@ -184,12 +184,18 @@ def _with_keys(after: pa.StructArray, table: TableInput, keys: pa.Table) -> list
 
 
 def _keyed_only(
-    records: Records, where: list[tuple[int, int | None]], dead: list[DeadRecord]
+    table: TableInput,
+    records: Records,
+    where: list[tuple[int, int | None]],
+    dead: list[DeadRecord],
 ) -> tuple[list[tuple[int, int | None]], list[DeadRecord]]:
-    """Without records that have no key, which a keyed table cannot take."""
+    """Without records that have no key, which a keyed table cannot take. Those of a time when
+    it had none are no rows of it any more: a `t` stands behind them."""
     keyless = {i for i, key in enumerate(records.keys) if key is None}
     if not keyless:
         return where, dead
+    if table.once_keyless:
+        return [(i, row) for i, row in where if i not in keyless], dead
     dead = [
         *dead,
         *(_dead(records, i, "a record of a keyed table has no key") for i in sorted(keyless)),
@@ -203,14 +209,20 @@ def _decode_bag(table: TableInput, records: Records, shards: int) -> Decoded:
     parsed, where, dead = _parse(records, schema)
     both = pa.concat_arrays([parsed["before"].combine_chunks(), parsed["after"].combine_chunks()])
     ops, count = parsed["op"].to_pylist(), parsed.num_rows
+    known = pc.is_valid(parsed["before"]).to_pylist()
     taken: list[int | None] = []
     weights: list[int] = []
     deleted: list[bool] = []
-    for _, row in where:
-        if row is None:
-            continue  # a tombstone says nothing about a table without key
+    for index, row in where:
+        if row is None or records.keys[index] is not None:
+            continue  # of a time when the table had a key: its rows were deleted with it
+        if ops[row] in ("u", "d") and not known[row]:
+            dead.append(_dead(records, index, "a change of a row without a key must say which"))
+            continue
         if ops[row] == "t":
-            taken, weights, deleted = [*taken, None], [*weights, 0], [*deleted, True]
+            taken.append(None)
+            weights.append(0)
+            deleted.append(True)
         if ops[row] in ("u", "d"):
             taken.append(row)
             weights.append(-1)
@@ -270,7 +282,13 @@ def _parse(
     return parsed, where, dead
 
 
+# A reason names the column first and the type last; a value between them can be megabytes.
+_REASON_START, _REASON_END = 240, 120
+
+
 def _dead(records: Records, index: int, reason: str) -> DeadRecord:
+    if len(reason) > _REASON_START + _REASON_END:
+        reason = f"{reason[:_REASON_START]} … {reason[-_REASON_END:]}"
     return DeadRecord(
         records.topic,
         records.partition,
@@ -302,7 +320,7 @@ def dead_letter(record: DeadRecord) -> bytes:
         "value": _text(record.value),
     }
     if record.headers:
-        letter["headers"] = [[name, _text(value)] for name, value in record.headers]
+        letter["headers"] = [[shown_name(name), _text(value)] for name, value in record.headers]
     if record.timestamp is not None:
         letter["timestamp"] = record.timestamp
     if record.stack:

@@ -260,3 +260,17 @@ class EvaluationError(ViewError):
     `try_cast`)."""
 
     code = "evaluation"
+
+
+class UnforeseenError(ViewError):
+    """An exception that Tailrace did not foresee while it read a record or ran an operator:
+    a fault of Tailrace's, or a declaration that does not fit its records. The views that
+    meet it are left out and shown as they last were; the others go on, and they come back
+    when the cause is gone. The detail names the record (`topic/partition@offset`) or the
+    operator. Please report it with its traceback."""
+
+    code = "unforeseen"
+    traceback = ""
+
+    def as_dict(self) -> dict[str, str]:
+        return {**super().as_dict(), "traceback": self.traceback}

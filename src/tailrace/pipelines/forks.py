@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 from pyspark import daemon
 
+from tailrace.pipelines.importable import make_named_importable
+
 Worker = Callable[[socket.socket, bool], int]
 
 
@@ -27,5 +29,6 @@ def quiet(worker: Worker) -> Worker:
 
 
 if __name__ == "__main__":
+    make_named_importable()
     setattr(daemon, "worker", quiet(daemon.worker))  # noqa: B010 - mypy takes no new function
     daemon.manager()

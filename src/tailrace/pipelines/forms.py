@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.pipelines.incremental.types import parse_type
+from tailrace.records.decode import shown_name
 from tailrace.records.decode_columns import Numbers, RecordColumns
 from tailrace.records.rows import read_objects
 
@@ -101,7 +102,7 @@ class Piece:
             return pa.nulls(len(self), _HEADERS)
         return pa.array(
             [
-                [{"key": name, "value": value} for name, value in headers] or None
+                [{"key": shown_name(name), "value": value} for name, value in headers] or None
                 for headers in self.records.headers
             ],
             _HEADERS,
@@ -179,6 +180,9 @@ def form_records(piece: Piece, options: Mapping[str, str]) -> tuple[pa.Table, li
                 schema = pa.schema([("op", pa.string()), ("before", kind), ("after", kind)])
                 if form == "inserts":
                     schema = schema.remove(1)
+                if form == "inserts" and options.get("snapshot") == "true":
+                    about = pa.struct([("snapshot", pa.string())])
+                    schema = schema.append(pa.field("source", about))
             values = piece.records.values
             chosen = values if len(live) == len(values) else values.take(pa.array(live))
             table, refused = read_objects(chosen.to_pylist(), schema)
@@ -186,8 +190,7 @@ def form_records(piece: Piece, options: Mapping[str, str]) -> tuple[pa.Table, li
         gone = {one.index for one in bad}
         taken = [index for index in live if index not in gone] if gone else live
     if form == "inserts":
-        wanted = {"c", "r"} if options.get("snapshot") == "true" else {"c"}
-        facts = [place for place, op in enumerate(table["op"].to_pylist()) if op in wanted]
+        facts = _facts(table, copied=options.get("snapshot") == "true")
         after = table["after"].combine_chunks().take(pa.array(facts, pa.int64()))
         table = pa.table(after.flatten(), schema=row)
         taken = [taken[place] for place in facts]
@@ -199,6 +202,20 @@ def form_records(piece: Piece, options: Mapping[str, str]) -> tuple[pa.Table, li
         if "metadata" in options:
             table = table.append_column(options["metadata"], told.metadata())
     return table, bad
+
+
+def _facts(table: pa.Table, *, copied: bool) -> list[int]:
+    """The places of inserted rows; `copied`: with those of the first copy. Rows of a later one
+    were told before."""
+    ops = table["op"].to_pylist()
+    if not copied:
+        return [place for place, op in enumerate(ops) if op == "c"]
+    kinds = table["source"].combine_chunks().field("snapshot").to_pylist()
+    return [
+        place
+        for place, (op, kind) in enumerate(zip(ops, kinds, strict=True))
+        if op == "c" or (op == "r" and kind != "incremental")
+    ]
 
 
 def _live(records: RecordColumns) -> list[int]:

@@ -22,6 +22,7 @@ from tailrace.pipelines.errors import UndecodableRecordError, told
 from tailrace.pipelines.forms import Piece, Unreadable
 from tailrace.records.decode import Headers
 from tailrace.records.decode_columns import RecordColumns
+from tailrace.security import address_of, librdkafka_settings
 
 ORIGIN, TIMESTAMP, ATTEMPT = "tailrace.origin", "tailrace.timestamp", "tailrace.attempt"
 Origin = tuple[str, int, int]  # topic, partition, offset
@@ -150,7 +151,7 @@ def bury(
         )
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": options["bootstrap"], "log_level": 0})
+    producer = Producer({**librdkafka_settings(address_of(options)), "log_level": 0})
     for record in (*dead, *letters):
         producer.produce(
             options["dead"],

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import orjson
 
 from tailrace.pipelines import avro
+from tailrace.pipelines.beginnings import wish_of
 from tailrace.pipelines.declare import Stream, Topic, View
 from tailrace.pipelines.errors import DeclarationError, UnknownTableError
 from tailrace.pipelines.incremental.types import ddl
@@ -70,12 +71,8 @@ class Inputs:
                 hint="is the source running, and does it capture the table?",
             )
         columns = [[field.name, ddl(field.type)] for field in table.schema]
-        options = _form(topic, kind, columns, "latest")
-        if getattr(given, "snapshot", False):
-            options |= {"snapshot": "true", "start": "earliest"}
-        if getattr(given, "start", "") == "snapshot":
-            options["start"] = "earliest"
-        return options
+        options = _form(topic, kind, columns, wish_of(stream, given))
+        return options | {"snapshot": "true"} if getattr(given, "snapshot", False) else options
 
     def _view(self, stream: Stream, given: View) -> Options:
         known = self.views.get(given.name)

@@ -166,8 +166,10 @@ class Isolation:
             topics = [topic for topic in until.offsets if topic != again]
             if all(reading.reads(topic) for topic in topics):
                 if start is None:
-                    began = orjson.loads(self._files.starts()[number])
-                    yield Position(began, until.ids), until
+                    began = self._files.starts()[number]
+                    assert began is not None  # it has read a batch
+                    offsets = {topic: dict(by) for topic, by in began.offsets.items()}
+                    yield Position(offsets, until.ids), until
                 else:
                     yield Position.of(start), until
                 return  # a source that stands in the plan twice has read the same

@@ -33,8 +33,8 @@ class TopicBounds:
 class LogRanges:
     """Asks one log. Owns connections: close it."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._columns = ColumnFetcher(bootstrap)
+    def __init__(self, bootstrap: str, *, timeout: float = 60.0) -> None:
+        self._columns = ColumnFetcher(bootstrap, timeout=timeout)
         self._cluster = self._columns.fetcher.cluster
         self._admin = Admin.over(self._cluster)
 

@@ -2,23 +2,32 @@
 
 A range is finished when the position reaches its end, never by counting: transaction
 markers, aborted and compacted records leave gaps. Records that retention removed before
-they were read are an error (`DataLostError`), never fewer rows.
+they were read are an error (`DataLostError`), never fewer rows, and so is a batch that cannot
+be read (`UnreadableBatchError`, with its place).
 """
 
 from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
+from tailrace.client.errors import ClientError, UnreadableBatchError
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.errors import DataLostError, PipelineError
+from tailrace.security import librdkafka_settings
 
 BATCH_RECORDS = 50_000
+# Without progress for so long, a range is looked at on our own wire: librdkafka passes over
+# some broken batches without a word.
+LOOK_SECONDS = 5.0
 PATIENCE_SECONDS = 20.0
+# librdkafka's codes for bytes it cannot make sense of: bad message, bad compression, not
+# implemented, and the broker's corrupt message.
+BROKEN = frozenset({-199, -198, -170, 2})
 T = TypeVar("T")
 
 
@@ -54,9 +63,10 @@ class LogReader:
         from confluent_kafka import Consumer
 
         self._clock = clock
+        self._bootstrap = bootstrap
         self._consumer: Any = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                **librdkafka_settings(bootstrap),
                 "group.id": "tailrace-reader",  # librdkafka wants one; it is never joined
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
@@ -144,7 +154,7 @@ class LogReader:
         ends = self.bounds(topic)
         return {p: offset if offset >= 0 else ends[p][1] for p, offset in found.items()}
 
-    def read(self, ranges: Iterable[Range], *, timeout: float = 60.0) -> Iterator[Records]:
+    def read(self, ranges: Iterable[Range], *, timeout: float = 60.0) -> Generator[Records]:
         """All committed records of the ranges, in pieces; order is kept per partition.
 
         A range may end where nothing is committed yet: it is waited for, `timeout`
@@ -158,14 +168,19 @@ class LogReader:
         self._consumer.assign(
             [TopicPartition(r.topic, r.partition, r.start) for r in waiting.values()]
         )
-        progress_at = self._clock.monotonic()
+        progress_at = looked_at = self._clock.monotonic()
+        reached = {where: wanted.start for where, wanted in waiting.items()}
         try:
             while waiting:
                 messages = self._consumer.consume(BATCH_RECORDS, timeout=0.02)
                 if messages:
-                    progress_at = self._clock.monotonic()
+                    progress_at = looked_at = self._clock.monotonic()
                 elif self._clock.monotonic() - progress_at > timeout:
                     raise _stuck(waiting.values(), timeout)
+                elif self._clock.monotonic() - looked_at > LOOK_SECONDS:
+                    looked_at = self._clock.monotonic()
+                    for where in waiting:
+                        self._look(*where, reached[where])
                 pieces: dict[tuple[str, int], Records] = {}
                 for message in messages:
                     where = (message.topic(), message.partition())
@@ -186,6 +201,8 @@ class LogReader:
                             KafkaError._UNKNOWN_PARTITION,
                         ):
                             raise _lost(wanted, error.str())
+                        elif code in BROKEN:
+                            self._look(*where, reached[where])
                         continue
                     offset = message.offset()
                     if offset >= wanted.end:
@@ -194,6 +211,7 @@ class LogReader:
                     piece = pieces.get(where)
                     if piece is None:
                         piece = pieces[where] = Records(*where)
+                    reached[where] = offset + 1
                     piece.offsets.append(offset)
                     piece.keys.append(message.key())
                     piece.values.append(message.value())
@@ -204,6 +222,18 @@ class LogReader:
                 yield from pieces.values()
         finally:
             self._consumer.unassign()
+
+    def _look(self, topic: str, partition: int, offset: int) -> None:
+        """Raise UnreadableBatchError if what lies at `offset` cannot be read."""
+        from tailrace.client.fetcher import Fetcher
+
+        try:
+            with Fetcher(self._bootstrap, timeout=LOOK_SECONDS) as fetcher:
+                fetcher.fetch(topic, partition, offset)
+        except UnreadableBatchError:
+            raise
+        except ClientError:
+            pass  # the log is away, or has nothing there: that is waited for elsewhere
 
     def last_value(self, topic: str, partition: int, key: bytes) -> bytes | None:
         """The newest committed value under `key`, searched from the end backwards; None if

@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.files import FILES
 
 ACTIONS = ("restart", "reset", "rebuild", "build", "switch", "rollback", "drop")
 
@@ -49,11 +50,10 @@ def ask(
     if action not in ACTIONS:
         raise ValueError(f"unknown action {action!r}")
     folder = directory / "requests"
-    folder.mkdir(parents=True, exist_ok=True)
+    FILES.make_directories(folder)
     path = folder / f"{clock.wall_ms()}-{os.getpid()}-{next(_numbers):06}.json"
-    draft = path.with_suffix(".tmp")
-    draft.write_bytes(orjson.dumps({"action": action, "name": name, "generation": generation}))
-    draft.replace(path)
+    document = {"action": action, "name": name, "generation": generation}
+    FILES.write_whole(path, orjson.dumps(document))
 
 
 def waiting(directory: Path) -> list[Request]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
-from tailrace.pipelines import requests, session
+from tailrace.pipelines import beginnings, requests, session
+from tailrace.pipelines.dead import letters
 from tailrace.pipelines.declare import EventTime, Stream, Topic, View, mark_of
 from tailrace.pipelines.errors import (
     PipelineError,
@@ -44,6 +46,7 @@ from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.pipelines.unforeseen import is_foreseen, unforeseen
 from tailrace.telemetry.part import Part
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ log = logging.getLogger(__name__)
 _DESCRIBING_SECONDS = 10.0
 _WAIT_SECONDS = 0.5
 _REPORT_SECONDS = 1.0
+_IDLE_STEPS = 3  # without anything to read, before views are known to have caught up
 LARGE_TICK = 20_000  # records
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # before ticks that failed are tried again
 _NOTICE_SECONDS = 1.0  # a socket to a dead process may close before the process is counted as ended
@@ -70,6 +74,10 @@ def run(
     """Run all views and streams of a project until `part.stopping` is set."""
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
+    # Before Spark starts, which takes long and may be killed: a stream begins here.
+    beginnings.record(
+        part.directory, part.bootstrap, [beginnings.beginning_of(s) for s in streams], part.clock
+    )
     try:
         with _spark(part, settings, queries=bool(streams)) as spark:
             running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
@@ -156,8 +164,9 @@ def run_ticks(
 ) -> None:
     """Tick until the part stops; compile anew when a table has changed its columns.
 
-    Ticks that cannot go on do not stop the streams: they are tried again after a pause.
-    Without streams the error is raised.
+    Ticks that cannot go on, because every view fails or for a reason nobody foresaw, are
+    tried again after a pause: the streams go on meanwhile, and Spark keeps running. Only
+    trouble of the log, the machine or Spark itself is raised.
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
@@ -172,9 +181,13 @@ def run_ticks(
                 log.info("tables were described anew", extra={"topic": str(changed)})
             except TickFencedError:
                 raise
-            except PipelineError as problem:
-                if not running or running.spark_is_gone():
+            except Exception as raised:
+                if not isinstance(raised, PipelineError) and is_foreseen(raised):
                     raise
+                if running.spark_is_gone():
+                    raise
+                problem = raised if is_foreseen(raised) else unforeseen(raised, "between ticks")
+                assert isinstance(problem, PipelineError)
                 log.error("ticks failed", extra=problem.as_dict())
                 if part.clock.monotonic() - began > _LONGEST_PAUSE:
                     pause = _FIRST_PAUSE
@@ -248,6 +261,7 @@ def _tick(
         wishes = [r for r in requests.waiting(part.directory) if r.action in ("rebuild", "reset")]
         project.start([wish.name for wish in wishes])
         project.asked |= {wish.path for wish in wishes if wish.name in project.waiting}
+        project.main.dead_topics.update(_dead_before(part))
         part.report(
             "running",
             tick=project.main.last.number,
@@ -257,14 +271,24 @@ def _tick(
             },
             filling=project.filling,
             filled=project.filled_shares,
+            fills=project.fills,
             held=sorted(project.held),
+            caught_up=False,
+            ticking_since=part.clock.wall_ms(),
         )
         if compiled.failed:  # else what failed before stands until a tick has passed
             part.report(failed=compiled.failed, error=_error(compiled.failed, running))
         reported_at = asked_at = part.clock.monotonic()
+        began_at, idle, caught_up = project.main.last.inputs, 0, False
         while not part.stopping.is_set():
             tick = project.step(_WAIT_SECONDS)
             main = project.main
+            if not caught_up:
+                idle = idle + 1 if tick is None else 0
+                read = tick is not None and tick.inputs != began_at
+                if idle >= _IDLE_STEPS or (read and not main.lag):
+                    caught_up = True  # with what there was when it started
+                    part.report(caught_up=True, lag=main.lag)
             running.look_after()
             if part.clock.monotonic() - asked_at > _REPORT_SECONDS:
                 asked_at = part.clock.monotonic()
@@ -278,7 +302,6 @@ def _tick(
                     position=f"tick:{part.project}:{tick.number}",
                     tick_ms=round(main.worked_seconds * 1000),
                     lag=main.lag,
-                    dead=main.dead,
                     late=main.late,
                     forgotten=main.forgotten,
                     late_alarms=main.late_alarms,
@@ -297,6 +320,13 @@ def _tick(
                     **_standing(compiled, project, running),
                 )
                 reported_at = part.clock.monotonic()
+
+
+def _dead_before(part: Part) -> Counter[str]:
+    """By topic, the records that earlier runs could not read."""
+    found = letters(part.bootstrap, f"{part.project}.dead")
+    places = (str(letter["position"]) for letter in found)
+    return Counter(place.removeprefix("log:").rpartition("/")[0] for place in places)
 
 
 def _run_tick(part: Part, spark: SparkSession, work: Work) -> Outcome:
@@ -326,8 +356,11 @@ def _standing(compiled: Compiled, project: ProjectTicks, running: RunningStreams
     return {
         "filling": project.filling,
         "filled": project.filled_shares,
+        "fills": project.fills,
         "held": sorted(project.held),
         "failed": failed,
+        "dead": project.main.dead,
+        "dead_by_view": {n: project.main.dead_of(n) for n in project.main.graph.views},
         "streams": running.progress(),
         "error": _error(failed, running),
         "working": None,

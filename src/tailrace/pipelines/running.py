@@ -12,11 +12,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tailrace import config
+from tailrace.client.errors import ClientError
+from tailrace.pipelines import beginnings
 from tailrace.pipelines.checkpoint import Letter
 from tailrace.pipelines.dead import attempts, letters, retry_letters
 from tailrace.pipelines.declare import Stream
@@ -102,20 +105,40 @@ class RunningStreams:
             self._start(due)
         for life in self._lives.values():
             if life.running is not None:
-                self._watch(life, life.running)
+                self._alone(life, partial(self._watch, life, life.running))
         if now - self._looked_at > LOOK_SECONDS:
             self._looked_at = now
             for life in self._lives.values():
-                self._look(life)
+                self._alone(life, partial(self._look, life))
             publish(self.progress())
 
+    def _alone(self, life: _Life, work: Callable[[], None]) -> None:
+        """Do something for one stream; whatever goes wrong is that stream's trouble."""
+        try:
+            work()
+        except Exception as problem:
+            if self.spark_is_gone():
+                raise
+            if isinstance(problem, ClientError) and life.running is not None:
+                # The log is away for a moment: the query finds out by itself, if it matters.
+                log.warning(
+                    "stream not looked at", extra={"stream": life.stream.name, "why": str(problem)}
+                )
+                return
+            self._fail(life, described(life.stream, problem), problem, again=True)
+
     def reset(self, name: str) -> bool:
-        """Stop a stream, forget how far it came and start it again; False for no such one."""
+        """Stop a stream, forget how far it came and start it again; False for no such one.
+        One that reads from now on begins where the log stands at this moment."""
         life = self._lives.get(name)
         if life is None:
             return False
         self._stop(life)
         self._builder(Catalog({}, {})).reset(life.stream)
+        part = self._part
+        beginnings.record(
+            part.directory, part.bootstrap, [beginnings.beginning_of(life.stream)], part.clock
+        )
         self._lives[name] = _Life(life.stream)
         return True
 
@@ -165,7 +188,7 @@ class RunningStreams:
 
     def _builder(self, catalog: Catalog) -> Streams:
         part = self._part
-        directory = part.directory.resolve() / "streams"
+        directory = part.directory.resolve() / beginnings.DIRECTORY
         settings = StreamSettings(
             part.bootstrap, directory, topics=self._settings.topics, views=self._views()
         )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.errors import ComponentMissingError
+from tailrace.modes import make_private
 from tailrace.pipelines import java
 from tailrace.pipelines.errors import SparkUnavailableError
 
@@ -78,7 +79,7 @@ def start(
     `directory` gets Spark's own log (`spark.log`), its scratch files and its warehouse.
     `queries`: whether it will run streams or queries; ticks of views are no queries.
     """
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     os.environ["JAVA_HOME"] = str(java.find().home)
     wished = (conf or {}).get("spark.pyspark.python")
     if wished:  # a path on the executors; Spark itself reads only the variable by now
@@ -125,7 +126,7 @@ def _socket_settings(scratch: Path) -> dict[str, str]:
     over TCP a job that follows the last one closely begins 40 ms late."""
     if len(os.fsencode(scratch)) > _LONGEST_SOCKET_DIRECTORY:
         return {}
-    scratch.mkdir(parents=True, exist_ok=True)
+    make_private(scratch)
     return {
         "spark.python.unix.domain.socket.enabled": "true",
         "spark.python.unix.domain.socket.dir": str(scratch),
@@ -152,6 +153,9 @@ def _local_settings(master: str, directory: Path, log4j: Path, queries: bool) ->
         "spark.python.daemon.module": "tailrace.pipelines.forks",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Its ports take Java objects from whoever connects; now only from who knows a secret
+        # that Spark makes itself, and hands to nobody, in local mode.
+        "spark.authenticate": "true",
         "spark.local.dir": str(scratch),
         "spark.sql.shuffle.partitions": str(max(2, cores)),
         "spark.default.parallelism": str(max(2, cores)),

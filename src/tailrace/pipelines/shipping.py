@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tailrace.modes import make_private
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -31,7 +33,7 @@ def ship(spark: SparkSession, home: Path, archive: Path) -> None:
 
 def pack(home: Path, archive: Path) -> None:
     """Write the archive, replaced whole."""
-    archive.parent.mkdir(parents=True, exist_ok=True)
+    make_private(archive.parent)
     draft = archive.with_suffix(".tmp")
     with zipfile.ZipFile(draft, "w") as packed:
         names = {str(path.relative_to(home)) for path in _files(home)}

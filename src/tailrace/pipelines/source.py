@@ -48,6 +48,7 @@ from tailrace.pipelines.forms import Piece, ddl_of, form_of, form_records
 from tailrace.pipelines.held import Held, bury, retried
 from tailrace.pipelines.ranges import LogRanges, TopicBounds, kept_ranges
 from tailrace.pipelines.reader import Range
+from tailrace.security import address_of
 
 Offsets = dict[str, dict[str, int]]
 _EARLIEST, _LATEST = -2, -1  # as Kafka writes them in offsets given by hand
@@ -107,7 +108,7 @@ class Reading:
         form_of(options)
 
     def log(self) -> LogRanges:
-        return kept_ranges(self.options["bootstrap"])
+        return kept_ranges(address_of(self.options))
 
     def bounds(self) -> dict[str, TopicBounds]:
         """The topics there are now, and where they begin and end."""

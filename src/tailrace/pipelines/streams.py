@@ -9,18 +9,21 @@ a bounded range is a batch (`Streams.batch`).
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from tailrace.client.admin import Admin
+from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines import connector
+from tailrace.pipelines.beginnings import InputStart, Start, Wish, resolve, retry_topic
 from tailrace.pipelines.checkpoint import StreamFiles
 from tailrace.pipelines.declare import Stream
 from tailrace.pipelines.errors import (
+    DataLostError,
     DeclarationError,
     NotDeterministicError,
     PipelineError,
@@ -28,8 +31,10 @@ from tailrace.pipelines.errors import (
     UserFunctionError,
 )
 from tailrace.pipelines.failures import described, user_error
+from tailrace.pipelines.incremental.types import ddl, parse_type
 from tailrace.pipelines.inputs import Inputs, Options, ViewColumns
-from tailrace.pipelines.source import LogStreamReader, Position
+from tailrace.pipelines.ranges import LogRanges, kept_ranges
+from tailrace.pipelines.reader import kept_reader
 from tailrace.pipelines.ticks.catalog import Catalog
 from tailrace.pipelines.watch import limited
 from tailrace.pipelines.writer import (
@@ -40,6 +45,15 @@ from tailrace.pipelines.writer import (
     marker_name,
     read_markers,
 )
+from tailrace.records.stream_columns import (
+    COLUMNS_CONFIG,
+    COLUMNS_TOPIC,
+    Columns,
+    decode_versions,
+    encode_versions,
+    with_version,
+)
+from tailrace.security import reader_options
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -49,6 +63,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 AVAILABLE_NOW = "available now"
+_PLAIN_TYPE = re.compile(r"[\w<>(),: ]+")
+_UNREADABLE = re.compile(r"\b(VARIANT|VOID|INTERVAL|GEOMETRY|GEOGRAPHY)\b")
 Bounded = Mapping[str, str]  # `start` and `end` of the data source
 Load = Callable[[int, Options], "DataFrame"]
 
@@ -127,6 +143,7 @@ class Streams:
             _check(stream, topic, frame)
         self._ensure_topics(stream, frames)
         self._check_lost(stream, files, frames)
+        self._describe(stream, frames)
         return RunningStream(
             stream,
             tuple(self._start(stream, topic, frame, files) for topic, frame in frames.items()),
@@ -155,7 +172,7 @@ class Streams:
     def options(self, stream: Stream) -> list[Options]:
         """The data source's options for every input, without where to start or stop."""
         settings = self._settings
-        common = {"bootstrap": settings.bootstrap, "dead": f"{stream.name}.dead"}
+        common = {**reader_options(settings.bootstrap), "dead": f"{stream.name}.dead"}
         common["on_loss"] = stream.on_loss
         return [{**common, **self._inputs.options(stream, one)} for one in stream.inputs]
 
@@ -185,14 +202,20 @@ class Streams:
         return frame
 
     def _streaming_options(self, stream: Stream, files: StreamFiles) -> list[Options]:
-        """Options with the places where the stream began, resolved at its first start."""
+        """Options with the places where the stream begins, as they were written down."""
         options = self.options(stream)
-        inputs = [one.get("topics", one.get("pattern", "")).split(",") for one in options]
-        again = f"{stream.name}.retry"
-        starts = [""] * len(options) if files.begun else [_resolved(one, again) for one in options]
+        again = retry_topic(stream.name)
+        ranges = kept_ranges(self._settings.bootstrap)
+        starts = files.begin(
+            [_input_start(one) for one in options], partial(resolve, ranges, stream.name)
+        )
         held = files.held().held.encode()
-        for one, start in zip(options, files.begin(inputs, starts), strict=True):
-            one |= {"start": start, "retry": again, "held": held}
+        if files.batch_offsets(stream.name) is None:
+            starts = [_same_topics(stream, start, ranges) for start in starts if start is not None]
+            files.amend(starts)
+        for one, start in zip(options, starts, strict=True):
+            assert start is not None  # each input was given
+            one |= {"start": start.encode(), "retry": again, "held": held}
             one["pause"] = str(stream.pause_ms if stream.retries else 0)
             if stream.limit is not None:
                 one["limit"] = str(stream.limit)
@@ -203,12 +226,31 @@ class Streams:
         settings = self._settings
         with Admin(settings.bootstrap) as admin:
             admin.ensure_topic(MARKERS_TOPIC, 1, MARKERS_CONFIG)
+            admin.ensure_topic(COLUMNS_TOPIC, 1, COLUMNS_CONFIG)
             admin.ensure_topic(f"{stream.name}.dead", 1, {"cleanup.policy": "compact"})
             for topic in frames:
                 wished = dict((settings.topics or {}).get(topic, {}))
                 partitions = int(wished.pop("partitions", settings.output_partitions))
                 policy = {"cleanup.policy": "compact"} if key_of(stream, topic) else {}
                 admin.ensure_topic(topic, partitions, {**policy, **wished})
+
+    def _describe(self, stream: Stream, frames: Mapping[str, DataFrame]) -> None:
+        """Say what the columns of each output are, before a row of them is written."""
+        if stream.format == "raw":
+            return
+        reader, bootstrap = kept_reader(self._settings.bootstrap), self._settings.bootstrap
+        news: dict[bytes, bytes] = {}
+        for topic, frame in frames.items():
+            held = reader.last_value(COLUMNS_TOPIC, 0, topic.encode())
+            value = encode_versions(with_version(decode_versions(held), columns_of(frame.schema)))
+            if value != held:
+                news[topic.encode()] = value
+        if news:
+            with TransactionalWriter(bootstrap, f"tailrace.{stream.name}.columns") as writer:
+                writer.init()
+                for key, value in news.items():
+                    writer.send(COLUMNS_TOPIC, 0, key, value)
+                writer.commit()
 
     def _check_lost(
         self, stream: Stream, files: StreamFiles, frames: Mapping[str, DataFrame]
@@ -250,6 +292,21 @@ class Streams:
         sink.begin(str(query.id))
         log.info("stream started", extra={"stream": stream.name, "topic": topic})
         return RunningOutput(topic, query, sink)
+
+
+def columns_of(schema: StructType) -> Columns:
+    """The columns of an output in the words readers of its topic know. Spark's types that
+    these lack (intervals, variants, odd names in structs) are left out: their columns are
+    told from the rows."""
+    found: list[tuple[str, str]] = []
+    for field in schema:
+        try:
+            kind = ddl(parse_type(field.dataType.simpleString()))
+        except ValueError:
+            continue
+        if _PLAIN_TYPE.fullmatch(kind) and not _UNREADABLE.search(kind):
+            found.append((field.name, kind))
+    return tuple(found)
 
 
 def key_of(stream: Stream, topic: str) -> tuple[str, ...]:
@@ -324,11 +381,25 @@ def _check(stream: Stream, topic: str, frame: DataFrame) -> None:
         )
 
 
-def _resolved(options: Options, again: str) -> str:
-    """Where an input begins, as offsets. What an earlier life of the stream left in its retry
-    topic is passed over: the records are read anew where they came from."""
-    reader = LogStreamReader(dict(options))
-    offsets = Position.of(reader.initialOffset()).offsets
-    for topic, by in reader.log().bounds(reader.log().named([again])).items():
-        offsets[topic] = {str(partition): end for partition, (_, end) in by.partitions.items()}
-    return orjson.dumps(offsets).decode()
+def _input_start(options: Options) -> InputStart:
+    wish: Wish = "earliest" if options["start"] == "earliest" else "latest"
+    if "pattern" in options:
+        return InputStart((options["pattern"],), wish, pattern=True)
+    return InputStart(tuple(options["topics"].split(",")), wish)
+
+
+def _same_topics(stream: Stream, start: Start, ranges: LogRanges) -> Start:
+    """Where to begin, if no topic was deleted and made again since that was written down:
+    what came into the old one meanwhile is lost."""
+    now = ranges.bounds(ranges.named(list(start.ids)))
+    other = [topic for topic, by in now.items() if by.id != start.ids[topic]]
+    if not other:
+        return start
+    if stream.on_loss == "fail":
+        raise DataLostError(
+            f'topic {", ".join(other)} is not the one that stream "{stream.name}" was to read',
+            detail="it was deleted and created again before the stream's first batch",
+            hint=f"`tailrace pipeline reset {stream.name}` begins with the new one",
+        )
+    kept = {topic: by for topic, by in start.offsets.items() if topic not in other}
+    return Start(kept, {**start.ids, **{topic: now[topic].id for topic in other}})

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Collection, Iterator
+import difflib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import orjson
 
-from tailrace.config import EnvironmentValue
+from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
+from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
+from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
@@ -26,7 +29,7 @@ from tailrace.sources.declare import Postgres, SQLite, patterns
 from tailrace.sources.errors import TableMissingError
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.graph import TableInput
+    from tailrace.pipelines.incremental.graph import Graph, TableInput
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class Checked:
 def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     """Look at everything, one thing after the other."""
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
+    log = project.settings.log
+    if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
+        yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
+    for warning in project.settings.console.warnings:
+        yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
@@ -64,7 +72,7 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
     if connect:
         yield from _connected(project, told)
-    elif project.views and not told:
+    elif project.views:
         tables = _known_inputs(project)
         if tables is None:
             yield Checked(
@@ -87,13 +95,14 @@ def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], Missi
     for kind, name, declaration, place in declared:
         for field in dataclasses.fields(declaration):  # type: ignore[arg-type]
             value = getattr(declaration, field.name)
-            if not isinstance(value, EnvironmentValue):
-                continue
-            try:
-                value.resolve()
-            except MissingVariableError as error:
-                error.detail = f"{field.name} of {kind} {name}, declared at {place}"
-                yield (kind, name), error
+            for one in value.values() if isinstance(value, Mapping) else (value,):
+                if not isinstance(one, EnvironmentValue):
+                    continue
+                try:
+                    one.resolve()
+                except MissingVariableError as error:
+                    error.detail = f"{field.name} of {kind} {name}, declared at {place}"
+                    yield (kind, name), error
 
 
 def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
@@ -111,10 +120,19 @@ def _topic_settings(settings: dict[str, str]) -> str:
 
 
 def _parse(project: Project, view: View) -> str:
-    from tailrace.pipelines.incremental.sql.parse import parse
+    from tailrace.pipelines.incremental.sql.parse import parse, point
+    from tailrace.pipelines.incremental.sql.scope import Context
+    from tailrace.pipelines.incremental.sql.understood import refuse_what_is_not_understood
+    from tailrace.pipelines.unforeseen import unforeseen
 
     try:
-        parse(view.sql, view.name)
+        try:
+            tree = parse(view.sql, view.name)
+            refuse_what_is_not_understood(Context(view.name, view.sql), tree)
+        except TailraceError:
+            raise
+        except Exception as defect:
+            raise unforeseen(defect, f"view {view.name!r}\n{point(view.sql, 1, 1)}") from defect
     except TailraceError as error:
         tell_place(error, view, project.places[view.name], project.directory)
         raise
@@ -162,11 +180,13 @@ def _compiled(
             continue
         tell_place(error, project.views[name], project.places[name], project.directory)
         yield Checked(f"view {name}: columns and types", error=error)
-    if not wrong:
-        graph = compile_views(project.views.values(), tables)
+    right = [view for view in project.views.values() if view.name not in wrong]
+    if right:
+        graph = compile_views(right, tables)
         count = len(graph.views)
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)
+        yield from _named_columns(project, graph)
         for view in graph.views.values():
             if not view.proven:
                 yield Checked(
@@ -174,6 +194,31 @@ def _compiled(
                     f"({', '.join(view.key)}) is not unique by the query alone; two rows with "
                     "one key would put the view aside",
                 )
+
+
+def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
+    """Columns that declarations name beside the SQL, and that the view does not have."""
+    for name, judged in compiled.views.items():
+        view = project.views[name]
+        known = [column for column, _ in judged.columns]
+        named = [("indexes=", column) for column in view.indexes]
+        for sink in project.sinks.values():
+            if sink.subject == name:
+                fields = (*(getattr(sink.declaration, "fields", None) or ()),)
+                named += [(f"fields= of sink {sink.name}", column) for column in fields]
+                split = getattr(sink.declaration, "partition_by", ())
+                named += [(f"partition_by= of sink {sink.name}", column) for column in split]
+        for what, column in named:
+            if column not in known:
+                near = difflib.get_close_matches(column, known, n=1)
+                error = DeclarationError(
+                    f'view "{name}" has no column {column!r} for {what}',
+                    detail=f"declared at {project.places[name]}",
+                    hint=f"did you mean {near[0]!r}?"
+                    if near
+                    else f"its columns are {', '.join(known)}",
+                )
+                yield Checked(f"view {name}: columns and types", error=error)
 
 
 def _known_inputs(project: Project) -> list[TableInput] | None:

@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.operators.between import HISTOGRAM
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.aside import subgraph
+from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
@@ -49,10 +50,13 @@ def explain_view(project: Project, bootstrap: str, name: str) -> str:
     else:
         with tempfile.TemporaryDirectory() as scratch:
             found, exact = current_sizes(
-                open_files(state / "state"), state / "cache", Path(scratch), tick.state
+                open_files(project.settings.spark.state or state / "state"),
+                state / "cache",
+                Path(scratch),
+                tick.state,
             )
     sizes = {operator: Size(size.rows, size.bytes) for operator, size in found.items()}
-    graph = _compiled(project, bootstrap)
+    graph = as_carried(_compiled(project, bootstrap), tick)
     text = explain(graph, name, sizes, _apart(graph, state / "cache", found))
     return text if exact else f"{text}\nrows and bytes are of the tick before"
 
@@ -120,8 +124,8 @@ def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]
         tick = last_row(reader, project.name)
     if tick is None:
         raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
-    graph = subgraph(_compiled(project, bootstrap), [name])
-    files = open_files(project.settings.state_directory / "state")
+    graph = subgraph(as_carried(_compiled(project, bootstrap), tick), [name])
+    files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:
         found = sizes(files, Path(scratch), tick.state)
     operators = [

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import ast
 import importlib
-import importlib.machinery
 import re
-import sys
 import traceback
 import types
 from collections.abc import Iterator, Mapping
@@ -22,11 +20,11 @@ from pathlib import Path
 from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
+from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import Postgres, SQLite
 
-FOLDER = "pipelines"
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
 
@@ -163,20 +161,12 @@ def _modules(home: Path) -> Iterator[types.ModuleType]:
     files = sorted(path for path in folder.glob("*.py") if path.stem != "__init__")
     if not files:
         return
-    for name in [name for name in sys.modules if name.split(".")[0] == FOLDER]:
-        del sys.modules[name]  # another project's, loaded before in this process
-    if str(home) not in sys.path:
-        sys.path.insert(0, str(home))
-    # A package made by hand: the first `pipelines` on sys.path might be someone else's.
-    package = types.ModuleType(FOLDER)
-    package.__path__ = [str(folder)]
-    package.__spec__ = importlib.machinery.ModuleSpec(FOLDER, None, is_package=True)
-    sys.modules[FOLDER] = package
-    importlib.invalidate_caches()
+    make_importable(home)
     for path in files:
         try:
             yield importlib.import_module(f"{FOLDER}.{path.stem}")
-        except TailraceError:
+        except TailraceError as error:
+            _name_place(error, home)
             raise
         except (Exception, SystemExit) as error:
             raise _user_error(error, path, home) from error
@@ -200,6 +190,17 @@ def _assigned_at(module: types.ModuleType, name: str, home: Path) -> str:
         if any(isinstance(target, ast.Name) and target.id == name for target in targets):
             return f"{_shown(path, home)}:{statement.lineno}"
     return f"{_shown(path, home)} ({name})"
+
+
+def _name_place(error: TailraceError, home: Path) -> None:
+    """Add the user's line to an error of a declaration that does not name it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(home)]
+    if not ours or ours[-1].filename in error.detail:
+        return
+    place = f"{_shown(Path(ours[-1].filename), home)}:{ours[-1].lineno}"
+    if place not in error.detail:
+        error.detail = "\n".join(filter(None, (error.detail, f"declared at {place}")))
 
 
 def _user_error(error: BaseException, path: Path, home: Path) -> UserFileError:

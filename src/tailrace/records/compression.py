@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from tailrace.records.errors import CorruptBatchError, InvalidRecordError, UnsupportedCodecError
+from tailrace.records.errors import CorruptBatchError, OversizedBatchError, UnsupportedCodecError
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 CODECS = {"none": NONE, "gzip": GZIP, "snappy": SNAPPY, "lz4": LZ4, "zstd": ZSTD}
@@ -20,6 +20,8 @@ _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES = 32 * 1024
 _LENGTH = struct.Struct(">i")
+# Each costs a copy of what follows it; producers write one.
+_GZIP_MEMBERS = 64
 
 
 def codec_number(name: str) -> int:
@@ -80,21 +82,24 @@ def decompress(
     raise UnsupportedCodecError(f"compression codec {codec} does not exist")
 
 
-def _too_large(limit: int) -> InvalidRecordError:
-    return InvalidRecordError(f"a compressed batch would grow past {limit} bytes")
+def _too_large(limit: int) -> OversizedBatchError:
+    return OversizedBatchError(f"a compressed batch would grow past {limit} bytes")
 
 
 def _gunzip(data: bytes | bytearray | memoryview, limit: int) -> bytes:
     parts: list[bytes] = []
     waiting: bytes | bytearray | memoryview = data
+    room = limit
     while waiting:
+        if len(parts) == _GZIP_MEMBERS:
+            raise CorruptBatchError(f"gzip data of more than {_GZIP_MEMBERS} members")
         unpacker = zlib.decompressobj(47)
-        room = limit - sum(map(len, parts))
         parts.append(unpacker.decompress(waiting, room + 1))
         if unpacker.unconsumed_tail or len(parts[-1]) > room:
             raise _too_large(limit)
         if not unpacker.eof:
             raise CorruptBatchError("gzip data ends too early")
+        room -= len(parts[-1])
         waiting = unpacker.unused_data
     return b"".join(parts)
 

@@ -136,66 +136,17 @@ def decode_raw(batch: Buffer, position: int = 0) -> Iterator[RawRecord]:
         raise InvalidRecordError("a record is cut") from None
 
 
-def keyless_records(batch: Buffer) -> list[int]:
-    """Which records of a batch, counted from 0, have no key.
+def shown_name(name: str) -> str:
+    """A header's name as text that JSON and Arrow can hold.
 
-    Refuses what `decode_raw`, its naive twin, refuses, and copies nothing: this is asked
-    of every batch of a compacted topic. A length's lowest bit is its sign.
+    Names are kept as they were sent, bytes that are no UTF-8 as lone surrogates; here they are
+    replaced, as Kafka's own clients do.
     """
-    header = read_header(batch, 0)
-    data = records_block(batch, header)
-    keyless: list[int] = []
-    position, size = 0, len(data)
-    try:
-        for number in range(header.record_count):
-            length = data[position]
-            if length < 128:
-                position += 1
-                length = (length >> 1) ^ -(length & 1)
-            elif data[position + 1] < 128 and not length & 1:
-                length = (length & 127 | data[position + 1] << 7) >> 1
-                position += 2
-            else:
-                length, position = read_varint(data, position)
-            end = position + length
-            if length < 6 or end > size:
-                raise InvalidRecordError(f"a record claims {length} bytes")
-            position += 1
-            # The differences of time and offset.
-            position = position + 1 if data[position] < 128 else read_varint(data, position)[1]
-            if data[position] < 128:
-                position += 1
-            elif data[position + 1] < 128:
-                position += 2
-            else:
-                position = read_varint(data, position)[1]
-            length = data[position]
-            if length & 1:
-                keyless.append(number)
-                position = position + 1 if length < 128 else read_varint(data, position)[1]
-            elif length < 128:
-                position += 1 + (length >> 1)
-            else:
-                length, position = read_varint(data, position)
-                position += length
-            length = data[position]
-            if length & 1:
-                position = position + 1 if length < 128 else read_varint(data, position)[1]
-            elif length < 128:
-                position += 1 + (length >> 1)
-            else:
-                following = data[position + 1]
-                if following < 128:
-                    position += 2 + ((length & 127 | following << 7) >> 1)
-                else:
-                    length, position = read_varint(data, position)
-                    position += length
-            if position >= end:
-                raise InvalidRecordError("a record is longer than it claims")
-            position = end
-    except IndexError:
-        raise InvalidRecordError("a record is cut") from None
-    return keyless
+    return (
+        name
+        if name.isascii()
+        else name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    )
 
 
 def decode_headers(raw: bytes) -> Headers:
@@ -226,7 +177,7 @@ def decode_headers(raw: bytes) -> Headers:
     return tuple(headers)
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, position: int) -> tuple[int, int]:
     """(number, position after it) of the zigzag varint at `position`."""
     number = shift = 0
     while True:

@@ -263,6 +263,12 @@ def set_append_time(batch: bytearray | memoryview, now_ms: int) -> None:
     _seal(batch)
 
 
+def set_max_timestamp(batch: bytearray | memoryview, timestamp: int) -> None:
+    """Correct what the header says of the records' largest timestamp, and the CRC."""
+    batch[35:43] = timestamp.to_bytes(8, "big", signed=True)
+    _seal(batch)
+
+
 def _seal(batch: bytearray | memoryview) -> None:
     checksum = crc32c(memoryview(batch)[CRC_START:])
     batch[CRC_POSITION:CRC_START] = checksum.to_bytes(4, "big")
@@ -277,5 +283,6 @@ __all__ = [
     "encode_headers",
     "encode_raw",
     "set_append_time",
+    "set_max_timestamp",
     "varint",
 ]

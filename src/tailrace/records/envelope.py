@@ -9,9 +9,9 @@ Debezium's field names without the `{"schema", "payload"}` wrapper:
      "transaction": {"id", "total_order", "data_collection_order"},
      "idempotency_key": "<epoch>-<commit>-<ordinal>"}
 
-`missing` lists columns whose value is not known (unchanged TOAST of a row never seen);
-they are absent from `after`. Writers splice JSON bytes with the frames below; readers
-use `read_change`, which takes Debezium's own envelopes too.
+`missing` lists columns whose value was not known and which are absent from `after`; capture
+writes no such event any more, but topics have them from before. Writers splice JSON bytes
+with the frames below; readers use `read_change`, which takes Debezium's own envelopes too.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 RecordsError                 records
 ├── CorruptBatchError        batch-corrupt           Kafka 2   CORRUPT_MESSAGE
 ├── InvalidRecordError       record-invalid          Kafka 87  INVALID_RECORD
+│   └── OversizedBatchError  batch-oversized         Kafka 10  MESSAGE_TOO_LARGE
 ├── UnsupportedCodecError    compression-unsupported Kafka 76  UNSUPPORTED_COMPRESSION_TYPE
 └── EnvelopeError            envelope                no change event
 """
@@ -40,6 +41,15 @@ class InvalidRecordError(RecordsError):
 
     refused: tuple[int, ...] = ()
     """Which records of the batch are meant, counted from 0; none: the batch itself."""
+
+
+class OversizedBatchError(InvalidRecordError):
+    """A compressed batch would take more memory than a batch may. Kafka calls it
+    MESSAGE_TOO_LARGE: many producers send it again in smaller ones. A broker allows 16 times
+    the topic's max.message.bytes, at least 16 MB."""
+
+    code = "batch-oversized"
+    kafka_code = 10
 
 
 class UnsupportedCodecError(RecordsError):

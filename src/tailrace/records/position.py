@@ -1,12 +1,14 @@
 """Positions as text: `<kind>:<name>:<version>`.
 
     pg:shop:0000000201A2B3C4     a commit of the Postgres source `shop` (LSN, 16 hex digits)
+    sqlite:shop:00000000000000B4 a change of the SQLite source `shop` (its number)
     tick:shop:184467             a tick of the project `shop`
     log:clicks/3:9912            the record at offset 9912 of partition 3 of `clicks`
 
 A position is *covered* by a view once everything up to it, itself included, is in the
 view. Versions of one kind and name are ordered; positions of different names are not
-comparable.
+comparable. `sqlite:shop:00000000000000B4.7` lies between two records of one change, such as
+rows of a copy: after the seventh of its transaction.
 """
 
 from __future__ import annotations
@@ -33,7 +35,16 @@ class Position:
     @property
     def number(self) -> int:
         """The version as a number: decimal for ticks and offsets, else hexadecimal."""
-        return int(self.version, 10 if self.kind in DECIMAL_KINDS else 16)
+        return int(self._parts[0], 10 if self.kind in DECIMAL_KINDS else 16)
+
+    @property
+    def ordinal(self) -> int | None:
+        """Which record of the change it lies behind; None: behind all of them."""
+        return int(self._parts[1]) if len(self._parts) == 2 else None
+
+    @property
+    def _parts(self) -> list[str]:
+        return self.version.split(".", 1) if self.kind == "sqlite" else [self.version]
 
 
 def parse_position(text: str) -> Position:
@@ -42,9 +53,11 @@ def parse_position(text: str) -> Position:
     name, _, version = rest.rpartition(":")
     position = Position(kind, name, version)
     try:
-        if not kind or not name or not (version.isascii() and version.isalnum()):
+        if not kind or not name:
             raise ValueError
-        position.number  # noqa: B018 - reading it is the check
+        if not all(part.isascii() and part.isalnum() for part in position._parts):
+            raise ValueError
+        _ = position.number, position.ordinal  # reading them is the check
         if kind == "log":
             int(name.rpartition("/")[2])
     except ValueError:

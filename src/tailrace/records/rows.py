@@ -366,6 +366,8 @@ def python_rows(table: pa.Table) -> list[dict[str, Any]]:
         for simple, column in zip(plain, table.columns, strict=True)
     ]
     names = table.column_names
+    if not names:  # no column says how many rows there are
+        return [{} for _ in range(table.num_rows)]
     return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 

@@ -13,7 +13,7 @@ with an older epoch raises `SinkFencedError` and changes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 import orjson
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from tailrace.records.partitioner import partition_for
 from tailrace.records.rows import arrow_schema
+from tailrace.records.tick import ViewInfo
 
 DELETED = "__deleted"
 PARTITION = "__partition"
@@ -34,10 +35,20 @@ OFFSET_BITS = 44
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Columns (name, type in Spark's words) and key of the rows. No key: rows are appended."""
+    """Columns (name, type in Spark's words) and key of the rows.
+
+    Without a key, rows are appended, unless `one_row` says that there is at most one row, as
+    in a view that aggregates everything: the next row then takes its place.
+    """
 
     columns: tuple[tuple[str, str], ...]
     key: tuple[str, ...] = ()
+    one_row: bool = False
+
+    @property
+    def keyed(self) -> bool:
+        """Whether a row can replace another; False: rows are only appended."""
+        return bool(self.key) or self.one_row
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -54,7 +65,9 @@ class SinkPosition:
 
     `offsets` is the next offset per partition of `topic`; `tick` the last tick that is
     in it as a whole (0 for streams). A copy between two ticks has offsets past `tick`.
-    `at_ms` is when the newest of it was committed to the log.
+    `at_ms` is when the newest of it was committed to the log. `one_row`: the copy was kept as
+    one of at most one row; older copies of such views have every value their row ever had,
+    and their positions lack it.
     """
 
     topic: str
@@ -62,17 +75,24 @@ class SinkPosition:
     tick: int = 0
     offsets: Mapping[int, int] = field(default_factory=dict)
     at_ms: int = 0
+    one_row: bool = False
+
+    @property
+    def lineage(self) -> tuple[str, int, bool]:
+        """What positions must agree in for one copy to be continued from the other."""
+        return self.topic, self.generation, self.one_row
 
     def encode(self) -> str:
-        return orjson.dumps(
-            {
-                "topic": self.topic,
-                "generation": self.generation,
-                "tick": self.tick,
-                "offsets": {str(p): n for p, n in sorted(self.offsets.items())},
-                "at_ms": self.at_ms,
-            }
-        ).decode()
+        document: dict[str, object] = {
+            "topic": self.topic,
+            "generation": self.generation,
+            "tick": self.tick,
+            "offsets": {str(p): n for p, n in sorted(self.offsets.items())},
+            "at_ms": self.at_ms,
+        }
+        if self.one_row:
+            document["one_row"] = True
+        return orjson.dumps(document).decode()
 
 
 def decode_position(text: str | bytes | None) -> SinkPosition | None:
@@ -86,7 +106,13 @@ def decode_position(text: str | bytes | None) -> SinkPosition | None:
         tick=document["tick"],
         offsets={int(p): n for p, n in document["offsets"].items()},
         at_ms=document.get("at_ms", 0),
+        one_row=document.get("one_row", False),
     )
+
+
+def view_shape(view: ViewInfo) -> Shape:
+    """The shape of a view's rows: one without key columns has at most one row."""
+    return Shape(view.columns, view.key, one_row=not view.key)
 
 
 def version_of(generation: int, offset: int) -> int:
@@ -148,13 +174,8 @@ class Batch:
         part = self.changes.slice(0, count)
         offsets = dict(previous.offsets) if previous is not None else {}
         offsets.update(_following(part))
-        position = SinkPosition(
-            self.position.topic,
-            self.position.generation,
-            previous.tick if previous is not None else 0,
-            offsets,
-            self.position.at_ms,
-        )
+        tick = previous.tick if previous is not None else 0
+        position = replace(self.position, tick=tick, offsets=offsets)
         return Batch(self.shape, part, position)
 
     def tail(self, count: int) -> Batch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,9 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Chunk
+from tailrace.files import FILES
 from tailrace.records.rows import normal_key, python_rows, read_rows, row_of
+from tailrace.records.stream_columns import kind_in, wider
 from tailrace.sinks.base import (
     AT,
     DELETED,
@@ -66,14 +69,14 @@ class Collector:
     def make(self, position: SinkPosition) -> tuple[Batch, list[BadRecord]]:
         """A batch that ends at `position`, and what could not be read."""
         indices: Sequence[int] = range(len(self.offsets))
-        if self.latest and self.shape.key:
+        if self.latest and self.shape.keyed:
             names = self.keys if self.wrapped else map(_name, self.keys, indices)
             indices = sorted(dict(zip(names, indices, strict=True)).values())
         texts, deleted, taken = [], [], []
         bad: list[BadRecord] = []
         for index in indices:
             key, value = self.keys[index], self.values[index]
-            if value is None and not self.shape.key:
+            if value is None and not self.shape.keyed:
                 continue  # a tombstone says nothing where rows have no key
             try:
                 text = (key or b"") if value is None else (row_of(value) if self.wrapped else value)
@@ -159,39 +162,43 @@ def removal(shape: Shape, rows: pa.Table, position: SinkPosition) -> Batch:
     return Batch(shape, rows, position, forced=True)
 
 
-WIDER = {
-    ("BIGINT", "DOUBLE"): "DOUBLE",
-    ("DOUBLE", "BIGINT"): "DOUBLE",
-}
-
-
 class KnownColumns:
-    """Columns of a stream, told from the JSON of its rows.
+    """Columns of a stream: as the stream describes them, or told from the JSON of its rows.
 
-    A column that turns out to hold several kinds of value is text. Remembered in a file
-    with the offsets read so far; without the file the stream is read again.
+    A column whose values no described type holds, or of several kinds, grows to the type
+    that holds them all. Remembered in a file with the offsets read so far; without the
+    file the stream is read again. What the file says of a column only grows: a copy made
+    before streams described their columns keeps its types.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.columns: dict[str, str] = {}
         self.offsets: dict[int, int] = {}
         self._path = path
-        if path is not None and path.exists():
-            document = orjson.loads(path.read_bytes())
-            self.columns = document["columns"]
-            self.offsets = {int(p): n for p, n in document["offsets"].items()}
+        known = FILES.read_whole(path) if path is not None else None
+        if known is not None:
+            # What is damaged is as good as none.
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                document = orjson.loads(known)
+                offsets = {int(p): int(n) for p, n in document["offsets"].items()}
+                self.columns, self.offsets = dict(document["columns"]), offsets
 
     def save(self) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_suffix(".tmp")
+        FILES.make_directories(self._path.parent)
         offsets = {str(p): n for p, n in self.offsets.items()}
-        draft.write_bytes(orjson.dumps({"columns": self.columns, "offsets": offsets}))
-        draft.replace(self._path)
+        document = orjson.dumps({"columns": self.columns, "offsets": offsets})
+        FILES.write_whole(self._path, document)
 
-    def learn(self, values: Iterable[bytes | None], declared: Mapping[str, str]) -> None:
-        """Take more rows into account; `declared` types always win."""
+    def learn(
+        self,
+        values: Iterable[bytes | None],
+        declared: Mapping[str, str],
+        described: Mapping[str, str],
+    ) -> None:
+        """Take more rows into account. Types `declared` with the sink always win, then those
+        `described` by the stream, as long as they hold the values."""
         for value in values:
             if value is None:
                 continue
@@ -202,23 +209,8 @@ class KnownColumns:
             if not isinstance(row, dict):
                 continue
             for name, item in row.items():
-                kind = declared.get(name) or _kind(item)
-                before = self.columns.get(name, "VOID")
-                if before == "VOID":
-                    self.columns[name] = kind
-                elif kind not in ("VOID", before):
-                    self.columns[name] = WIDER.get((before, kind), "STRING")
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "VOID"
-        case bool():
-            return "BOOLEAN"
-        case int():
-            return "BIGINT"
-        case float():
-            return "DOUBLE"
-        case _:
-            return "STRING"
+                kind = declared.get(name)
+                if kind is None:
+                    before = self.columns.get(name, "VOID")
+                    kind = wider(before, kind_in(described, name, item))
+                self.columns[name] = kind

@@ -15,6 +15,7 @@ import orjson
 
 from tailrace.client.ranges import Range, RangeReader
 from tailrace.records.rows import python_rows
+from tailrace.security import librdkafka_settings
 from tailrace.sinks.base import OFFSET, PARTITION, Batch
 from tailrace.sinks.changes import BadRecord
 from tailrace.sinks.errors import RowsRefusedError, SinkError
@@ -114,7 +115,7 @@ class TopicDeadLetters:
         if self._producer is None:
             self._producer = Producer(
                 {
-                    "bootstrap.servers": self._bootstrap,
+                    **librdkafka_settings(self._bootstrap),
                     "enable.idempotence": True,
                     "acks": "all",
                     "linger.ms": 1,

@@ -1,7 +1,8 @@
 """Sinks as a project declares them: frozen values, checked when they are made.
 
 `name` tells copies apart in `tailrace sink …`; without one it is `<view>.<kind>`.
-Connections may be `tr.env("NAME")`, read only when the sink runs.
+Connections may be `tr.env("NAME")`, read only when the sink runs. Connections, headers and
+options are secrets: nothing prints them.
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from tailrace.config import EnvironmentValue
+from tailrace.config import SECRET, EnvironmentValue, hide, shown
+from tailrace.masking import Secret, host_of
 from tailrace.sinks.errors import SinkDeclarationError
 
 Text = str | EnvironmentValue
-SCHEMA_CHANGES = ("add", "park")
+Hidden = str | EnvironmentValue | Secret
+SchemaChange = Literal["add", "widen", "park"]
+SCHEMA_CHANGES = ("add", "widen", "park")
 TYPES_OF_FIELDS = ("text", "keyword", "integer", "float", "date", "boolean", "json")
 
 
@@ -39,6 +43,7 @@ class Declaration:
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        hide(self)
         if self.batch_rows < 1:
             raise SinkDeclarationError("batch_rows must be at least 1")
         if self.start not in ("earliest", "now"):
@@ -66,18 +71,27 @@ def _need(condition: object, message: str, hint: str = "") -> None:
         raise SinkDeclarationError(message, hint=hint)
 
 
+def _check_change(given: str) -> None:
+    _need(
+        given in SCHEMA_CHANGES,
+        f"unknown schema_change {given!r}",
+        f"one of {', '.join(SCHEMA_CHANGES)}",
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Table(Declaration):
-    """A table in a database. `schema_change`: "add" adds nullable columns and widens
-    types, "park" stops at any change."""
+    """A table in a database. `schema_change`: "add" adds nullable columns and never alters
+    one that is there, "widen" also widens the types of columns (which may rewrite the table
+    under a lock), "park" stops at any change."""
 
     table: str = ""
     create: bool = True
-    schema_change: Literal["add", "park"] = "add"
+    schema_change: SchemaChange = "add"
 
     def _check(self) -> None:
         _need(self.table, f"a {self.kind} sink needs table=")
-        _need(self.schema_change in SCHEMA_CHANGES, f"unknown schema_change {self.schema_change!r}")
+        _check_change(self.schema_change)
 
     @property
     def place(self) -> str:
@@ -89,15 +103,20 @@ class Postgres(_Table):
     """Rows in a Postgres table, merged from COPY, position in the same transaction."""
 
     kind: ClassVar[str] = "postgres"
-    dsn: Text = field(repr=False)
+    dsn: Hidden = field(metadata=SECRET)
 
 
 @dataclass(frozen=True, slots=True)
 class MySQL(_Table):
-    """Rows in a MySQL or MariaDB table: `mysql://user:password@host:port/database`."""
+    """Rows in a MySQL or MariaDB table: `mysql://user:password@host:port/database`.
+
+    TLS by MySQL's own names: `?ssl-mode=VERIFY_IDENTITY` (or VERIFY_CA, REQUIRED, DISABLED)
+    with `ssl-ca=`, `ssl-cert=` and `ssl-key=` (paths). `ssl-ca` alone means VERIFY_IDENTITY;
+    without any of them the connection is not encrypted.
+    """
 
     kind: ClassVar[str] = "mysql"
-    dsn: Text = field(repr=False)
+    dsn: Hidden = field(metadata=SECRET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +146,7 @@ class Redis(Declaration):
     """
 
     kind: ClassVar[str] = "redis"
-    url: Text = field(repr=False)
+    url: Hidden = field(metadata=SECRET)
     prefix: str
     format: Literal["hash", "json", "string"] = "hash"
     mode: Literal["update", "invalidate"] = "update"
@@ -168,7 +187,7 @@ class Search(Declaration):
 
     @property
     def place(self) -> str:
-        return f"search index {self.index}"
+        return f"search index {shown(self.index)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +199,10 @@ class Elasticsearch(Declaration):
     """
 
     kind: ClassVar[str] = "elasticsearch"
-    url: Text = field(repr=False)
+    url: Hidden = field(metadata=SECRET)
     index: str
     mappings: Mapping[str, Any] | None = None
-    headers: Mapping[str, Text] = field(default_factory=dict)
+    headers: Mapping[str, Hidden] = field(default_factory=dict, metadata=SECRET)
 
     def _check(self) -> None:
         _need(self.index == self.index.lower(), f"index {self.index!r} must be lower case")
@@ -201,7 +220,7 @@ class Delta(Declaration):
     kind: ClassVar[str] = "delta"
     path: Text | Path
     mode: Literal["current", "history"] = "current"
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Hidden] = field(default_factory=dict, metadata=SECRET)
     partition_by: tuple[str, ...] = ()
 
     def _check(self) -> None:
@@ -209,7 +228,7 @@ class Delta(Declaration):
 
     @property
     def place(self) -> str:
-        return f"delta table {self.path}"
+        return f"delta table {shown(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +244,21 @@ class Parquet(Declaration):
 
     @property
     def place(self) -> str:
-        return f"parquet files in {self.path}"
+        return f"parquet files in {shown(self.path)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Iceberg(Declaration):
     """Changes appended to an Iceberg table, the position in the snapshot's properties.
-    `catalog` are pyiceberg's catalog properties."""
+    `catalog` are pyiceberg's catalog properties. `schema_change` as of tables."""
 
     kind: ClassVar[str] = "iceberg"
-    catalog: Mapping[str, str]
+    catalog: Mapping[str, Hidden] = field(metadata=SECRET)
     table: str
+    schema_change: SchemaChange = "add"
 
     def _check(self) -> None:
+        _check_change(self.schema_change)
         _need("." in self.table, f"table {self.table!r} has no namespace", 'table="sales.orders"')
 
     @property
@@ -254,9 +275,9 @@ class Webhook(Declaration):
     """
 
     kind: ClassVar[str] = "webhook"
-    url: Text = field(repr=False)
-    secret: Text | None = field(default=None, repr=False)
-    headers: Mapping[str, Text] = field(default_factory=dict)
+    url: Hidden = field(metadata=SECRET)
+    secret: Hidden | None = field(default=None, metadata=SECRET)
+    headers: Mapping[str, Hidden] = field(default_factory=dict, metadata=SECRET)
     batch: int = 1
     parallel: int = 4
     timeout: timedelta = timedelta(seconds=10)
@@ -267,7 +288,8 @@ class Webhook(Declaration):
 
     @property
     def place(self) -> str:
-        return f"webhook {self.url if isinstance(self.url, str) else self.url.name}"
+        url = host_of(self.url.reveal()) if isinstance(self.url, Secret) else shown(self.url)
+        return f"webhook {url}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,13 +297,15 @@ class Email(Declaration):
     """Changes by mail through an SMTP server: one mail per change, or a digest. Begins with
     the next change unless `start="earliest"`.
 
-    `server` is `smtp://user:password@host:port` (`smtps://` for TLS from the start).
-    `subject` and `body` are `str.format` templates over the row's columns, `{view}` and
-    `{key}`. `Message-ID` is the same for every repeat.
+    `server` is `smtp://user:password@host:port` (`smtps://` for TLS from the start); a
+    password is only sent over TLS, to a server whose certificate is valid, or signed by the
+    authority of `?cafile=PATH`. `subject` and `body` are `str.format` templates over the
+    row's columns, `{view}`, `{key}` and `{op}`; a column of one of these names is
+    `{row[key]}`. `Message-ID` is the same for every repeat.
     """
 
     kind: ClassVar[str] = "email"
-    server: Text = field(repr=False)
+    server: Hidden = field(metadata=SECRET)
     to: str | tuple[str, ...]
     sender: str = "tailrace@localhost"
     subject: str = "{view}: {key}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -18,8 +19,10 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Chunk, Range, RangeReader
+from tailrace.client.stream_columns import DescribedColumns
 from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
+from tailrace.files import FILES
 from tailrace.records.rows import normal_key, python_rows
 from tailrace.sinks.base import (
     Batch,
@@ -30,7 +33,9 @@ from tailrace.sinks.base import (
     Sink,
     SinkPosition,
     decode_position,
+    view_shape,
 )
+from tailrace.sinks.beginnings import begin_now, beginning_of
 from tailrace.sinks.changes import Collector, KnownColumns, pieces, removal
 from tailrace.sinks.dead_letters import (
     DeadLetter,
@@ -108,6 +113,9 @@ class Delivery:
         self._goal_seen: Goal | None = None
         self._goal_reached: Goal | None = None
         self._known = KnownColumns(memory)
+        self._described = DescribedColumns(reader, copy.topic)
+        self._project = project
+        self._state = None if memory is None else memory.parent.parent
         self._held_path = None if memory is None else memory.with_suffix(".held")
         self._refused_in_a_row = 0
         self._applied_at = float("-inf")
@@ -150,13 +158,13 @@ class Delivery:
         if goal is None:
             return 0
         self._goal_seen = goal
-        if self._shape is None or self._shape != goal.shape:
+        if self._shape is None or self._shape != goal.shape or self._is_elsewhere(goal):
             self.sink.open(goal.shape)
             self.position = self.sink.position()
             self._check_position(goal)
             self._shape = goal.shape
             if self.position is None and self.copy.declaration.start == "now":
-                self._apply(self._collector(goal.shape).make(goal.position)[0])
+                self._apply(self._collector(goal.shape).make(self._begin_now(goal))[0])
         read = 0
         for batch, count in self._batches(goal):
             self._apply(batch)
@@ -172,6 +180,21 @@ class Delivery:
         if goal.position.at_ms:
             self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)
         return read
+
+    def _is_elsewhere(self, goal: Goal) -> bool:
+        """Whether the view was built anew: its offsets are those of another topic now."""
+        held, wanted = self.position, goal.position
+        return held is not None and (held.topic, held.generation) != (
+            wanted.topic,
+            wanted.generation,
+        )
+
+    def _begin_now(self, goal: Goal) -> SinkPosition:
+        """Where a copy that starts "now" begins: as was written down when it was declared."""
+        one = beginning_of(self.copy)
+        if one is None or self._state is None:
+            return goal.position
+        return begin_now(self._state, self._reader, self._project, one, goal.position)
 
     def goal(self, timeout: float) -> Goal:
         """Where the log is now; `SinkError` if it has nothing for this copy yet."""
@@ -209,7 +232,7 @@ class Delivery:
     ) -> Iterator[tuple[DeadLetter, Chunk]]:
         """The record to write for every letter: its key's newest up to the position, or,
         where rows have no key, the one that was refused."""
-        if not shape.key:
+        if not shape.keyed:
             for letter in letters:
                 wanted = Range(letter.topic, letter.partition, letter.offset, letter.offset + 1)
                 yield from ((letter, c) for c in self._reader.read([wanted]) if c.offsets)
@@ -316,8 +339,8 @@ class Delivery:
         if position is None:
             self._held_path.unlink(missing_ok=True)
         else:
-            self._held_path.parent.mkdir(parents=True, exist_ok=True)
-            self._held_path.write_text(position.encode())
+            FILES.make_directories(self._held_path.parent)
+            FILES.write_whole(self._held_path, position.encode().encode())
 
     # ------------------------------------------------------------------ where to
 
@@ -330,17 +353,18 @@ class Delivery:
         view = None if row is None else row.views.get(self.copy.subject)
         if row is None or view is None:
             return None
+        shape = view_shape(view)
         position = SinkPosition(
             view.topic, view.generation, row.tick, row.ends.get(view.topic, {}), row.ts_ms
         )
-        key = view.key or tuple(name for name, _ in view.columns if name != "count")
-        return Goal(position, Shape(view.columns, key))
+        return Goal(replace(position, one_row=shape.one_row), shape)
 
     def _topic_goal(self, timeout: float) -> Goal | None:
-        """The stream's end now, and the columns its new rows have.
+        """The stream's end now, and the columns its rows have.
 
-        Columns are told from the rows themselves, so rows are read twice: once for their
-        shape, once to be delivered; what is known is remembered in a file.
+        Their types are those the stream describes; rows are read twice all the same, once
+        to see that the types hold them (rows of long ago, or of others, need not fit), once
+        to be delivered. What is known is remembered in a file.
         """
         bounds = self._reader.bounds(self.copy.topic)
         ends = {partition: end for partition, (_, end) in bounds.items()}
@@ -353,8 +377,10 @@ class Delivery:
         if self._shape is not None and not ranges:
             self._clock.sleep(min(timeout, 0.02))
             return None
+        # After the bounds: a stream describes its columns before it writes rows of them.
+        described = self._described.now()
         for chunk in self._reader.read(ranges):
-            known.learn(chunk.values, self.copy.declaration.columns)
+            known.learn(chunk.values, self.copy.declaration.columns, described)
         known.offsets.update(ends)
         known.save()
         if not known.columns:
@@ -368,7 +394,7 @@ class Delivery:
         held = self.position
         if held is None:
             return
-        if (held.topic, held.generation) != (goal.position.topic, goal.position.generation):
+        if self._is_elsewhere(goal):
             self._check_hold(held)
             if self._go_back(goal):
                 return
@@ -378,24 +404,34 @@ class Delivery:
             return
         age_ms = self._clock.wall_ms() - held.at_ms
         retention_ms = self.settings.delete_retention / timedelta(milliseconds=1)
-        self._stale = bool(goal.shape.key and held.at_ms and age_ms > retention_ms)
+        self._stale = bool(goal.shape.keyed and held.at_ms and age_ms > retention_ms)
         bounds = self._reader.bounds(held.topic)
         for partition, offset in held.offsets.items():
             start, end = bounds.get(partition, (0, 0))
             if offset > end or offset > goal.position.offsets.get(partition, 0):
                 raise self._ahead(held, goal.position)
-            if not goal.shape.key and offset < start:
+            if not goal.shape.keyed and offset < start:
                 raise SinkBehindError(
                     f"sink {self.copy.name!r} lacks changes that the log no longer has",
                     detail=f"It is at {offset} of {held.topic}/{partition}, the log begins at "
                     f"{start}.",
                     hint=f"`tailrace sink replay {self.copy.name}` fills it from what there is",
                 )
+        if goal.position.one_row and not held.one_row:
+            self._check_hold(held)
+            self._keep_one_row(goal, held)
 
     def _check_hold(self, held: SinkPosition) -> None:
-        if self._held_path is None or not self._held_path.exists():
+        if self._held_path is None:
             return
-        kept = decode_position(self._held_path.read_text())
+        try:
+            kept = decode_position(FILES.read_whole(self._held_path))
+        except (ValueError, KeyError) as damaged:
+            raise SinkError(
+                f'"{self._held_path}" is damaged',
+                detail=f"It says where sink {self.copy.name!r} is held after a rollback: {damaged}",
+                hint=f"`tailrace sink switch {self.copy.name}` goes forward again",
+            ) from damaged
         if kept is not None and (kept.topic, kept.generation) == (held.topic, held.generation):
             raise SinkHeldError(
                 f"sink {self.copy.name!r} was rolled back and is held there",
@@ -409,10 +445,7 @@ class Delivery:
         if not isinstance(self.sink, Replaceable):
             return False
         previous = self.sink.previous()
-        if previous is None or (previous.topic, previous.generation) != (
-            goal.position.topic,
-            goal.position.generation,
-        ):
+        if previous is None or previous.lineage != goal.position.lineage:
             return False
         if any(n > goal.position.offsets.get(p, 0) for p, n in previous.offsets.items()):
             return False
@@ -436,6 +469,37 @@ class Delivery:
         self._fill_beside(goal)
         self._take_beside(goal)
 
+    def _keep_one_row(self, goal: Goal, held: SinkPosition) -> None:
+        """Mend a copy with every value that its one row ever had, as older versions kept it:
+        fill another beside it and switch, or put the newest row in place of all. A target
+        that only passes changes on has nothing to mend."""
+        log.warning(
+            "the copy may have rows of the past; mending it", extra={"sink": self.copy.name}
+        )
+        creates = getattr(self.copy.declaration, "create", True)
+        if isinstance(self.sink, Replaceable) and creates:
+            self._replace(goal)
+            return
+        here = replace(held, one_row=True) if self.sink.wants == "every" else goal.position
+        if isinstance(self.sink, Readable):
+            self._apply(self._one_row(goal.shape, here))
+        self.position = here
+
+    def _one_row(self, shape: Shape, position: SinkPosition) -> Batch:
+        """The one row as the topic has it at a position, or that there is none."""
+        bounds = self._reader.bounds(position.topic)
+        ends = position.offsets
+        newest = self._collector(shape)
+        newest.add(Chunk(position.topic, 0, [0], [b"{}"], [None], [position.at_ms]), 1)
+        for chunk in self._reader.read(
+            [Range(position.topic, p, bounds[p][0], end) for p, end in ends.items() if p in bounds]
+        ):
+            count = bisect_left(chunk.offsets, ends[chunk.partition])
+            if count:
+                newest = self._collector(shape)
+                newest.add(list(pieces(chunk, 1))[count - 1], ends[chunk.partition])
+        return replace(self._make(newest, position), forced=True)
+
     def _take_beside(self, goal: Goal) -> None:
         assert isinstance(self.sink, Replaceable)
         self.sink.switch()
@@ -452,10 +516,7 @@ class Delivery:
         try:
             self.sink.open(goal.shape)
             held = self.sink.position()
-            if held is not None and (held.topic, held.generation) != (
-                goal.position.topic,
-                goal.position.generation,
-            ):
+            if held is not None and held.lineage != goal.position.lineage:
                 self.sink.close()
                 kept.discard()
                 self.sink.open(goal.shape)

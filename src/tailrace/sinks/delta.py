@@ -19,6 +19,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -76,6 +77,7 @@ class DeltaSink:
         self._application = f"tailrace.{copy.name}"
         self._table: DeltaTable | None = None
         self._number = 0
+        self._wider: dict[str, pa.DataType] = {}
 
     @property
     def remote(self) -> bool:
@@ -95,13 +97,14 @@ class DeltaSink:
             self._number = ((number >> EPOCH_BITS) + 1) << EPOCH_BITS
             if table is not None:
                 self._check_shape(table, schema)
+            self._wider = {} if table is None else _wider(table, schema)
             write_deltalake(
                 self._uri if table is None else table,
-                schema.empty_table(),
+                self._as_held(schema.empty_table()),
                 mode="append",
                 schema_mode="merge",
                 partition_by=list(self._declaration.partition_by) or None,
-                storage_options=dict(self._declaration.options) or None,
+                storage_options=self._options(),
                 commit_properties=self._commit(held),
             )
             self._table = self._load()
@@ -126,17 +129,22 @@ class DeltaSink:
             self._check_owner(table)
             fresh = self._found(table) is None
             self._number += 1
+            batch = replace(batch, changes=self._as_held(batch.changes))
             properties = self._commit(batch.position.encode())
             if self._history:
                 self._merge_history(table, batch, properties)
-            elif batch.changes.num_rows == 0 or not batch.shape.key or fresh:
+            elif batch.changes.num_rows == 0 or not batch.shape.keyed or fresh:
                 # The first rows of a table have nothing to be merged with.
                 write_deltalake(table, batch.upserts, mode="append", commit_properties=properties)
+            elif batch.shape.one_row:
+                write_deltalake(
+                    table, batch.upserts, mode="overwrite", commit_properties=properties
+                )
             else:
                 self._merge(table, batch, properties)
             if table.transaction_version(self._application) != self._number:
                 # A merge that changes nothing makes no commit; the position must move.
-                empty = self._schema(batch.shape).empty_table()
+                empty = self._as_held(self._schema(batch.shape).empty_table())
                 write_deltalake(table, empty, mode="append", commit_properties=properties)
 
     def close(self) -> None:
@@ -231,10 +239,12 @@ class DeltaSink:
 
     # ------------------------------------------------------------------ the table
 
+    def _options(self) -> dict[str, str] | None:
+        return {k: resolve(v) for k, v in self._declaration.options.items()} or None
+
     def _load(self) -> DeltaTable | None:
-        options = dict(self._declaration.options) or None
         try:
-            return DeltaTable(self._uri, storage_options=options)
+            return DeltaTable(self._uri, storage_options=self._options())
         except TableNotFoundError:
             return None
 
@@ -246,12 +256,22 @@ class DeltaSink:
         held = table.to_pyarrow_dataset().schema
         for field in wanted:
             index = held.get_field_index(field.name)
-            if index >= 0 and not _fits(held.field(index).type, field.type):
+            kind = held.field(index).type if index >= 0 else field.type
+            if not _fits(kind, field.type) and not _takes(kind, field.type):
                 raise ShapeError(
                     f"column {field.name!r} of delta table {self._uri} has another type",
-                    detail=f"It is {held.field(index).type}, the view has {field.type}.",
-                    hint=f"`tailrace sink replay {self._copy.name}` after removing the table",
+                    detail=f"It is {kind}, the values are {field.type}. Nothing is lost: the copy "
+                    "waits and goes on from here.",
+                    hint="change the column's type there, or remove the table and "
+                    f"`tailrace sink replay {self._copy.name}`; or cast the value in the query",
                 )
+
+    def _as_held(self, rows: pa.Table) -> pa.Table:
+        """Rows with the table's own types where those are wider."""
+        for name, kind in self._wider.items():
+            index = rows.schema.get_field_index(name)
+            rows = rows.set_column(index, pa.field(name, kind), rows[name].cast(kind))
+        return rows
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -353,7 +373,30 @@ def _fits(held: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(held == wanted)
 
 
+def _takes(held: pa.DataType, wanted: pa.DataType) -> bool:
+    """Whether a column takes all values of a narrower type, as they are."""
+    for family in (pa.types.is_signed_integer, pa.types.is_floating):
+        if family(held) and family(wanted):
+            return bool(held.bit_width >= wanted.bit_width)
+    return False
+
+
+def _wider(table: DeltaTable, wanted: pa.Schema) -> dict[str, pa.DataType]:
+    """The types of columns that the table has wider than they come."""
+    held = table.to_pyarrow_dataset().schema
+    kinds = {field.name: field.type for field in held}
+    return {
+        field.name: kinds[field.name]
+        for field in wanted
+        if field.name in kinds
+        and kinds[field.name] != field.type
+        and _takes(kinds[field.name], field.type)
+    }
+
+
 def _same_key(batch: Batch) -> str:
+    if batch.shape.one_row:
+        return "true"
     return " AND ".join(
         f"(t.{quoted(name)} "
         f"{'IS NOT DISTINCT FROM' if batch.changes[name].null_count else '='} s.{quoted(name)})"
@@ -373,7 +416,7 @@ def _versions(batch: Batch) -> pa.Table:
     valid_to: list[int | None] = [None] * len(own)
     times = [row[AT] or batch.position.at_ms for row in own]
     for index, row in enumerate(own):
-        key = tuple(row[name] for name in shape.key) if shape.key else (index,)
+        key = tuple(row[name] for name in shape.key) if shape.keyed else (index,)
         before = last.get(key)
         if before is None:
             closes.append(index)

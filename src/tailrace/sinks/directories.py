@@ -21,6 +21,7 @@ from pathlib import Path
 
 import orjson
 
+from tailrace.files import FILES
 from tailrace.sinks.sql import NEXT, PREVIOUS
 
 SWITCHING = "__switching"
@@ -64,18 +65,13 @@ def finish_switch(path: Path) -> None:
     if new.exists():
         new.rename(gone)
     note.unlink()
-    _flush(path.parent)
+    FILES.sync_directory(path.parent)
 
 
 def _begin(path: Path, away: Path, back: Path) -> None:
     shutil.rmtree(away, ignore_errors=True)
     note = path.with_name(path.name + SWITCHING)
-    draft = note.with_suffix(".tmp")
-    with draft.open("wb") as file:
-        file.write(orjson.dumps([away.name, back.name, back.stat().st_ino]))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(note)
+    FILES.write_whole(note, orjson.dumps([away.name, back.name, back.stat().st_ino]))
     finish_switch(path)
 
 
@@ -95,11 +91,3 @@ def _exchange(path: Path, new: Path, gone: Path) -> None:
         raise OSError(code, os.strerror(code), str(path))
     path.rename(gone)
     new.rename(path)
-
-
-def _flush(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -105,6 +105,8 @@ class DuckDBSink:
                 connection.register("batch", _with_json(batch.changes))
                 if shape.key:
                     connection.execute(self._delete(batch))
+                elif shape.one_row:
+                    connection.execute(f"DELETE FROM {self._table}")
                 connection.execute(
                     f"INSERT INTO {self._table} ({names}) "
                     f"SELECT {names} FROM batch WHERE NOT __deleted"

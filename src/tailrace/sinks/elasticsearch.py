@@ -201,14 +201,14 @@ class ElasticsearchSink:
 
     def _lines(self, batch: Batch) -> list[tuple[bytes, bytes]]:
         """Action and document of every change, for the bulk API."""
-        names, key = batch.shape.names, batch.shape.key
+        names, key, keyed = batch.shape.names, batch.shape.key, batch.shape.keyed
         lines = []
         for row in python_rows(batch.changes):
             version = (row[VERSION] & ((1 << OFFSET_BITS) - 1)) * 256 + 1
             target: dict[str, Any] = {"_index": self._state["concrete"]}
-            if key:
+            if keyed:
                 target["_id"] = _identity([row[name] for name in key])
-            if key and not batch.forced:
+            if keyed and not batch.forced:
                 target |= {"version": version, "version_type": "external"}
             if row[DELETED]:
                 lines.append((orjson.dumps({"delete": target}) + b"\n", b""))

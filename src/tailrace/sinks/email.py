@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import smtplib
+import ssl
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from email.message import EmailMessage
 from email.utils import formatdate
 from typing import Any, ClassVar, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pyarrow as pa
 
@@ -122,9 +123,10 @@ class EmailSink:
     def _fill(self, template: str, change: dict[str, Any]) -> str:
         key = ", ".join("–" if part is None else str(part) for part in change["key"].values())
         columns = change["row"] or change["key"]
+        own = {"view": change["view"], "key": key, "op": change["op"]}
         try:
-            return template.format(**columns, view=change["view"], key=key, op=change["op"])
-        except (KeyError, IndexError, ValueError, AttributeError) as reason:
+            return template.format_map({"row": columns, **columns, **own})
+        except (KeyError, IndexError, ValueError, AttributeError, TypeError) as reason:
             raise RowsRefusedError(
                 "the mail's template does not fit the row", detail=f"{template!r}: {reason}"
             ) from reason
@@ -133,11 +135,16 @@ class EmailSink:
     def _server(self) -> Iterator[smtplib.SMTP]:
         url = urlsplit(resolve(self._declaration.server))
         host, port = url.hostname or "localhost", url.port or (465 if url.scheme == "smtps" else 25)
-        kind = smtplib.SMTP_SSL if url.scheme == "smtps" else smtplib.SMTP
-        with kind(host, port, timeout=30) as server:
+        # smtplib's own context would take any certificate, and tell the password to anybody.
+        context = ssl.create_default_context(cafile=dict(parse_qsl(url.query)).get("cafile"))
+        if url.scheme == "smtps":
+            server: smtplib.SMTP = smtplib.SMTP_SSL(host, port, timeout=30, context=context)
+        else:
+            server = smtplib.SMTP(host, port, timeout=30)
+        with server:
             if url.username:
                 if url.scheme != "smtps":
-                    server.starttls()
+                    server.starttls(context=context)
                 server.login(unquote(url.username), unquote(url.password or ""))
             yield server
 
@@ -161,6 +168,12 @@ class EmailSink:
         except smtplib.SMTPAuthenticationError as reason:
             raise TargetRefusedError(
                 "the mail server lets nobody in", detail=str(reason), hint="check user and password"
+            ) from reason
+        except ssl.SSLCertVerificationError as reason:
+            raise TargetRefusedError(
+                "nobody vouches for the mail server's certificate",
+                detail=reason.verify_message,
+                hint="name the authority that signed it: smtps://…?cafile=PATH; the password was not sent",
             ) from reason
         except (smtplib.SMTPException, OSError) as reason:
             raise _later(reason) from reason

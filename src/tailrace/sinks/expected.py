@@ -20,6 +20,7 @@ from typing import Any
 import lmdb
 
 from tailrace.client.ranges import Range, RangeReader
+from tailrace.modes import make_private
 from tailrace.records.rows import normal_key, row_of
 from tailrace.sinks.base import SinkPosition
 
@@ -45,7 +46,7 @@ class ExpectedRows:
         self._reader = reader
         self._wrapped = wrapped
         if scratch is not None:
-            scratch.mkdir(parents=True, exist_ok=True)
+            make_private(scratch)
         self._directory = tempfile.mkdtemp(prefix="verify-", dir=scratch)
         self._environment: Any = lmdb.open(
             self._directory, map_size=MAP_BYTES, sync=False, metasync=False, lock=False

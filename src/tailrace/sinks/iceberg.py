@@ -28,6 +28,7 @@ from pyiceberg.exceptions import (
     UnauthorizedError,
 )
 
+from tailrace.config import resolve
 from tailrace.errors import TailraceError
 from tailrace.records.rows import python_rows
 from tailrace.sinks.base import DELETED, VERSION, Batch, Shape, Sink, SinkPosition, decode_position
@@ -39,6 +40,8 @@ from tailrace.sinks.errors import (
     TargetUnavailableError,
 )
 from tailrace.sinks.registry import Copy, Surroundings
+from tailrace.sinks.sql import DUCKDB_TYPES, missing_columns, type_word
+from tailrace.sinks.widen import columns_to_widen
 
 POSITION = "tailrace.position"
 EPOCH = "tailrace.epoch"
@@ -76,8 +79,7 @@ class IcebergSink:
                     pass
                 table = self._catalog.create_table(self._declaration.table, schema=schema)
             else:
-                with table.update_schema() as update:
-                    update.union_by_name(schema)
+                self._grow(table, shape, schema)
             self._epoch = _newest_epoch(table) + 1
             self._append(
                 table,
@@ -86,6 +88,15 @@ class IcebergSink:
                 _summary(table, self._branch).get(POSITION),
             )
             self._table = table
+
+    def _grow(self, table: Any, shape: Shape, schema: pa.Schema) -> None:
+        """Add what is missing and, if asked for, widen what is too narrow."""
+        policy = self._declaration.schema_change
+        held = {f.name: type_word(f.type, DUCKDB_TYPES) for f in table.schema().as_arrow()}
+        missing_columns(shape, held, self._declaration.table, policy)
+        columns_to_widen(shape, held, DUCKDB_TYPES, self._declaration.table, policy)
+        with table.update_schema() as update:
+            update.union_by_name(schema)
 
     def position(self) -> SinkPosition | None:
         with self._errors():
@@ -103,7 +114,7 @@ class IcebergSink:
                 raise self._fenced(f"Ours is epoch {self._epoch}, the table has {held}.")
             rows = batch.changes.select([*batch.shape.names, DELETED, VERSION])
             rows = rows.rename_columns([*batch.shape.names, "_deleted", "_version"])
-            if batch.forced and batch.shape.key:
+            if batch.forced and batch.shape.keyed:
                 self._replace(table, rows, batch)
             else:
                 self._append(table, self._branch, rows, batch.position.encode())
@@ -192,7 +203,9 @@ class IcebergSink:
 
     def _load(self) -> Any:
         if self._catalog is None:
-            self._catalog = load_catalog(self._copy.name, **dict(self._declaration.catalog))
+            declared = self._declaration.catalog
+            catalog = {name: resolve(value) for name, value in declared.items()}
+            self._catalog = load_catalog(self._copy.name, **catalog)
         try:
             return self._catalog.load_table(self._declaration.table)
         except NoSuchTableError:
@@ -236,6 +249,8 @@ class IcebergSink:
 
 def _under(keys: pa.Table) -> Any:
     """A condition that holds for rows with one of these keys."""
+    if not keys.num_columns:
+        return WHERE.AlwaysTrue()
     if keys.num_columns == 1 and not keys.column(0).null_count:
         return WHERE.In(keys.column_names[0], keys.column(0).to_pylist())
     each = [

@@ -1,19 +1,19 @@
 """Positions of targets that cannot keep one themselves, in a file of the project.
 
-The file is replaced whole, after the target has taken the batch. A kill between the two
+The file is replaced whole and durably, after the target has taken the batch. A kill between the two
 repeats the batch: these sinks deliver at least once, with keys by which a receiver can
 drop repeats.
 """
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import orjson
 
+from tailrace.files import FILES
 from tailrace.sinks.base import SinkPosition, decode_position
-from tailrace.sinks.errors import SinkFencedError
+from tailrace.sinks.errors import SinkError, SinkFencedError
 
 
 class LocalPosition:
@@ -64,15 +64,17 @@ class LocalPosition:
     def _read(self) -> tuple[int, str | None, str | None]:
         try:
             document = orjson.loads(self._path.read_bytes())
+            return int(document["epoch"]), document["position"], document.get("intent")
         except FileNotFoundError:
             return 0, None, None
-        return int(document["epoch"]), document["position"], document.get("intent")
+        except (ValueError, KeyError, TypeError) as damaged:
+            raise SinkError(
+                f'"{self._path}" is damaged',
+                detail=f"It says how far sink {self._name!r} has delivered: {damaged}",
+                hint="put a good copy back, or remove it: everything is delivered once more then",
+            ) from damaged
 
     def _write(self, position: str | None, intent: str | None = None) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        draft = self._path.with_suffix(".tmp")
-        with draft.open("wb") as file:
-            file.write(orjson.dumps({"epoch": self.epoch, "position": position, "intent": intent}))
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(self._path)
+        FILES.make_directories(self._path.parent)
+        document = {"epoch": self.epoch, "position": position, "intent": intent}
+        FILES.write_whole(self._path, orjson.dumps(document))

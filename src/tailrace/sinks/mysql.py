@@ -8,11 +8,12 @@ their positions are two steps; `open` finishes one that was interrupted between 
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import orjson
 import pyarrow as pa
@@ -52,6 +53,7 @@ from tailrace.sinks.sql import (
 from tailrace.sinks.widen import columns_to_widen
 
 ACCESS = {1044, 1045, 1049, 1142, 1143, 1227, 1290, 1836}
+SSL_MODES = ("DISABLED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
 SHAPE = {1054, 1146, 1136, 1170, 1071}
 
 
@@ -110,7 +112,9 @@ class MySQLSink:
                     detail=f"Ours is epoch {self._epoch}, the database has {epoch}.",
                     hint="run a project only once",
                 )
-            if batch.has_deletes:
+            if shape.one_row and batch.changes.num_rows:
+                cursor.execute(f"DELETE FROM {self._table}")
+            elif batch.has_deletes:
                 self._delete(cursor, same, self._values(batch.deletes))
             if shape.key:
                 upserts, unset = split_unset(upserts, shape.key)
@@ -374,7 +378,36 @@ class MySQLSink:
             "write_timeout": 60,
             "init_command": "SET time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES'",
             "autocommit": False,
+            **self._encryption(parts.query),
         }
+
+    def _encryption(self, query: str) -> dict[str, Any]:
+        """What the address says about TLS, for the driver."""
+        given = dict(parse_qsl(query, keep_blank_values=True))
+        default = "VERIFY_IDENTITY" if "ssl-ca" in given else "DISABLED"
+        mode = given.pop("ssl-mode", default).upper()
+        files = {name: given.pop(f"ssl-{name}", None) for name in ("ca", "cert", "key")}
+        if given or mode not in SSL_MODES:
+            raise SinkDeclarationError(
+                f"sink {self._copy.name!r} has an unknown option in its address",
+                detail=", ".join(sorted(given)) or f"ssl-mode={mode}",
+                hint=f"ssl-mode ({', '.join(SSL_MODES)}), ssl-ca, ssl-cert and ssl-key",
+            )
+        if mode == "DISABLED":
+            return {"ssl_disabled": True}
+        try:
+            context = ssl.create_default_context(cafile=files["ca"])
+            if files["cert"]:
+                context.load_cert_chain(files["cert"], files["key"])
+        except OSError as reason:
+            raise SinkDeclarationError(
+                f"sink {self._copy.name!r} cannot read its certificates",
+                detail=f"{reason.strerror or reason}: {', '.join(filter(None, files.values()))}",
+            ) from reason
+        context.check_hostname = mode == "VERIFY_IDENTITY"
+        if mode == "REQUIRED":
+            context.verify_mode = ssl.CERT_NONE
+        return {"ssl": context}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -119,7 +119,7 @@ class ParquetSink:
         if not path.exists():
             return batch.upserts
         held = _shaped(pyarrow.parquet.read_table(path), shape)
-        if not shape.key:
+        if not shape.keyed:
             return pa.concat_tables([held, batch.upserts])
         touched = {
             orjson.dumps(list(key.values()))

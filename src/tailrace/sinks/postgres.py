@@ -105,7 +105,9 @@ class PostgresSink:
         with self._transaction() as connection:
             self._check_epoch(connection)
             if batch.changes.num_rows:
-                if not shape.key and not batch.has_deletes:
+                if shape.one_row:
+                    connection.execute(f"DELETE FROM {self._table}".encode())
+                if not shape.key:
                     self._copy_rows(connection, self._table, batch.upserts)
                 else:
                     self._stage(connection, shape)

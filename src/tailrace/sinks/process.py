@@ -10,6 +10,7 @@ from pathlib import Path
 from tailrace.client.errors import ClientError
 from tailrace.client.ranges import KafkaRanges, RangeReader
 from tailrace.errors import TailraceError
+from tailrace.sinks.beginnings import beginning_of, record
 from tailrace.sinks.dead_letters import TopicDeadLetters, read_letters
 from tailrace.sinks.delivery import Delivery, DeliverySettings
 from tailrace.sinks.errors import SinkError, SinkFencedError, TargetUnavailableError
@@ -45,6 +46,8 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
     reported = 0.0
     part.report("running", error=None, place=copy.declaration.place)
     try:
+        if (begins := beginning_of(copy)) is not None:
+            record(part.directory, reader, part.project, [begins])
         while not part.stopping.is_set():
             if request := take(part.directory, copy.name):
                 part.report(answered=_obey(delivery, request, reader, part.directory))

@@ -291,7 +291,7 @@ class RedisSink(RedisInvalidation):
         if self._declaration.format != "string":
             return shape
         names = {*shape.key, _value_column(shape)}
-        return Shape(tuple(c for c in shape.columns if c[0] in names), shape.key)
+        return replace(shape, columns=tuple(c for c in shape.columns if c[0] in names))
 
     def _keys(self, client: Any, prefix: str, marks: bool = False) -> Iterator[list[bytes]]:
         """The keys of a copy's rows, and with `marks` of its deletes, without its prefix,
@@ -453,7 +453,8 @@ def _key_parts(text: str) -> list[str | None]:
 def _row_of_string(key: bytes, value: bytes, shape: Shape) -> bytes:
     """A row's JSON from the key and the one column that a string entry has."""
     row: dict[str, Any] = {}
-    texts = dict(zip(shape.key, _key_parts(key.decode()), strict=True))
+    parts = _key_parts(key.decode()) if shape.key else []
+    texts = dict(zip(shape.key, parts, strict=True))
     texts.setdefault(_value_column(shape), value.decode() or None)
     for field in shape.schema:
         text = texts.get(field.name)

@@ -17,6 +17,8 @@ from typing import Any, Literal
 
 import orjson
 
+from tailrace.files import FILES
+
 Work = Literal["replay", "switch", "rollback", "repair", "retry"]
 
 
@@ -33,22 +35,21 @@ def ask(directory: Path, name: str, work: Work, keys: Sequence[bytes] = ()) -> S
     """Ask the running sink `name` to do something; replaces what was asked before."""
     request = SinkRequest(uuid.uuid4().hex, work, tuple(keys))
     path = _path(directory, name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
+    FILES.make_directories(path.parent)
     texts = [key.decode() for key in keys]
-    draft.write_bytes(orjson.dumps({"id": request.id, "do": work, "keys": texts}))
-    draft.replace(path)
+    document = orjson.dumps({"id": request.id, "do": work, "keys": texts})
+    FILES.write_whole(path, document, shared=True)
     return request
 
 
 def take(directory: Path, name: str) -> SinkRequest | None:
     """What was asked, once."""
     path = _path(directory, name)
-    try:
-        document = orjson.loads(path.read_bytes())
-    except FileNotFoundError:
+    known = FILES.read_whole(path)
+    if known is None:
         return None
     path.unlink(missing_ok=True)
+    document = orjson.loads(known)
     keys = tuple(key.encode() for key in document.get("keys", ()))
     return SinkRequest(document["id"], document["do"], keys)
 

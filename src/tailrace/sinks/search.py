@@ -84,10 +84,10 @@ class SearchSink:
             return decode_position(_meta(open_index(self._link)).get("position"))
 
     def apply(self, batch: Batch) -> None:
-        names, key = batch.shape.names, batch.shape.key
+        names, key, keyed = batch.shape.names, batch.shape.key, batch.shape.keyed
         documents: list[tuple[str, str | None]] = []
         for row in python_rows(batch.changes):
-            identity = orjson.dumps([row[name] for name in key]).decode() if key else ""
+            identity = orjson.dumps([row[name] for name in key]).decode() if keyed else ""
             text = None if row[DELETED] else self._document(identity, row, names)
             documents.append((identity, text))
         with self._errors(), self._writer() as (index, writer):
@@ -100,7 +100,7 @@ class SearchSink:
                 )
             fresh = meta.get("position") is None
             for identity, text in documents:
-                if not fresh and key:
+                if not fresh and keyed:
                     writer.delete_documents_by_term("_id", identity)
                 if text is not None:
                     writer.add_json(text)

@@ -73,9 +73,13 @@ def family(kind: pa.DataType) -> str:
 
 def sql_type(ddl: str, types: Mapping[str, str]) -> str:
     """A column type of the target for a type in Spark's words."""
-    kind = arrow_type(ddl)
+    return type_word(arrow_type(ddl), types)
+
+
+def type_word(kind: pa.DataType, types: Mapping[str, str]) -> str:
+    """The word of the target for an Arrow type; Arrow's own for one it has none for."""
     word = family(kind)
-    name = types.get(word) or types[word.removesuffix("tz")]
+    name = types.get(word) or types.get(word.removesuffix("tz")) or word
     if word == "decimal":
         return name.format(precision=kind.precision, scale=kind.scale)
     return name
@@ -154,7 +158,7 @@ def missing_columns(
 ) -> list[tuple[str, str]]:
     """Columns of the shape that the target lacks; `ShapeError` if they may not be added."""
     missing = [(name, kind) for name, kind in shape.columns if name not in held]
-    if missing and schema_change != "add":
+    if missing and schema_change not in ("add", "widen"):
         raise ShapeError(
             f"table {table!r} has no column {missing[0][0]!r}",
             detail=f"It has: {', '.join(held)}.",

@@ -98,7 +98,9 @@ class SQLiteSink:
         upserts = text_columns(batch.upserts)
         with self._writing() as connection:
             self._check_epoch(connection)
-            if batch.has_deletes:
+            if shape.one_row and batch.changes.num_rows:
+                connection.execute(f"DELETE FROM {table}")
+            elif batch.has_deletes:
                 connection.executemany(
                     f"DELETE FROM {table} WHERE {same}",
                     python_rows_of(text_columns(batch.deletes)),

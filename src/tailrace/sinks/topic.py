@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import ClassVar, Literal
 
+import orjson
 import pyarrow as pa
 
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError, ProducerFencedError, RecordTooLargeError
 from tailrace.client.fetcher import Fetcher
-from tailrace.client.ranges import KafkaRanges
+from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.client.writer import TransactionalWriter
 from tailrace.config import resolve
 from tailrace.records.partitioner import partition_for
@@ -44,16 +45,18 @@ class TopicSink:
         self._bootstrap = surroundings.bootstrap if declared is None else resolve(declared)
         self._key = f"sink/{copy.name}".encode()
         self._writer: TransactionalWriter | None = None
+        self._held: SinkPosition | None = None
 
     def open(self, shape: Shape) -> None:
         with self._errors():
             with Admin(self._bootstrap, timeout=10) as admin:
                 admin.ensure_topic(MARKERS, 1, {"cleanup.policy": "compact"})
-                policy = {"cleanup.policy": "compact"} if shape.key else {}
+                policy = {"cleanup.policy": "compact"} if shape.keyed else {}
                 admin.ensure_topic(self._topic, 4, policy)
             self.close()
             self._writer = TransactionalWriter(self._bootstrap, f"tailrace.sink.{self._copy.name}")
             self._writer.init()
+            self._held = self.position()
 
     def position(self) -> SinkPosition | None:
         with self._errors(), Fetcher(self._bootstrap, timeout=10) as fetcher:
@@ -71,8 +74,11 @@ class TopicSink:
         shape = batch.shape
         with self._errors():
             assert self._writer is not None
+            if shape.keyed and self._held and self._held.lineage != batch.position.lineage:
+                for old in self._keys_of_another_form(shape):
+                    self._writer.send(self._topic, None, old, None)
             for row in python_rows(batch.changes):
-                key = json_bytes({name: row[name] for name in shape.key}) if shape.key else None
+                key = json_bytes({name: row[name] for name in shape.key}) if shape.keyed else None
                 value = (
                     None if row[DELETED] else json_bytes({name: row[name] for name in shape.names})
                 )
@@ -80,6 +86,22 @@ class TopicSink:
             position = kept_position(batch.position, self._topic)
             self._writer.send(MARKERS, None, self._key, position.encode())
             self._writer.commit()
+            self._held = batch.position
+
+    def _keys_of_another_form(self, shape: Shape) -> list[bytes]:
+        """Keys in the topic that have other columns than the rows' key has now: what a view
+        left there before its key was changed."""
+        alive: dict[bytes, bool] = {}
+        reader = KafkaRanges(self._bootstrap)
+        try:
+            bounds = reader.bounds(self._topic)
+            for chunk in reader.read([Range(self._topic, p, *b) for p, b in bounds.items()]):
+                for key, value in zip(chunk.keys, chunk.values, strict=True):
+                    if key is not None:
+                        alive[key] = value is not None
+        finally:
+            reader.close()
+        return [key for key, there in alive.items() if there and _columns_of(key) != set(shape.key)]
 
     def scan(self, shape: Shape) -> Iterator[pa.Table]:
         from tailrace.sinks.expected import ExpectedRows
@@ -124,3 +146,12 @@ class TopicSink:
                 detail=f"{reason.message}\n{reason.detail}".strip(),
                 hint="the sink tries again until the log answers",
             ) from reason
+
+
+def _columns_of(key: bytes) -> set[str] | None:
+    """The columns of a record key as sinks write it; None for the key of another writer."""
+    try:
+        document = orjson.loads(key)
+    except orjson.JSONDecodeError:
+        return None
+    return set(document) if isinstance(document, dict) else None

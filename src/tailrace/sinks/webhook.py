@@ -58,7 +58,7 @@ class WebhookSink:
         self._careful = False
 
     def open(self, shape: Shape) -> None:
-        if not shape.key and self._declaration.parallel > 1:
+        if not shape.keyed and self._declaration.parallel > 1:
             self._lanes = self._lanes[:1]  # without keys only one lane keeps the order
         if self._pool is None:
             self._pool = ThreadPoolExecutor(len(self._lanes), thread_name_prefix="webhook")

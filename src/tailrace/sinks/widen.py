@@ -91,11 +91,13 @@ def columns_to_widen(
             continue
         wanted = sql_type(ddl, types)
         change = change_of(held[name], wanted)
-        if change == "park" or (change == "widen" and policy != "add"):
+        if change == "park" or (change == "widen" and policy != "widen"):
             raise ShapeError(
-                f"column {name!r} of table {table!r} cannot hold what the view has",
-                detail=f"It is {held[name]}, the view has {wanted}.",
-                hint=f'change it to {wanted}, or declare the sink with schema_change="add"'
+                f"column {name!r} of table {table!r} cannot hold what comes",
+                detail=f"It is {held[name]}, the values are {wanted}. Nothing is lost: the copy "
+                "waits and goes on from here.",
+                hint=f"change the column to {wanted}, or let the sink do it: "
+                'schema_change="widen"; or cast the value in the query'
                 if change == "widen"
                 else f"change it to {wanted}, or build the copy anew with `tailrace sink replay`",
             )

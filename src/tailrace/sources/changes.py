@@ -1,7 +1,9 @@
 """Change streams of one table in Python, sync and async.
 
 Changes come in the order of the topic, only committed ones. Within one partition that is
-the order of the source's transactions.
+the order of the source's transactions, and a stream that goes on from the position of the
+last change it gave neither repeats nor leaves out one (of Postgres: the last of a
+transaction).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import orjson
@@ -31,16 +34,22 @@ def follow(wanted: Changes) -> Iterator[Change]:
     """Changes of a table from where it was asked for, then as they happen, for ever."""
     with Fetcher(_bootstrap(wanted)) as fetcher:
         offsets, after = _start(wanted, fetcher)
+        held: dict[int, list[Change]] = {}
         while True:
             for partition, offset in offsets.items():
                 # With several partitions none may keep the others waiting.
-                wait = WAIT if len(offsets) == 1 else WAIT / len(offsets)
+                wait = 0 if held.get(partition) else WAIT / len(offsets)
                 records, following, _ = fetcher.fetch(wanted.topic, partition, offset, wait=wait)
                 offsets[partition] = following
-                for record in records:
-                    change = read_change(record.key, record.value)
-                    if change is not None and (after is None or (change.commit or 0) > after):
-                        yield _positioned(change, wanted)
+                read = (read_change(record.key, record.value) for record in records)
+                changes = held.pop(partition, []) + [one for one in read if one is not None]
+                if following > offset and changes and _is_sqlite(changes[-1]):
+                    # What comes after it, if the log has more already, decides on its position.
+                    held[partition] = changes[-1:]
+                known = len(changes) - len(held.get(partition, []))
+                for number, change in enumerate(changes[:known], 1):
+                    if after is None or _place(change) > after:
+                        yield _positioned(change, changes[number : number + 1], wanted)
 
 
 async def follow_async(wanted: Changes) -> AsyncIterator[Change]:
@@ -50,14 +59,32 @@ async def follow_async(wanted: Changes) -> AsyncIterator[Change]:
         yield await asyncio.to_thread(next, stream)
 
 
-def _positioned(change: Change, wanted: Changes) -> Change:
-    kind = "sqlite" if change.extra.get("connector") == "sqlite" else "pg"
-    version = f"{(change.commit or 0) + 1:016X}"
+def _is_sqlite(change: Change) -> bool:
+    return change.extra.get("connector") == "sqlite"
+
+
+def _place(change: Change) -> tuple[int, float]:
+    """Where a change stands among those of its source: a transaction of Postgres is one
+    place; of SQLite, where one read is one transaction, every record has its own."""
+    if _is_sqlite(change):
+        return int(change.extra.get("lsn") or 0), change.ordinal or 0
+    return change.commit or 0, inf
+
+
+def _positioned(change: Change, following: list[Change], wanted: Changes) -> Change:
+    """A change with the position behind it; `following`: the next one of its partition."""
+    number, ordinal = _place(change)
+    if not _is_sqlite(change):
+        kind, version = "pg", f"{number + 1:016X}"
+    elif following and _place(following[0])[0] == number:
+        kind, version = "sqlite", f"{number:016X}.{ordinal}"
+    else:
+        kind, version = "sqlite", f"{number:016X}"
     return replace(change, position=str(Position(kind, wanted.table.source, version)))
 
 
-def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], int | None]:
-    """Offsets to read from, and the commit that changes must be later than."""
+def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], tuple[int, float] | None]:
+    """Offsets to read from, and the place that changes must be later than."""
     admin = Admin.over(fetcher.cluster)
     try:
         ends = admin.topic_end_offsets(wanted.topic)
@@ -82,7 +109,13 @@ def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], int | Non
             hint='"now", "snapshot", or a position of that source',
         )
     since = _complete_since(admin, wanted.topic)
-    return _offsets_at(wanted, fetcher, position.number, first, since), position.number - 1
+    number, ordinal = position.number, position.ordinal
+    after: tuple[int, float] = (number, inf if ordinal is None else ordinal)
+    if position.kind == "pg":
+        after = (number - 1, inf)
+    # In the middle of a change: its transaction is read once more.
+    reached = number if ordinal is None else number - 1
+    return _offsets_at(wanted, fetcher, reached, first, since), after
 
 
 def _complete_since(admin: Admin, topic: str) -> int:

@@ -17,6 +17,8 @@ from typing import Protocol
 
 import orjson
 
+from tailrace.modes import make_private
+
 
 class Summed(Protocol):
     """What one row adds to the sums of its group."""
@@ -44,7 +46,7 @@ class Comparison:
         sum_of: Callable[[bytes, bytes], Summed] | None = None,
     ) -> None:
         self._path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path.parent)
         path.unlink(missing_ok=True)
         self._file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # A scratch file: nothing in it is worth a journal or a flush.

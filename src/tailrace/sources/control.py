@@ -14,7 +14,7 @@ import orjson
 
 from tailrace.config import resolve
 from tailrace.sources.declare import Postgres, Source
-from tailrace.sources.errors import SnapshotRequestError
+from tailrace.sources.errors import SnapshotRequestError, keyless_request
 
 # A request travels as one message and becomes one condition.
 MOST_KEYS = 50_000
@@ -56,11 +56,8 @@ def _ask_postgres(
                     f'table "{whole}" is not captured by source "{source.name}"',
                     detail=f"Captured are: {', '.join(tables) or 'none'}.",
                 )
-            if not tables[whole].key:
-                raise SnapshotRequestError(
-                    f'table "{whole}" has no primary key',
-                    detail="It cannot be copied in pieces while its changes stream.",
-                )
+            if (where is not None or keys is not None) and not tables[whole].key:
+                raise keyless_request(whole)
             if keys is not None:
                 request["keys"] = catalog.key_texts(
                     connection, tables[whole], key_objects(keys, tables[whole].key)

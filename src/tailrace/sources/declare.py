@@ -12,9 +12,10 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from tailrace.config import EnvironmentValue, parse_duration, resolve
+from tailrace.config import SECRET, EnvironmentValue, hide, parse_duration, parse_size, resolve
+from tailrace.masking import Secret
+from tailrace.records.topic_names import topic_name
 from tailrace.sources.errors import SourceDeclarationError
-from tailrace.sources.names import topic_name
 
 if TYPE_CHECKING:
     from tailrace.records.envelope import Change
@@ -43,7 +44,7 @@ class TableRef:
 
     def inserts(self, *, snapshot: bool = False) -> Inserts:
         """The rows inserted from now on, as a stream of facts; `snapshot=True` adds the
-        rows of the first copy. Needs `history=` for this table on its source: a
+        rows of the first copy, not those of later ones. Needs `history=` for this table on its source: a
         compacted topic forgets rows that were changed since."""
         return Inserts(self, snapshot)
 
@@ -70,8 +71,10 @@ class Changes:
     """Typed changes of one table, read from the log, sync or async.
 
     `start` is "now", "snapshot" (the rows as they are, then changes) or a position such
-    as `pg:shop:0000000201A2B3C4` (changes of transactions after it). Iterating ends
-    never; break out of it. `bootstrap` defaults to the running project's log.
+    as `pg:shop:0000000201A2B3C4` (changes of transactions after it; of SQLite the changes
+    after it, in the middle of a transaction too). Iterating ends
+    never; break out of it. `bootstrap` defaults to the running project's log. Of a table
+    without a key, a change with `op` "truncate" says that all rows before it are gone.
     """
 
     table: TableRef
@@ -122,18 +125,19 @@ class Postgres:
     "null" | "redact" | "sha256"}} hides values before they reach the log; `mask_key` keys
     the digests, so that nobody can try values out. `history`
     {table: "forever" | "90 days"} keeps every change of a table that long. `slot` and
-    `publication` default to `tailrace_<name>`; with `create=False` they must exist.
+    `publication` default to `tailrace_<project>_<name>`; with `create=False` they must exist,
+    and default to `tailrace_<name>`.
     `copy_connections` is how many connections the first copy may use at a time.
     """
 
     name: str
-    dsn: str | EnvironmentValue
+    dsn: str | EnvironmentValue | Secret = field(metadata=SECRET)
     tables: str | Sequence[str] = ("public.*",)
     exclude: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     where: Mapping[str, str] = field(default_factory=dict)
     mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    mask_key: str | EnvironmentValue | None = None
+    mask_key: str | EnvironmentValue | Secret | None = field(default=None, metadata=SECRET)
     history: Mapping[str, str] = field(default_factory=dict)
     outbox: Outbox | None = None
     snapshot: bool = True
@@ -149,7 +153,11 @@ class Postgres:
     kind: ClassVar[str] = "postgres"
 
     def __post_init__(self) -> None:
+        hide(self)
         _check(self)
+
+    # The defaults below are those of given ones, and of before names carried the project;
+    # see `tailrace.sources.postgres.ownership`.
 
     @property
     def slot_name(self) -> str:
@@ -186,7 +194,7 @@ class SQLite:
     exclude: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
     mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    mask_key: str | EnvironmentValue | None = None
+    mask_key: str | EnvironmentValue | Secret | None = field(default=None, metadata=SECRET)
     history: Mapping[str, str] = field(default_factory=dict)
     snapshot: bool = True
     partitions: int = 1
@@ -194,6 +202,7 @@ class SQLite:
     kind: ClassVar[str] = "sqlite"
 
     def __post_init__(self) -> None:
+        hide(self)
         _check(self)
 
     @property
@@ -256,6 +265,15 @@ def changed_declaration(
     return changed
 
 
+def copied_again(state: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """How the copy of a table without a key begins again: as a whole, whatever was asked for
+    before. Its rows take the place of those in the topic (see `sources.bags`)."""
+    gone = ("where", "keys", "ranges", "after", "compare", "whole", "begun")
+    made = {word: value for word, value in state.items() if word not in gone}
+    first = state.get("state") == "copying"
+    return {**made, "rows": 0, "reason": reason, "state": "copying" if first else "again"}
+
+
 def made_anew(state: Mapping[str, Any]) -> dict[str, Any]:
     """How a copy goes on when its table was dropped and another took its name: that one is
     compared with what the log has of the first."""
@@ -307,3 +325,9 @@ def _check(source: Source) -> None:
     for kept in source.history.values():
         if kept != "forever":
             parse_duration(kept)
+    if isinstance(source, Postgres):
+        parse_duration(source.heartbeat)
+        parse_size(source.wal_warning)
+        parse_size(source.wal_critical)
+    else:
+        parse_duration(source.poll)

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from tailrace.config import parse_size, resolve
 from tailrace.errors import TailraceError
 from tailrace.sources.declare import Postgres, Source
+from tailrace.sources.errors import SlotOwnedError
 
 if TYPE_CHECKING:
     from tailrace.sources.postgres.catalog import CatalogTable, Connection
+    from tailrace.sources.postgres.ownership import Ownership
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +40,24 @@ class Finding:
         return "\n".join(lines)
 
 
-def examine(source: Source) -> Iterator[Finding]:
-    """Everything worth saying about a source's database, worst last to be read first."""
+def examine(
+    source: Source, owned: Ownership | None = None, *, known: bool = True
+) -> Iterator[Finding]:
+    """Everything worth saying about a source's database, worst last to be read first.
+
+    `owned` is what the project made there or will make, `known` that it has recorded so.
+    """
     if isinstance(source, Postgres):
-        yield from _postgres(source)
+        yield from _postgres(source, owned, known)
     else:
         from tailrace.sources.sqlite.doctor import examine_sqlite
 
         yield from examine_sqlite(source)
 
 
-def _postgres(source: Postgres) -> Iterator[Finding]:
+def _postgres(source: Postgres, owned: Ownership | None, known: bool) -> Iterator[Finding]:
     from tailrace.sources.postgres import catalog
+    from tailrace.sources.postgres.ownership import check_ownership
 
     try:
         connection = catalog.connect(resolve(source.dsn))
@@ -65,7 +73,13 @@ def _postgres(source: Postgres) -> Iterator[Finding]:
         except TailraceError as error:
             yield Finding(error.code, "bad", error.message, error.detail, error.hint)
         yield from _capacity(connection)
-        yield from _slot(connection, source)
+        try:
+            if owned is not None:
+                check_ownership(connection, owned, known=known)
+            yield from _slot(connection, source)
+        except SlotOwnedError as error:
+            yield Finding(error.code, "bad", error.message, error.detail, error.hint)
+        yield from _unused_slots(connection, source)
         try:
             tables = catalog.wanted_tables(connection, source)
         except TailraceError as error:
@@ -156,6 +170,21 @@ def _slot(connection: Connection, source: Postgres) -> Iterator[Finding]:
                 f"drop it while capture is stopped; it is made anew with failover = true:\n"
                 f"SELECT pg_drop_replication_slot('{slot.name}');",
             )  # fmt: skip
+
+
+def _unused_slots(connection: Connection, source: Postgres) -> Iterator[Finding]:
+    from tailrace.sources.postgres.ownership import unused_slots
+
+    for slot in unused_slots(connection, source.slot_name):
+        where = f'database "{slot.database}"' if slot.database else "no database"
+        yield Finding(
+            "slot-unused", "warning",
+            f'slot "{slot.name}" of {where} keeps {slot.retained_bytes / (1 << 20):.0f} MiB of WAL '
+            "and nobody reads it",
+            "Its project does not run, or is gone, or its source has another slot now.",
+            "if nobody will read it again, `tailrace source drop` it there, or:\n"
+            f"SELECT pg_drop_replication_slot('{slot.name}');",
+        )  # fmt: skip
 
 
 def _table(connection: Connection, source: Postgres, table: CatalogTable) -> Iterator[Finding]:

@@ -6,6 +6,8 @@ SourceError                   source                 capture cannot work
 ├── WalLevelError             wal-level              no logical decoding
 ├── PrivilegeError            source-privilege       the role may not do it
 ├── SlotTakenError            slot-taken             another process reads the slot
+├── SlotOwnedError            slot-owned             the slot or publication is not this project's
+├── ReplicationRefusedError   replication-refused    the server does not start replication
 ├── SlotLostError             slot-lost              WAL that we needed is gone
 ├── SlotMissingError          slot-missing           a given slot does not exist
 ├── TableMissingError         table-missing          a named table does not exist
@@ -62,6 +64,20 @@ class SlotTakenError(SourceError):
     code = "slot-taken"
 
 
+class SlotOwnedError(SourceError):
+    """The replication slot or publication that a source would use belongs to another project,
+    another database, or nobody knows to whom. Reading it would take changes away from its
+    owner, so it is left alone."""
+
+    code = "slot-owned"
+
+
+class ReplicationRefusedError(SourceError):
+    """The server refuses to start replication, and trying again would not change that."""
+
+    code = "replication-refused"
+
+
 class SlotMissingError(SourceError):
     """A source with `create=False` names a slot or publication that does not exist."""
 
@@ -115,6 +131,15 @@ class SnapshotRequestError(SourceError):
     a primary key together with a filter."""
 
     code = "snapshot-request"
+
+
+def keyless_request(table: str) -> SnapshotRequestError:
+    """For keys or a condition where rows cannot be told apart."""
+    return SnapshotRequestError(
+        f'table "{table}" has no primary key',
+        detail="Its rows cannot be told from each other, so it is copied as a whole.",
+        hint="ask for the table without a condition",
+    )
 
 
 class CopyBlockedError(SourceError):

@@ -10,13 +10,18 @@ Several source transactions share one log transaction. Records of `<source>.tran
         ends every other one; whoever reads up to `offsets` has whole transactions
 
 Progress of copies is kept in `__tailrace_sources`, one compacted record per table,
-written in the log transaction that holds the copied rows.
+written in the log transaction that holds the copied rows. Rows that are held back because
+a value is not known have a record of their own there, keyed
+
+    {"source", "incomplete": table, "row": record key}  →  {"op","key":[…]|null,"since_ms"}
+
+and {"source", "owns": true} names what the source made in its database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -44,6 +49,22 @@ WEEK = timedelta(days=7)
 # The broker writes these topics through to disk at least this often, so that a position
 # can be confirmed to the database once a commit is older.
 FLUSH_MS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class IncompleteRow:
+    """A row that is not in the log because a value of it is not known. `op` is how it came
+    to its key ("c"), or that it was there ("u"); `key` are the database's own texts of its
+    key, None where they must not be written down (masked)."""
+
+    op: str
+    key: tuple[str, ...] | None
+    since_ms: int
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> IncompleteRow:
+        key = document["key"]
+        return cls(document["op"], None if key is None else tuple(key), document["since_ms"])
 
 
 @dataclass(slots=True)
@@ -76,11 +97,17 @@ class Journal:
         self._log = log
         self._clock = clock
         self._topics: dict[str, _Topic] = {}
+        self._keyed: dict[str, bool] = {}
         self._waiting = 0
         self._sent = False
         self.epoch = 1
         self.schemas: dict[str, TableSchema] = {}
+        self._versions: dict[tuple[str, int], TableSchema] = {}
         self.copies: dict[str, dict[str, Any]] = {}
+        # Rows held back, by table and record key, as the log has them.
+        self.incomplete: dict[str, dict[bytes, IncompleteRow]] = {}
+        # What the source made in its database, and under which names.
+        self.owned: dict[str, Any] | None = None
         self.committed_position = 0
         self._ends: dict[tuple[str, int], int] = {}
         self._unconfirmed: list[tuple[float, int]] = []
@@ -105,14 +132,25 @@ class Journal:
         for record in self._log.read(self._source.schemas_topic, 0):
             if record.value is not None:
                 found = read_record(record.value)
-                self.schemas[found.name] = found
+                self._versions[found.name, found.version] = self.schemas[found.name] = found
         for record in self._log.read(COPIES_TOPIC, 0):
             name = orjson.loads(record.key or b"{}")
-            if name.get("source") == self._source.name and "table" in name:
-                if record.value is None:
+            if name.get("source") != self._source.name:
+                continue
+            state = None if record.value is None else orjson.loads(record.value)
+            if "incomplete" in name:
+                self._note_incomplete(
+                    name["incomplete"],
+                    name["row"].encode(),
+                    None if state is None else IncompleteRow.read(state),
+                )
+            elif "owns" in name:
+                self.owned = state
+            elif "table" in name:
+                if state is None:
                     self.copies.pop(name["table"], None)
                 else:
-                    self.copies[name["table"]] = orjson.loads(record.value)
+                    self.copies[name["table"]] = state
         last = self._log.last(self._source.transactions_topic)
         if last is None or last.value is None:
             return Resume(0, None)
@@ -129,16 +167,25 @@ class Journal:
         self._topics[name] = _Topic(self._log.ensure_topic(name, partitions, config))
 
     def ensure_table(self, schema: TableSchema) -> None:
-        """Make sure the change topic of a table exists, with the retention it was promised."""
-        if schema.topic in self._topics:
+        """Make sure the change topic of a table exists, with the retention it was promised.
+
+        A compacted topic takes no record without a key, nor may it forget one that has no
+        newer form: as long as rows without a key count, all is kept.
+        """
+        keyed = bool(schema.key) and not self.copies.get(schema.name, {}).get("bag")
+        if schema.topic in self._topics and (keyed or not self._keyed[schema.topic]):
             return
         history = for_table(self._source.history, schema.schema, schema.table)
         config = {
             "flush.ms": str(FLUSH_MS),
             "max.message.bytes": str(LARGEST_BYTES),
-            **kept_config(None if history is None else str(history), keyed=bool(schema.key)),
+            **kept_config(None if history is None else str(history), keyed=keyed),
         }
-        self._open_topic(schema.topic, self._source.partitions, config)
+        if schema.topic in self._topics:
+            self._log.ensure_topic(schema.topic, self._source.partitions, config)
+        else:
+            self._open_topic(schema.topic, self._source.partitions, config)
+        self._keyed[schema.topic] = keyed
 
     def ensure_plain_topic(self, name: str) -> None:
         """A topic for outbox messages, with the log's own defaults."""
@@ -203,14 +250,56 @@ class Journal:
         self.ensure_table(made)
         key, value = made.record(self.position_text(position))
         self.add(self._source.schemas_topic, [key], [value])
-        self.schemas[made.name] = made
+        self._versions[made.name, number] = self.schemas[made.name] = made
         return made
+
+    def same_columns(self, schema: TableSchema, version: int) -> frozenset[str]:
+        """The columns that mean in an earlier version of a table what they mean in this one."""
+        if version == schema.version:
+            return frozenset(column.name for column in schema.columns)
+        earlier = self._versions.get((schema.name, version))
+        held = () if earlier is None else tuple((c.name, c.type) for c in earlier.columns)
+        return frozenset(c.name for c in schema.columns if (c.name, c.type) in held)
 
     def record_copy(self, table: str, state: dict[str, Any]) -> None:
         """Where the copy of `table` stands, from this log transaction on."""
         self.copies[table] = state
         key = orjson.dumps({"source": self._source.name, "table": table})
         self.add(COPIES_TOPIC, [key], [orjson.dumps(state)])
+
+    def record_owned(self, owned: dict[str, Any]) -> None:
+        """What the source makes in its database, from this log transaction on."""
+        if owned != self.owned:
+            self.owned = owned
+            key = orjson.dumps({"source": self._source.name, "owns": True})
+            self.add(COPIES_TOPIC, [key], [orjson.dumps(owned)])
+
+    def record_incomplete(self, table: str, key: bytes, row: IncompleteRow | None) -> None:
+        """A row is held back from this log transaction on; None: no longer."""
+        self._note_incomplete(table, key, row)
+        name = {"source": self._source.name, "incomplete": table, "row": key.decode()}
+        value = None if row is None else orjson.dumps(asdict(row))
+        self.add(COPIES_TOPIC, [orjson.dumps(name)], [value])
+
+    def _note_incomplete(self, table: str, key: bytes, row: IncompleteRow | None) -> None:
+        rows = self.incomplete.setdefault(table, {})
+        if row is None:
+            rows.pop(key, None)
+        else:
+            rows[key] = row
+        if not rows:
+            del self.incomplete[table]
+
+    @property
+    def copying(self) -> list[str]:
+        """Tables of which the log does not have every row as it was at some position: they
+        are copied for the first time, or rows are held back or read for a new column."""
+        first = {
+            table
+            for table, state in self.copies.items()
+            if state.get("state") == "copying" or state.get("waits") or state.get("fills")
+        }
+        return sorted(first | self.incomplete.keys())
 
     # --- writing ---------------------------------------------------------------------------
 
@@ -247,7 +336,6 @@ class Journal:
         self.push()
         ends = self._log.flush() if self._sent else {}
         self._ends.update(ends)
-        copying = sorted(t for t, state in self.copies.items() if state.get("state") == "copying")
         self._finish(
             {
                 "status": "CUT",
@@ -255,7 +343,7 @@ class Journal:
                 "epoch": self.epoch,
                 "position": self.position_text(position),
                 "offsets": self._offsets(ends),
-                "copying": copying,
+                "copying": self.copying,
                 "ts_ms": self._clock.wall_ms(),
             }
         )
@@ -311,6 +399,13 @@ class Journal:
         """`pg:shop:0000000201A2B3C4`."""
         return str(Position(self._source.position_kind, self._source.name, f"{position:016X}"))
 
+    def is_empty(self, topic: str) -> bool:
+        """Whether nothing was ever written to a topic, nor added to it."""
+        held = self._topics[topic]
+        return not any(held.blocks) and not any(
+            self._log.end(topic, partition) for partition in range(held.partitions)
+        )
+
     def live_keys(self, topic: str) -> list[bytes]:
         """Keys of the rows a topic says are there, in the order of their last change.
 
@@ -335,6 +430,14 @@ class Journal:
             for record in self._log.read(topic, partition, 0, self._ends.get((topic, partition))):
                 if record.key is not None:
                     yield record.key, record.value
+
+    def inserted_keys(self, topic: str) -> set[bytes]:
+        """Keys of the rows that a topic says were inserted, not copied."""
+        return {
+            key
+            for key, value in self.live_rows(topic)
+            if value is not None and b'"op":"c"' in value and orjson.loads(value)["op"] == "c"
+        }
 
     def records_since(
         self, topic: str, start: Callable[[str, int], int]

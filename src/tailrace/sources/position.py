@@ -20,8 +20,8 @@ def position(connection: Any, source: str | None = None) -> str:
 
     `connection` is a psycopg connection (or one of `sqlite3`) outside a transaction;
     `source` is the name of the source that captures its database; without one it is told
-    from the only Tailrace slot of the database. On Postgres a small message goes into the WAL, so that capture
-    writes a cut at once, also when nothing that is captured was changed.
+    from the only Tailrace slot of the database. On Postgres a small message goes into the WAL,
+    so that capture writes a cut at once, also when nothing that is captured was changed.
     """
     if isinstance(connection, sqlite3.Connection):
         return _sqlite(connection, source)
@@ -47,12 +47,21 @@ def position(connection: Any, source: str | None = None) -> str:
     return str(Position("pg", source, f"{int(lsn):016X}"))
 
 
+# What publications say about slots (`tailrace.sources.postgres.ownership`); a slot that none
+# speaks of is from before, when its name was that of the source.
+_SOURCES = """
+WITH said AS (
+  SELECT substr(obj_description(oid, 'pg_publication'), 10)::json AS claim FROM pg_publication
+  WHERE obj_description(oid, 'pg_publication') LIKE %s)
+SELECT DISTINCT coalesce(claim->>'source', substr(slot_name, 10))
+FROM pg_replication_slots LEFT JOIN said ON claim->>'slot' = slot_name
+WHERE (claim IS NOT NULL OR slot_name LIKE %s)
+  AND database = current_database() AND NOT temporary
+"""
+
+
 def _only_source(cursor: Any) -> str:
-    cursor.execute(
-        "SELECT substr(slot_name, 10) FROM pg_replication_slots WHERE slot_name LIKE %s "
-        "AND database = current_database() AND NOT temporary",
-        ["tailrace\\_%"],
-    )
+    cursor.execute(_SOURCES, ["tailrace {%", "tailrace\\_%"])
     found = [next(iter(r.values())) if isinstance(r, dict) else r[0] for r in cursor.fetchall()]
     if len(found) != 1:
         raise UsageError(

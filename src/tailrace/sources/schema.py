@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from tailrace.sources.names import topic_name
+from tailrace.records.topic_names import topic_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,12 @@ class TableSchema:
             }
         )
         return key, value
+
+
+def new_columns(known: TableSchema, shape: TableSchema) -> list[str]:
+    """Columns that the earlier version does not have, or has with another type."""
+    earlier = {(column.name, column.spark) for column in known.columns}
+    return [c.name for c in shape.columns if (c.name, c.spark) not in earlier]
 
 
 def read_record(value: bytes) -> TableSchema:

@@ -6,7 +6,8 @@
 
 on a terminal, or as one JSON object a line with `fmt="json"`. Values whose name looks
 like a secret are masked in both: whoever logs a DSN or a password has made a mistake,
-and the log must not repeat it. A warning that repeats itself many times a second, as on a
+and the log must not repeat it. Control characters in values, which clients choose, are shown
+as escapes: a line stays one line and a terminal does nothing odd. A warning that repeats itself many times a second, as on a
 full disk, is shown a few times and then counted (`repeated=450`), so that it does not fill
 what is left of the disk nor hide the others.
 """
@@ -16,32 +17,46 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any, TextIO
 
 import orjson
 
 from tailrace.clock import to_datetime
+from tailrace.masking import HIDDEN, mask, mask_all
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_SECRET = re.compile(r"passw|secret|token|api_?key|credential", re.IGNORECASE)
-_URL_PASSWORD = re.compile(r"(\w+://[^:/@\s]*):[^@/\s]+@")
-_DSN_PASSWORD = re.compile(r"(password\s*=\s*)('[^']*'|\S+)", re.IGNORECASE)
-
-
-def mask(text: str) -> str:
-    """`text` with the passwords of URLs and connection strings replaced by ***."""
-    return _DSN_PASSWORD.sub(r"\1***", _URL_PASSWORD.sub(r"\1:***@", text))
+_SECRET = re.compile(
+    r"passw|passphrase|secret|token|api_?key|credential|authorization|cookie", re.IGNORECASE
+)
 
 
 def _data(record: logging.LogRecord) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in vars(record).items():
-        if name not in _STANDARD:
-            secret = _SECRET.search(name)
-            found[name] = "***" if secret else mask(value) if isinstance(value, str) else value
+        if name in _STANDARD:
+            continue
+        # A number is no secret: api_key is also what Kafka calls a kind of request.
+        if _SECRET.search(name) and value is not None and not isinstance(value, int | float):
+            found[name] = HIDDEN
+        elif isinstance(value, str | Mapping | list | tuple):
+            found[name] = mask_all(value)
+        elif isinstance(value, BaseException):
+            found[name] = mask(str(value))
+        else:
+            found[name] = value
     return found
+
+
+def _line(text: str) -> str:
+    """Text that stays within its line and moves no terminal: control characters as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 class HumanFormatter(logging.Formatter):
@@ -50,12 +65,13 @@ class HumanFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         at = to_datetime(int(record.created * 1000)).strftime("%H:%M:%S.%f")[:-3]
         name = record.name.removeprefix("tailrace.")
-        data = " ".join(f"{key}={value}" for key, value in _data(record).items())
-        line = f"{at} {record.levelname:<7} {name}  {mask(record.getMessage())}"
+        data = " ".join(f"{key}={_line(str(value))}" for key, value in _data(record).items())
+        line = f"{at} {record.levelname:<7} {name}  {_line(mask(record.getMessage()))}"
         if data:
             line += f"  {data}"
         if record.exc_info:
-            line += "\n" + mask(self.formatException(record.exc_info))
+            trace = mask(self.formatException(record.exc_info))
+            line += "\n" + "\n".join(_line(one) for one in trace.split("\n"))
         return line
 
 

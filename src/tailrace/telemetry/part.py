@@ -12,6 +12,7 @@ import contextlib
 import os
 import re
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,10 @@ from typing import Any
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
+from tailrace.errors import in_one_line
+from tailrace.files import FILES
+from tailrace.masking import mask, mask_all
+from tailrace.modes import make_private
 
 STATES = ("starting", "running", "lagging", "stopping", "stopped", "failed")
 
@@ -55,7 +60,8 @@ class Part:
         """Merge `facts` into this part's report and write it.
 
         Known facts: `freshness_ms`, `lag` (records), `error` (the four-part dict of the
-        last error, None when over), `position`; others are shown as they are.
+        last error, None when over; its message is cut to one line), `position`; others are
+        shown as they are, but for secrets in them.
         """
         with self._guard:
             if state is not None:
@@ -65,7 +71,7 @@ class Part:
                 if self._remembers and state in ("running", "lagging"):
                     self._facts["error"] = None
                     self._remembers = False
-            self._facts.update(facts)
+            self._facts.update({name: _short(name, fact) for name, fact in facts.items()})
             document = {
                 "name": self.name,
                 "kind": self.kind,
@@ -76,17 +82,34 @@ class Part:
                 "at": self.clock.wall_ms(),
             }
             path = self.report_path
-            draft = path.with_suffix(f".{os.getpid()}.tmp")
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                draft.write_bytes(orjson.dumps(document, default=str))
-                # No fsync: a report is news, not a record; after a power cut it is stale anyway.
-                draft.replace(path)
-            except OSError:
-                # A full disk must not end a part that could go on: readers see that the
-                # last report grows old, and alarms tell of the disk.
-                with contextlib.suppress(OSError):
-                    draft.unlink(missing_ok=True)
+            # A full disk must not end a part that could go on: readers see that the last
+            # report grows old, and alarms tell of the disk.
+            with contextlib.suppress(OSError):
+                make_private(path.parent)
+                # Not synced: a report is news, not a record; after a power cut it is stale anyway.
+                news = orjson.dumps(mask_all(document), default=_text)
+                FILES.write_whole(path, news, sync=False, shared=True)
+
+
+def _text(value: object) -> str:
+    return mask(str(value))
+
+
+def _short(name: str, fact: object) -> object:
+    """A fact with its errors in one line each."""
+    if isinstance(fact, Mapping):
+        if name == "error":
+            return in_one_line(fact)
+        if name == "failed":
+            return {view: in_one_line(error) for view, error in fact.items()}
+        if name == "streams":
+            return {
+                stream: {**facts, "error": in_one_line(facts["error"])}
+                if facts.get("error")
+                else facts
+                for stream, facts in fact.items()
+            }
+    return fact
 
 
 def report_path(directory: Path, part: str) -> Path:

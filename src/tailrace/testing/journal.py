@@ -17,6 +17,9 @@ class MemoryJournal:
         self.failing: Exception | None = None
         self.held = False
         self._waiting: list[tuple[AppendDone, int]] = []
+        self.damaged: dict[int, int] = {}
+        """By partition: the offset behind a range that is taken for damaged."""
+        self.passed_over: list[tuple[int, int]] = []
 
     def append(
         self,
@@ -52,3 +55,9 @@ class MemoryJournal:
 
     def read(self, partition: int) -> Iterator[Entry | EndMarker]:
         yield from list(self.records[partition])
+
+    def unreadable(self, partition: int, offset: int, error: Exception) -> None:
+        self.passed_over.append((partition, offset))
+
+    def doubtful_before(self, partition: int) -> int:
+        return self.damaged.get(partition, 0)

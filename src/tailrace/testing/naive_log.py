@@ -100,6 +100,16 @@ class NaiveLog:
                 found.setdefault(record.producer_id, record.offset)
         return found
 
+    def last_sequences(self) -> dict[int, tuple[int, int]]:
+        """Producer id → (epoch, last sequence; −1 if it wrote nothing in this epoch)."""
+        return {
+            producer_id: (
+                producer.epoch,
+                producer.batches[-1][0] + producer.batches[-1][1] - 1 if producer.batches else -1,
+            )
+            for producer_id, producer in self.producers.items()
+        }
+
     @property
     def stable(self) -> int:
         """The last stable offset."""

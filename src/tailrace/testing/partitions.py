@@ -94,6 +94,12 @@ class MemoryPartitions:
             assert isinstance(entry, tuple)
             yield Entry(offset, *entry)
 
+    def unreadable(self, partition: int, offset: int, error: Exception) -> None:
+        raise AssertionError(f"record {offset} of the state is unreadable") from error
+
+    def doubtful_before(self, partition: int) -> int:
+        return 0
+
     # the seam of the partitions
 
     def produce(

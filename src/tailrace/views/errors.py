@@ -2,11 +2,14 @@
 
 ViewsError                     views
 ├── ViewsNotReadyError         views-not-ready
+│   ├── ViewFillingError       view-filling
+│   └── ViewFailedError        view-failed
 ├── UnknownViewError           view-unknown
 ├── ViewKeyError               view-key
 ├── PositionUnknownError       position-unknown
 ├── PositionTimeoutError       position-timeout
 ├── QueryTimeoutError          view-query-timeout
+├── QueryTooLargeError         view-query-too-large
 ├── QueryError                 view-query
 ├── HistoryGoneError           view-history-gone
 ├── FollowerRunningError       follower-running
@@ -29,6 +32,28 @@ class ViewsNotReadyError(ViewsError):
     answers as soon as the pipelines have committed their first tick."""
 
     code = "views-not-ready"
+
+
+class ViewFillingError(ViewsNotReadyError):
+    """The view is declared and is being filled for the first time: it reads what its inputs
+    hold, beside the views that run, and answers when it has caught up with them. The message
+    says how many records it has read of those that are known. Over HTTP this is status 503."""
+
+    code = "view-filling"
+
+
+class ViewFailedError(ViewsNotReadyError):
+    """The view is declared, but filling it for the first time failed, so there is nothing to
+    show. `tailrace pipeline status NAME` shows the error; the other views go on."""
+
+    code = "view-failed"
+
+
+class ViewsDamagedError(ViewsError):
+    """The disk has refused pages of the files that views are served from, or has given back
+    others. The follower starts again by itself and reads the views from the log."""
+
+    code = "views-damaged"
 
 
 class UnknownViewError(ViewsError):
@@ -71,6 +96,13 @@ class QueryTimeoutError(ViewsError):
     or declare a view that keeps the answer ready."""
 
     code = "view-query-timeout"
+
+
+class QueryTooLargeError(ViewsError):
+    """The SQL, or one row of its answer, needs more memory than a question may take. Ask
+    for fewer or shorter columns, or declare a view that keeps the answer ready."""
+
+    code = "view-query-too-large"
 
 
 class HistoryGoneError(ViewsError):

@@ -27,17 +27,23 @@ from tailrace.client.errors import ClientError, UnknownTopicError
 from tailrace.client.ranges import KafkaRanges, Range, RangeReader
 from tailrace.client.ticks import last_row
 from tailrace.clock import SYSTEM, Clock
+from tailrace.modes import make_private
 from tailrace.records.rows import normal_key, row_of
 from tailrace.records.tick import TICKS_TOPIC, TickRow, ViewInfo, parse_tick
 from tailrace.telemetry.metrics import counter
-from tailrace.views.errors import FollowerRunningError
+from tailrace.unsynced import WRITE_BACK
+from tailrace.views.errors import FollowerRunningError, ViewsDamagedError
 from tailrace.views.store import (
+    DAMAGE,
     STATE,
     HeldView,
     Reached,
     State,
+    count_entries,
     decode_state,
+    distrust,
     encode_state,
+    forget_entries,
     history_key,
     index_key,
     open_writer,
@@ -97,6 +103,7 @@ class Follower:
         self._tail = self.state.ticks_offset
         self._stale = self._is_stale()
         self._ticks_checked = False
+        self._lost = ""  # why the files cannot be trusted
 
     def __enter__(self) -> Follower:
         return self
@@ -119,7 +126,31 @@ class Follower:
         return self.state.tick
 
     def step(self, timeout: float) -> int:
-        """Wait up to `timeout` seconds for ticks and apply them; how many were applied."""
+        """Wait up to `timeout` seconds for ticks and apply them; how many were applied.
+
+        Raises ViewsDamagedError when the files cannot be trusted any more: whoever opens the
+        directory next reads everything again from the log."""
+        before = self.tick
+        try:
+            applied = self._step(timeout)
+        except DAMAGE as damage:
+            self._lost = str(damage)
+        if self._lost:
+            distrust(self.directory)
+            raise ViewsDamagedError(
+                "the files of the views cannot be trusted",
+                detail=f"{self.directory / 'data.mdb'}: {self._lost}",
+                hint="they are read again from the log by themselves; look at the disk",
+            )
+        if applied or self.tick != before:
+            WRITE_BACK.look(self.directory / "data.mdb", self._give_up)
+        return applied
+
+    def _give_up(self) -> None:
+        """Pages could not be written (told in another thread)."""
+        self._lost = "pages could not be written"
+
+    def _step(self, timeout: float) -> int:
         if not self._ticks_checked:
             self._begin()
             self._ticks_checked = True
@@ -265,6 +296,7 @@ class Follower:
         try:
             with self._opening, self._environment.begin(write=True) as transaction:
                 yield transaction
+                count_entries(transaction, self._meta, self._stores)
         except BaseException:
             self._stores.clear()  # handles opened in an aborted transaction are void
             raise
@@ -384,6 +416,7 @@ class Follower:
         for name in [view.store, *(index_name(view, c) for c in view.indexes)]:
             store = self._open_store(transaction, name)
             transaction.drop(store, delete=True)
+            forget_entries(transaction, self._meta, name)
             self._stores.pop(name, None)
 
     def _remember(
@@ -446,7 +479,7 @@ def _thin(rows: list[TickRow], most: int) -> list[TickRow]:
 
 def _lock(directory: Path) -> IO[str]:
     """Hold `<directory>/follower.lock` until closed; one follower at a time."""
-    directory.mkdir(parents=True, exist_ok=True)
+    make_private(directory)
     handle = open(directory / "follower.lock", "a+")  # noqa: SIM115 - held for life
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -513,6 +546,7 @@ def _report(part: Part, follower: Follower, error: ClientError | None, expected:
         lag=0,
         freshness_ms=follower.freshness_ms,
         views=len(follower.state.views),
+        answers=sorted(follower.state.views),
         position=None if reached is None else f"tick:{part.project}:{reached.tick}",
         tick_at=None if reached is None else reached.ts_ms,
     )

@@ -1,7 +1,7 @@
 """From what a caller gives to the key bytes of a view's record.
 
-A record key is the compact JSON object of the view's key columns in key order. Callers
-give parts (`"NL"`, `5`, `("NL", 5)`), a mapping, or text from a command line or an
+A record key is the compact JSON object of the view's key columns in key order, `{}` for a
+view of at most one row. Callers give parts (`"NL"`, `5`, `("NL", 5)`), a mapping, or text from a command line or an
 address, which is read by the column's type; there `\\N` is NULL, and text that begins
 with a backslash is written with two.
 """
@@ -19,11 +19,6 @@ from tailrace.views.errors import ViewKeyError
 
 INTEGERS = ("TINYINT", "BYTE", "SMALLINT", "SHORT", "INT", "INTEGER", "BIGINT", "LONG")
 DECIMALS = ("DECIMAL", "NUMERIC", "DEC")
-
-
-def key_columns(info: ViewInfo) -> tuple[str, ...]:
-    """The columns that make up a record key: the view's key, or all columns of a bag."""
-    return info.key or tuple(name for name, _ in info.columns if name != "count")
 
 
 def read_part(text: str) -> str | None:
@@ -44,7 +39,7 @@ def write_part(value: object) -> str:
 
 def encode_key(info: ViewInfo, key: object) -> bytes:
     """Record key for `key`: a part, a sequence of parts, or a mapping by column."""
-    columns = key_columns(info)
+    columns = info.key
     if isinstance(key, Mapping):
         parts: Sequence[object] = [key.get(column) for column in columns]
         unknown = [name for name in key if name not in columns]
@@ -68,7 +63,7 @@ def encode_key(info: ViewInfo, key: object) -> bytes:
 def key_encoder(info: ViewInfo) -> Callable[[object], bytes]:
     """`encode_key` for one view, with a short way for the commonest keys: one column of
     integers or of text."""
-    columns = key_columns(info)
+    columns = info.key
     if len(columns) != 1:
         return lambda key: encode_key(info, key)
     kind = dict(info.columns).get(columns[0], "STRING").split("(")[0].strip().upper()
@@ -116,9 +111,11 @@ def _part(info: ViewInfo, column: str, kind: str, value: object) -> object:
 
 
 def _wrong(info: ViewInfo, detail: str) -> ViewKeyError:
-    columns = ", ".join(key_columns(info))
+    columns = ", ".join(info.key)
     return ViewKeyError(
         f"key does not fit view {info.name!r}",
         detail=f"Its key is ({columns}); {detail}.",
-        hint="give one value per key column, in that order",
+        hint="give one value per key column, in that order"
+        if columns
+        else "the view has at most one row: give no value",
     )

@@ -22,7 +22,12 @@ import pyarrow as pa
 from tailrace.clock import SYSTEM
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.records.tick import ViewInfo
-from tailrace.views.errors import QueryError, QueryTimeoutError
+from tailrace.views.errors import (
+    QueryError,
+    QueryTimeoutError,
+    QueryTooLargeError,
+    ViewsError,
+)
 
 if TYPE_CHECKING:
     from tailrace.views.reader import Page, Snapshot
@@ -55,11 +60,14 @@ class Engine:
         query: str,
         parameters: Sequence[object] | None,
         limit: int | None,
+        most_bytes: int | None = None,
     ) -> Page:
+        """A page of the answer: of a longer one `limit` rows, or those that fit `most_bytes`."""
         from tailrace.views.reader import Page
 
-        table = self.table(snapshot, query, parameters, None if limit is None else limit + 1)
-        more = limit is not None and table.num_rows > limit
+        wanted = None if limit is None else limit + 1
+        table, cut = self._table(snapshot, query, parameters, wanted, most_bytes)
+        more = cut or (limit is not None and table.num_rows > limit)
         return Page(python_rows(table.slice(0, limit)), "more" if more else None, snapshot.position)
 
     def table(
@@ -70,13 +78,23 @@ class Engine:
         limit: int | None = None,
     ) -> pa.Table:
         """The answer to one SELECT as Arrow; of a longer one the first `limit` rows."""
+        return self._table(snapshot, query, parameters, limit, None)[0]
+
+    def _table(
+        self,
+        snapshot: Snapshot,
+        query: str,
+        parameters: Sequence[object] | None,
+        limit: int | None,
+        most_bytes: int | None,
+    ) -> tuple[pa.Table, bool]:
         _check_depth(query)
         with self._question(SYSTEM.monotonic() + self._seconds) as connection:
             for name in self._check(connection, query, snapshot.state.views):
                 connection.register(name, self._scan(snapshot, name))
             try:
                 connection.execute("BEGIN TRANSACTION READ ONLY")
-                return _answer(connection, query, parameters, limit)
+                return _answer(connection, query, parameters, limit, most_bytes)
             except (duckdb.Error, OSError) as reason:  # the latter while an answer is read
                 if "INTERRUPT" in str(reason):
                     raise duckdb.InterruptException(str(reason)) from reason
@@ -157,7 +175,7 @@ class Engine:
         return [name for name in views if name.casefold() in named]
 
     def _scan(self, snapshot: Snapshot, name: str) -> pa.Table:
-        held = snapshot.view(name)
+        held = snapshot.asked(name)
         stamp = (f"{held.store} {held.info.columns}", held.changed)
         kept = self._tables.get(name)
         if kept is not None and kept[0] == stamp:
@@ -174,24 +192,55 @@ class Engine:
 
 
 def _answer(
-    connection: Any, query: str, parameters: Sequence[object] | None, limit: int | None
-) -> pa.Table:
+    connection: Any,
+    query: str,
+    parameters: Sequence[object] | None,
+    limit: int | None,
+    most_bytes: int | None,
+) -> tuple[pa.Table, bool]:
+    """The rows, and whether there are more than fit `most_bytes`."""
     relation = connection.sql(query, params=list(parameters) if parameters else None)
     reader = relation.to_arrow_reader(READ_ROWS)
-    batches, rows = [], 0
-    while limit is None or rows < limit:
+    batches: list[pa.RecordBatch] = []
+    rows, left, cut = 0, most_bytes, False
+    while not cut and (limit is None or rows < limit):
         try:
-            batches.append(reader.read_next_batch())
+            batch = reader.read_next_batch()
         except StopIteration:
             break
-        rows += batches[-1].num_rows
+        if left is not None:
+            fitting = _fitting(batch, left)
+            cut = fitting < batch.num_rows
+            batch = batch.slice(0, fitting)
+            left -= batch.nbytes
+        batches.append(batch)
+        rows += batch.num_rows
+    if cut and not rows:
+        raise QueryTooLargeError(
+            f"one row of the answer is larger than {most_bytes:,} bytes",
+            hint="ask for fewer or shorter columns",
+        )
     table = pa.Table.from_batches(batches, reader.schema).slice(0, limit)
     for index, column in enumerate(table.schema):
         # sum() of integers is a HUGEINT, which Arrow only knows as a decimal.
         if column.type == pa.decimal128(38, 0):
             with contextlib.suppress(pa.ArrowInvalid):
                 table = table.set_column(index, column.name, table.column(index).cast(pa.int64()))
-    return table
+    return table, cut
+
+
+def _fitting(batch: pa.RecordBatch, most_bytes: int) -> int:
+    """How many of the first rows take at most so many bytes."""
+    if batch.nbytes <= most_bytes:
+        return int(batch.num_rows)
+    low, high = 0, int(batch.num_rows)  # `low` rows fit, `high` do not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if batch.slice(0, middle).nbytes <= most_bytes:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _connect() -> Any:
@@ -204,7 +253,7 @@ def _connect() -> Any:
         "SET autoload_known_extensions = false",
         "SET enable_external_access = false",
         "SET python_enable_replacements = false",
-        "SET TimeZone = 'UTC'",
+        "SET GLOBAL TimeZone = 'UTC'",  # a cursor has its own session, with the global settings
         "SET lock_configuration = true",
     ):
         connection.execute(setting)
@@ -223,18 +272,16 @@ def _check_depth(text: str) -> None:
             depth -= 1
 
 
-def _query_error(reason: Exception, snapshot: Snapshot) -> QueryError:
+def _query_error(reason: Exception, snapshot: Snapshot) -> ViewsError:
     absent = re.search(r"Table with name (.+?) does not exist", str(reason))
     if absent is not None:  # what DuckDB would suggest are tables of its own
         name, names = absent[1], snapshot.names
+        if (waits := snapshot.why_absent(name)) is not None:
+            return waits
         near = difflib.get_close_matches(name, names, 1)
-        filled = any(other.startswith(f"{name}@") for other in names)
         return QueryError(
             f"there is no view {name!r}",
-            detail=f"{name!r} is being filled, and not shown until then." if filled else "",
-            hint=f"did you mean {near[0]!r}?"
-            if near and not filled
-            else f"views: {', '.join(names) or 'none'}",
+            hint=f"did you mean {near[0]!r}?" if near else f"views: {', '.join(names) or 'none'}",
         )
     return QueryError(
         "the SQL cannot be answered",

@@ -34,6 +34,7 @@ from tailrace.views.errors import (
     ViewsError,
     ViewsNotReadyError,
 )
+from tailrace.views.filling import why_absent, why_unread
 from tailrace.views.keys import key_encoder
 from tailrace.views.store import (
     KEY_LIMIT,
@@ -71,8 +72,11 @@ class Page:
 class Snapshot:
     """One tick, as long as it is open. Made by `Views.snapshot`."""
 
-    def __init__(self, transaction: Any, state: State, stores: Mapping[str, Any]) -> None:
+    def __init__(
+        self, transaction: Any, state: State, stores: Mapping[str, Any], directory: Path
+    ) -> None:
         self._transaction = transaction
+        self._directory = directory  # of the follower, in the project's state
         self._stores = stores
         self._encoders: dict[str, tuple[Callable[[object], bytes], Any]] = {}
         self.state = state
@@ -95,6 +99,8 @@ class Snapshot:
     def view(self, name: str) -> HeldView:
         held = self.state.views.get(name)
         if held is None:
+            if (reason := self.why_absent(name)) is not None:
+                raise reason
             known = ", ".join(self.names) or "none"
             raise UnknownViewError(
                 f"no view {name!r}",
@@ -102,6 +108,20 @@ class Snapshot:
                 hint="see `tailrace view list`",
             )
         return held
+
+    def asked(self, name: str) -> HeldView:
+        """`view`, for a question about rows: refused while nothing has been read for them."""
+        held = self.view(name)
+        reached = self.state.streams.get(held.stream)
+        if reached is not None and not any(any(e.values()) for e in reached.inputs.values()):
+            reason = why_unread(self._directory.parent, name)
+            if reason is not None:
+                raise reason
+        return held
+
+    def why_absent(self, name: str) -> ViewsError | None:
+        """Why a view that is not here cannot be asked yet; None: there is no such view."""
+        return why_absent(self._directory.parent, name)
 
     def get(self, name: str, key: object) -> Row | None:
         """The row under `key` (a value, a sequence for composite keys, or a mapping)."""
@@ -112,7 +132,7 @@ class Snapshot:
         """The same row as the JSON text it is stored as."""
         encode = self._encoders.get(name)
         if encode is None:
-            held = self.view(name)
+            held = self.asked(name)
             encode = self._encoders[name] = (key_encoder(held.info), self._stores[held.store])
         found: bytes | None = self._transaction.get(stored_key(encode[0](key)), db=encode[1])
         return found
@@ -224,7 +244,7 @@ class Views:
         """One consistent tick. Do not keep it for long: pages it sees cannot be reused."""
         transaction, state = self._begin()
         try:
-            yield Snapshot(transaction, state, self._stores)
+            yield Snapshot(transaction, state, self._stores, self.directory)
         finally:
             transaction.abort()
 
@@ -244,8 +264,8 @@ class Views:
         try:
             way = self._ways.get(name)
             if way is None or way[0] is not state:
-                snapshot = Snapshot(transaction, state, self._stores)
-                held = snapshot.view(name)
+                snapshot = Snapshot(transaction, state, self._stores, self.directory)
+                held = snapshot.asked(name)
                 encode = way[1] if way and way[3] == held.info else key_encoder(held.info)
                 store, position = self._stores[held.store], snapshot.position.encode()
                 way = self._ways[name] = (state, encode, store, held.info, position)
@@ -265,12 +285,13 @@ class Views:
         after: str | None = None,
         at_least: str | None = None,
         timeout: float = 5.0,
+        most_bytes: int | None = None,
     ) -> Page:
         """Rows in the order of their keys' JSON text.
 
         `where` is a SQL condition on the view's columns, or a mapping of column to value
         (answered from an index where the column has one). `after` is an earlier page's
-        `next`.
+        `next`. A page ends before `limit` rows where they would take more than `most_bytes`.
         """
         if not 1 <= limit <= MOST_ROWS:
             raise UsageError(
@@ -280,7 +301,7 @@ class Views:
             self.wait(at_least, timeout)
         start = None if after is None else _decode_cursor(after)
         with self.snapshot() as snapshot:
-            held = snapshot.view(name)
+            held = snapshot.asked(name)
             if isinstance(where, Mapping):
                 found = _matching(snapshot, held, where, start)
             elif where is None or not where.strip():
@@ -288,9 +309,10 @@ class Views:
             else:
                 found = self._query().filter(held.info, snapshot.scan(name, start), where)
             rows: list[Row] = []
-            last, more = b"", False
+            last, more, size = b"", False, 0
             for key, value in found:
-                if len(rows) == limit:
+                size += len(value)
+                if len(rows) == limit or (rows and most_bytes is not None and size > most_bytes):
                     more = True
                     break
                 rows.append(orjson.loads(value))
@@ -305,12 +327,14 @@ class Views:
         at_least: str | None = None,
         timeout: float = 5.0,
         limit: int | None = None,
+        most_bytes: int | None = None,
     ) -> Page:
-        """Answer one SELECT over the views, all at one tick."""
+        """Answer one SELECT over the views, all at one tick; of a longer answer the first
+        `limit` rows, or those that take at most `most_bytes`."""
         if at_least is not None:
             self.wait(at_least, timeout)
         with self.snapshot() as snapshot:
-            return self._query().ask(snapshot, query, parameters, limit)
+            return self._query().ask(snapshot, query, parameters, limit, most_bytes)
 
     def arrow(self, query: str, parameters: Sequence[object] | None = None) -> pa.Table:
         """The same as an Arrow table."""
@@ -385,7 +409,7 @@ class Views:
             yield None
             return
         try:
-            yield Snapshot(transaction, state, self._stores)
+            yield Snapshot(transaction, state, self._stores, self.directory)
         finally:
             transaction.abort()
 

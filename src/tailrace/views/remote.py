@@ -7,20 +7,25 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import orjson
 
+from tailrace.records.tick import ViewInfo
 from tailrace.views.errors import (
     PositionTimeoutError,
     PositionUnknownError,
     QueryError,
+    QueryTimeoutError,
+    QueryTooLargeError,
     UnknownViewError,
+    ViewFailedError,
+    ViewFillingError,
     ViewKeyError,
     ViewsNotReadyError,
     ViewsRemoteError,
 )
-from tailrace.views.keys import write_part
+from tailrace.views.keys import encode_key, write_part
 from tailrace.views.reader import Page, Row
 from tailrace.views.subscribe import Change, Event
 
@@ -31,6 +36,10 @@ KNOWN_ERRORS = {
         PositionTimeoutError,
         PositionUnknownError,
         QueryError,
+        QueryTimeoutError,
+        QueryTooLargeError,
+        ViewFailedError,
+        ViewFillingError,
         ViewKeyError,
         ViewsNotReadyError,
     )
@@ -41,7 +50,10 @@ class RemoteViews:
     """The same questions as `Views`, answered by the console. One connection, kept open."""
 
     def __init__(self, address: str, *, token: str | None = None) -> None:
-        self.address = address.removeprefix("http://").rstrip("/")
+        url = urlsplit(address if "://" in address else f"http://{address}")
+        self.address = url.netloc
+        self._encrypted = url.scheme == "https"
+        token = token or dict(parse_qsl(url.fragment)).get("token")
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._connection: http.client.HTTPConnection | None = None
 
@@ -81,7 +93,12 @@ class RemoteViews:
     ) -> Row | None:
         parts = list(key) if isinstance(key, tuple | list) else [key]
         pairs = [("key", write_part(part)) for part in parts] + _waiting(at_least, timeout)
-        answer = self._ask("GET", f"/api/views/{quote(name, safe='')}?{urlencode(pairs)}", none=404)
+        if not parts:  # the address of no key is that of an empty text, too
+            for view in self.describe_all():
+                if view["name"] == name:
+                    encode_key(ViewInfo(name, name, key=tuple(view["key"])), parts)
+        path = f"/api/views/{quote(name, safe='')}{'' if parts else '/'}"
+        answer = self._ask("GET", f"{path}?{urlencode(pairs)}", none=404)
         return None if answer is None else answer["row"]
 
     def rows(
@@ -112,24 +129,32 @@ class RemoteViews:
         headers = dict(self._headers)
         if after is not None:
             headers["Last-Event-ID"] = str(after)
-        connection = http.client.HTTPConnection(self.address, timeout=max(idle, 20.0))
+        connection = self._connect(max(idle, 20.0))
         try:
             connection.request("GET", f"/api/views/{quote(name, safe='')}/changes", headers=headers)
             response = connection.getresponse()
             if response.status != 200:
                 self._fail(response.status, response.read())
-            yield from _events(response)
+            for kind, tick, data in _events(response):
+                if kind == "failed":
+                    self._fail(response.status, data)
+                yield _event(kind, tick, data)
         except (OSError, http.client.HTTPException) as reason:
             raise self._unreachable(reason) from reason
         finally:
             connection.close()
+
+    def _connect(self, seconds: float) -> http.client.HTTPConnection:
+        if self._encrypted:  # the server's certificate is verified
+            return http.client.HTTPSConnection(self.address, timeout=seconds)
+        return http.client.HTTPConnection(self.address, timeout=seconds)
 
     def _ask(self, method: str, path: str, body: object = None, none: int | None = None) -> Any:
         data = None if body is None else orjson.dumps(body)
         headers = {**self._headers, "Content-Type": "application/json"}
         for attempt in (1, 2):
             if self._connection is None:
-                self._connection = http.client.HTTPConnection(self.address, timeout=310)
+                self._connection = self._connect(310)
             try:
                 self._connection.request(method, path, data, headers)
                 response = self._connection.getresponse()
@@ -204,7 +229,8 @@ def _waiting(at_least: str | None, timeout: float) -> list[tuple[str, str]]:
     return [("at_least", at_least), ("timeout", f"{timeout:g}s")] if at_least else []
 
 
-def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
+def _events(response: http.client.HTTPResponse) -> Iterator[tuple[str, int, bytes]]:
+    """Kind, tick and data of every event; an "idle" one for a line that only keeps alive."""
     kind, tick, data = "", 0, b""
     for line in response:
         line = line.rstrip(b"\r\n")
@@ -215,13 +241,18 @@ def _events(response: http.client.HTTPResponse) -> Iterator[Event]:
         elif line.startswith(b"data: "):
             data = line[6:]
         elif line.startswith(b":"):
-            yield Event("idle", tick, "")
+            yield "idle", tick, b""
         elif not line and data:
-            document = orjson.loads(data)
-            if kind == "snapshot":
-                rows = tuple(item["row"] for item in document["snapshot"])
-                yield Event("snapshot", tick, document["position"], rows=rows)
-            else:
-                changes = tuple(Change(c["key"], c["row"]) for c in document["changes"])
-                yield Event("changes", tick, document["position"], changes=changes)
+            yield kind, tick, data
             kind, data = "", b""
+
+
+def _event(kind: str, tick: int, data: bytes) -> Event:
+    if kind == "idle":
+        return Event("idle", tick, "")
+    document = orjson.loads(data)
+    if kind == "snapshot":
+        rows = tuple(item["row"] for item in document["snapshot"])
+        return Event("snapshot", tick, document["position"], rows=rows)
+    changes = tuple(Change(c["key"], c["row"]) for c in document["changes"])
+    return Event("changes", tick, document["position"], changes=changes)

@@ -1,16 +1,18 @@
 """The LMDB environment that holds the views, as files and bytes.
 
     <directory>/data.mdb, lock.mdb     the environment
-    <directory>/boot                   the kernel's boot id when it was made
+    <directory>/boot                   of which file it is, and of which boot: see `unsynced`
 
     meta      "state"                  → JSON of `State`
+              "counts"                 → JSON: entries of the databases that were written
     rows/<view>/<n>   record key       → JSON of the row
     index/<view>/<n>/<column>          → JSON of the column's value, 0x00, record key → ""
     history   tick (8 bytes), view     → one line `{"key":…,"row":…}` per change
 
 A tick is one write transaction, so a read transaction is one tick. The environment is
-written without fsync: a killed process leaves it whole, a killed machine may not, hence
-the boot id beside it: another one means that everything is read again from the log.
+written without fsync: a killed process leaves it whole, a killed machine may not, and a copy
+made meanwhile may not, hence the mark beside it: another one, or other counts, mean that
+everything is read again from the log.
 Every (re)build of a view goes into a fresh `rows/<view>/<n>` that nobody sees until the
 state names it.
 """
@@ -20,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,13 +30,18 @@ from typing import Any
 import lmdb
 import orjson
 
+from tailrace.files import FILES
+from tailrace.modes import file_mode, make_private
 from tailrace.records.tick import ViewInfo, parse_view
+from tailrace.unsynced import boot_id, file_mark
 from tailrace.views.errors import FollowerRunningError
 
 FORMAT = 1
 MAP_BYTES = 64 << 30
 KEY_LIMIT = 511
-STATE = b"state"
+STATE, COUNTS = b"state", b"counts"
+STAMP = "boot"
+DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
 
 
 @dataclass(slots=True)
@@ -195,24 +203,15 @@ def history_key(tick: int, view: str = "") -> bytes:
     return tick.to_bytes(8, "big") + view.encode()
 
 
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "unknown"
-
-
 def open_writer(directory: Path) -> lmdb.Environment:
-    """Open for the follower; throws away what another boot left behind."""
-    stamp = directory / "boot"
-    if directory.exists() and (not stamp.exists() or stamp.read_text() != boot_id()):
-        for name in ("data.mdb", "lock.mdb"):
-            (directory / name).unlink(missing_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    if not stamp.exists() or stamp.read_text() != boot_id():
-        draft = directory / "boot.tmp"
-        draft.write_text(boot_id())
-        draft.replace(stamp)
+    """Open for the follower; throws away what another boot left behind, or another disk, and
+    what is not as it was written."""
+    data = directory / "data.mdb"
+    make_private(directory)
+    known = (FILES.read_whole(directory / STAMP) or b"").decode("utf-8", "replace")
+    # Before there were marks, the boot alone was noted.
+    if data.exists() and known not in (file_mark(data), boot_id()):
+        _throw_away(directory)
     with _guard:
         shared = _shared.get(directory.resolve())
         if shared is not None:
@@ -221,9 +220,59 @@ def open_writer(directory: Path) -> lmdb.Environment:
                 hint="open the follower before the readers",
             )
         environment = _open(directory, readonly=False)
+        if not _is_sound(environment):
+            environment.close()
+            _throw_away(directory)
+            environment = _open(directory, readonly=False)
         _shared[directory.resolve()] = _Shared(environment, 1)
+    if known != (mark := file_mark(data)):
+        FILES.write_whole(directory / STAMP, mark.encode(), sync=False)
     environment.reader_check()
     return environment
+
+
+def distrust(directory: Path) -> None:
+    """Whoever opens the environment next throws it away."""
+    (directory / STAMP).unlink(missing_ok=True)
+
+
+def count_entries(transaction: Any, meta: Any, stores: Mapping[str, Any]) -> None:
+    """Note how many entries databases have, those that are open: part of a write."""
+    known = transaction.get(COUNTS, db=meta)
+    counts = {} if known is None else orjson.loads(known)
+    counts |= {name: transaction.stat(store)["entries"] for name, store in stores.items()}
+    transaction.put(COUNTS, orjson.dumps(counts), db=meta)
+
+
+def forget_entries(transaction: Any, meta: Any, name: str) -> None:
+    """A database is dropped."""
+    counts = orjson.loads(transaction.get(COUNTS, db=meta) or b"{}")
+    if counts.pop(name, None) is not None:
+        transaction.put(COUNTS, orjson.dumps(counts), db=meta)
+
+
+def _is_sound(environment: lmdb.Environment) -> bool:
+    """Whether the databases hold as many entries as was noted with the last write."""
+    try:
+        with environment.begin() as transaction:
+            if not transaction.stat()["entries"]:
+                return True
+            meta = environment.open_db(b"meta", txn=transaction, create=False)
+            counts = orjson.loads(transaction.get(COUNTS, db=meta) or b"{}")
+            return all(
+                transaction.stat(environment.open_db(name.encode(), txn=transaction, create=False))[
+                    "entries"
+                ]
+                == count
+                for name, count in counts.items()
+            )
+    except (lmdb.Error, ValueError):
+        return False
+
+
+def _throw_away(directory: Path) -> None:
+    for name in ("data.mdb", "lock.mdb"):
+        (directory / name).unlink(missing_ok=True)
 
 
 def open_reader(directory: Path) -> lmdb.Environment:
@@ -262,6 +311,7 @@ def release(environment: lmdb.Environment) -> None:
 def _open(directory: Path, *, readonly: bool) -> lmdb.Environment:
     return lmdb.open(
         str(directory),
+        mode=file_mode(),
         map_size=MAP_BYTES,
         readonly=readonly,
         create=not readonly,

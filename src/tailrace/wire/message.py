@@ -18,6 +18,11 @@ from tailrace.wire.errors import DecodeError
 
 ZERO_UUID = bytes(16)
 
+ELEMENTS_LIMIT = 100_000
+"""Most elements of all arrays of one request: a megabyte of empty ones is a second of work."""
+TOO_MANY_ELEMENTS = f"more than {ELEMENTS_LIMIT} elements"
+TAGS_LIMIT = 1000
+
 # The default of arguments whose real default is a new list or a new struct.
 NEW: Any = type("New", (), {"__repr__": lambda self: "NEW", "__slots__": ()})()
 
@@ -89,6 +94,8 @@ def skip_tags(buffer: memoryview, position: int) -> int:
     end = len(buffer)
     if count * 2 > end - position:
         raise fail("more tagged fields than bytes")
+    if count > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(count):
         _, position = read_varint(buffer, position)
         size, position = read_varint(buffer, position)

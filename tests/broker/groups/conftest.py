@@ -22,6 +22,7 @@ class Table:
 
     delay_ms: int = 0
     max_size: int = 1000
+    clock_trusted: bool = True
     clock: FakeClock = field(default_factory=FakeClock)
     journal: MemoryJournal = field(default_factory=MemoryJournal)
 
@@ -41,6 +42,7 @@ class Table:
             self.clock,
             self.journal,
             new_id=lambda: str(next(self._ids)),
+            may_expire=lambda: self.clock_trusted,
         )
 
     def pass_time(self, seconds: float, step: float = 0.5) -> None:

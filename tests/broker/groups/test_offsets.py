@@ -145,6 +145,16 @@ def test_offsets_of_an_empty_group_expire_after_it_became_empty(table: Table) ->
     assert table.groups.groups() == []
 
 
+def test_no_offset_expires_while_the_clock_is_in_doubt(table: Table) -> None:
+    table.commit(1)
+    table.clock_trusted = False
+    table.pass_time(8 * DAY, 3600)
+    assert table.committed() == 1
+    table.clock_trusted = True
+    table.pass_time(DAY, 3600)
+    assert table.committed() == -1
+
+
 def test_offsets_of_a_simple_consumer_expire_after_the_last_commit(table: Table) -> None:
     table.commit(1)
     table.pass_time(6 * DAY, 3600)

@@ -25,6 +25,7 @@ class Desk:
     """A coordinator, its disk, and the hands that play it."""
 
     flush: bool = True
+    clock_trusted: bool = True
     clock: FakeClock = field(default_factory=FakeClock)
     disk: Disk = field(default_factory=Disk.empty)
 
@@ -41,6 +42,7 @@ class Desk:
             self.partitions,
             self.partitions,
             lambda: next(self._ids),
+            may_expire=lambda: self.clock_trusted,
         )
         load(self.coordinator, self.partitions, self.partitions)
 

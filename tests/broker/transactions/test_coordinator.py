@@ -303,3 +303,15 @@ def test_state_records_round_trip(state: State) -> None:
     )
     assert records.decode_key(records.encode_key("tx")) == "tx"
     assert records.decode_value("tx", records.encode_value(record)) == record
+
+
+def test_no_transactional_id_expires_while_the_clock_is_in_doubt(desk: Desk) -> None:
+    desk.init()
+    desk.clock_trusted = False
+    desk.clock.advance(8 * 24 * 3600)
+    desk.coordinator.tick()
+    assert desk.state() == "Empty"
+    desk.clock_trusted = True
+    desk.clock.advance(24 * 3600)
+    desk.coordinator.tick()
+    assert "tx" not in desk.coordinator.transactions

@@ -2,7 +2,6 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
-import { streamUrl } from "../api";
 import { cell, columnsOf, count, numbersOf } from "../format";
 import { follow, live, viewFault } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
@@ -112,7 +111,7 @@ function useRows(name: string, large: boolean | null) {
       timer = window.setTimeout(look, 2000);
     };
     if (large === true) look();
-    else leave = follow(() => streamUrl(`api/views/${encodeURIComponent(name)}/changes`), take, lost);
+    else leave = follow(`api/views/${encodeURIComponent(name)}/changes`, take, lost);
     return () => {
       gone = true;
       clearTimeout(timer);

@@ -20,6 +20,12 @@ export function FaultBox({ fault }: { fault: Fault }) {
       <strong>{fault.error}</strong> <code>{fault.code}</code>
       {fault.detail ? <pre>{fault.detail}</pre> : null}
       {fault.hint ? <p>hint: {fault.hint}</p> : null}
+      {fault.traceback ? (
+        <details>
+          <summary>traceback</summary>
+          <pre>{fault.traceback}</pre>
+        </details>
+      ) : null}
     </div>
   );
 }

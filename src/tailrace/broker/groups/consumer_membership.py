@@ -6,6 +6,7 @@ static member that will return). The answer leads the member to its target assig
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -27,6 +28,8 @@ from tailrace.broker.groups.patterns import Pattern, PatternError
 from tailrace.broker.journal import KeyValue
 from tailrace.clock import Clock
 from tailrace.wire.errors import ErrorCode
+
+log = logging.getLogger(__name__)
 
 PATTERN_REFRESH_SECONDS = 2.0
 
@@ -398,12 +401,19 @@ class ConsumerMembership:
         return before != now
 
     def _find(self, member: ConsumerMember) -> None:
-        """Look up which topics the member's pattern means today."""
+        """Look up which topics the member's pattern means today; a pattern that has become
+        too costly goes on meaning what it meant."""
         if member.pattern is None:
             member.found = frozenset()
             return
-        pattern = Pattern(member.pattern)
-        member.found = frozenset(name for name in self.catalog.names() if pattern.matches(name))
+        try:
+            pattern = Pattern(member.pattern)
+            member.found = frozenset(name for name in self.catalog.names() if pattern.matches(name))
+        except PatternError as error:
+            log.warning(
+                "pattern of a member not followed",
+                extra={"member": member.member_id, "error": str(error)},
+            )
 
     def _refresh(
         self, group: Group, state: ConsumerState, written: list[KeyValue], *, force: bool

@@ -101,7 +101,10 @@ class GroupCoordinator:
         catalog: Catalog | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         stood_still: Callable[[str, float], None] = lambda group_id, seconds: None,
+        may_expire: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_expire` says whether the wall clock can be trusted to delete by."""
+        self._may_expire = may_expire
         self._settings = settings
         self._clock = clock
         self._journal = journal
@@ -237,7 +240,9 @@ class GroupCoordinator:
     def fetch(
         self, group_id: str, wanted: Iterable[TopicPartition] | None, require_stable: bool = False
     ) -> dict[TopicPartition, tuple[ErrorCode, CommittedOffset]]:
-        return self._offsets.fetch(self.group(group_id), wanted, require_stable)
+        group = self.group(group_id)
+        doubtful_before = self._journal.doubtful_before(self._home(group_id))
+        return self._offsets.fetch(group, wanted, require_stable, doubtful_before)
 
     def check_fetch(self, group_id: str, member_id: str | None, epoch: int) -> ErrorCode:
         """Whether a member of a server-side group that asks for offsets is up to date."""
@@ -374,7 +379,8 @@ class GroupCoordinator:
                     self._membership.sync_expired(group)
         if now >= self._expiry_due:
             self._expiry_due = now + self._settings.offsets.check_interval_ms / 1000
-            self._expire_offsets()
+            if self._may_expire():
+                self._expire_offsets()
 
     # pieces
 
@@ -499,7 +505,10 @@ class GroupCoordinator:
                 for group in found.values():
                     self._offsets.end_transaction(group, entry.producer_id, entry.commit)
             else:
-                _replay(found, stored, entry)
+                try:
+                    _replay(found, stored, entry)
+                except Exception as error:  # whatever the bytes say, the others are to be had
+                    self._journal.unreadable(partition, entry.offset, error)
         for group_id, group in found.items():
             if group_id in stored or group.offsets or group.pending_offsets:
                 self._groups[group_id] = group
@@ -553,12 +562,12 @@ def _replay_server_side(found: dict[str, Group], stored: set[str], entry: Entry)
         group.consumer = None
         stored.discard(group_id)
         return
-    if group.consumer is None:
-        if entry.value is None:
-            return
-        group.consumer = ConsumerState()
+    if group.consumer is None and entry.value is None:
+        return
+    state = group.consumer or ConsumerState()
+    consumer_records.replay(state, kind, member_id, entry.value)
+    group.consumer = state
     stored.add(group_id)
-    consumer_records.replay(group.consumer, kind, member_id, entry.value)
 
 
 def _all(commit: Commit, error: ErrorCode) -> dict[TopicPartition, ErrorCode]:

@@ -187,19 +187,35 @@ class Offsets:
         )
 
     def fetch(
-        self, group: Group | None, wanted: Iterable[TopicPartition] | None, require_stable: bool
+        self,
+        group: Group | None,
+        wanted: Iterable[TopicPartition] | None,
+        require_stable: bool,
+        doubtful_before: int = 0,
     ) -> dict[TopicPartition, tuple[ErrorCode, CommittedOffset]]:
-        """Committed offsets of `wanted`, or of every partition the group knows."""
+        """Committed offsets of `wanted`, or of every partition the group knows.
+
+        An offset whose record is not behind `doubtful_before`, where a damaged range of the
+        group's partition ends, may have been overtaken by one that is lost. Instead of it, and
+        instead of "none", a client gets an error: it would go on at a wrong place else. The
+        next commit for the same partition ends that.
+        """
+        lost = (ErrorCode.KAFKA_STORAGE_ERROR, NO_OFFSET)
         if group is None:
-            return dict.fromkeys(wanted or (), (ErrorCode.NONE, NO_OFFSET))
+            nothing = lost if doubtful_before else (ErrorCode.NONE, NO_OFFSET)
+            return dict.fromkeys(wanted or (), nothing)
         if wanted is None:
             wanted = list(group.offsets)
         found: dict[TopicPartition, tuple[ErrorCode, CommittedOffset]] = {}
         for key in wanted:
             if require_stable and group.unstable(key):
                 found[key] = (ErrorCode.UNSTABLE_OFFSET_COMMIT, NO_OFFSET)
+                continue
+            committed = group.offsets.get(key, NO_OFFSET)
+            if doubtful_before and committed.record_offset < doubtful_before:
+                found[key] = lost
             else:
-                found[key] = (ErrorCode.NONE, group.offsets.get(key, NO_OFFSET))
+                found[key] = (ErrorCode.NONE, committed)
         return found
 
     def end_transaction(self, group: Group, producer_id: int, commit: bool) -> None:

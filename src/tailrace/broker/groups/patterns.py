@@ -2,8 +2,10 @@
 
 A consumer may subscribe by a pattern that the broker resolves. Python's own engine can
 take for ever on some patterns; this one walks all possibilities side by side (Thompson's
-construction), so its time is pattern length × text length. Look-around and references
-back are refused, as RE2, which Kafka uses, refuses them.
+construction), so its time is pattern length × text length. Sets of possibilities seen before
+are remembered, so that names of the usual kind cost one look-up a character. Look-around and
+references back are refused, as RE2, which Kafka uses, refuses them, and so is a pattern whose
+possibilities are so many that the names at hand would take a noticeable time.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 STATES_LIMIT = 20_000
+LENGTH_LIMIT = 10_000
+# Of one pattern over all names it is held against; well under a tenth of a second.
+STEPS_LIMIT = 200_000
 
 Test = Callable[[str], bool]
 
@@ -29,6 +34,12 @@ class Pattern:
         # tests[state] consumes one character; follow[state] are the states without one.
         self._tests: list[Test | None] = []
         self._follow: list[list[int]] = []
+        self._sets: list[frozenset[int]] = []
+        self._numbers: dict[frozenset[int], int] = {}
+        self._moves: dict[tuple[int, str], int] = {}
+        self._steps = 0
+        if len(text) > LENGTH_LIMIT:
+            raise PatternError("the pattern is too long")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -39,20 +50,46 @@ class Pattern:
             raise PatternError("flags are not supported")
         self._end = self._state()
         self._start = self._sequence(list(tree), self._end)
+        self._first = -1
 
     def matches(self, name: str) -> bool:
-        """Whether the pattern matches all of `name`."""
-        here = self._closure([self._start])
+        """Whether the pattern matches all of `name`. Raises PatternError if that would take
+        too long."""
+        if self._first < 0:
+            self._first = self._number(self._closure([self._start]))
+        here = self._first
         for character in name:
-            following = [
-                self._follow[state][0]
-                for state in here
-                if (test := self._tests[state]) is not None and test(character)
-            ]
-            if not following:
+            following = self._moves.get((here, character))
+            if following is None:
+                following = self._move(here, character)
+            if following < 0:
                 return False
-            here = self._closure(following)
-        return self._end in here
+            here = following
+        return self._end in self._sets[here]
+
+    def _move(self, here: int, character: str) -> int:
+        """The possibilities after one more character; −1 if there are none."""
+        states = self._sets[here]
+        self._steps += len(states)
+        reached = [
+            self._follow[state][0]
+            for state in states
+            if (test := self._tests[state]) is not None and test(character)
+        ]
+        following = self._number(self._closure(reached)) if reached else -1
+        self._moves[here, character] = following
+        return following
+
+    def _number(self, states: set[int]) -> int:
+        self._steps += len(states)
+        if self._steps > STEPS_LIMIT:
+            raise PatternError("the pattern has too many possibilities")
+        known = frozenset(states)
+        number = self._numbers.get(known)
+        if number is None:
+            number = self._numbers[known] = len(self._sets)
+            self._sets.append(known)
+        return number
 
     def _closure(self, states: list[int]) -> set[int]:
         seen: set[int] = set()

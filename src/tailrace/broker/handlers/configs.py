@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import orjson
 
+from tailrace.broker.guard import INTERNAL, write_refusal
 from tailrace.broker.router import Request, Route
 from tailrace.broker.settings import DEFINITIONS, check_dynamic
 from tailrace.broker.shares.settings import GROUP_SETTINGS
@@ -40,7 +41,19 @@ FROM_TOPIC, FROM_DYNAMIC, FROM_STATIC, FROM_DEFAULT, FROM_GROUP = 1, 2, 4, 5, 8
 KINDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
+# Settings in one answer, some 20 MB of them.
+ENTRIES_PER_ANSWER = 100_000
+
 # Not a setting: what DescribeConfigs tells of a topic or group when asked for it by name.
+# What an operator may change of the broker's own topics: nothing here loses a record.
+TUNABLE = frozenset(
+    {
+        "compression.type", "file.delete.delay.ms", "flush.messages", "flush.ms",
+        "index.interval.bytes", "internal.segment.bytes", "max.compaction.lag.ms",
+        "min.cleanable.dirty.ratio", "min.compaction.lag.ms", "segment.bytes",
+        "segment.index.bytes", "segment.jitter.ms", "segment.ms",
+    }
+)  # fmt: skip
 STATUS = "tailrace.status"
 
 _ORIGINS = {"dynamic": FROM_DYNAMIC, "given": FROM_STATIC, "default": FROM_DEFAULT}
@@ -65,9 +78,29 @@ class Configs:
 
     def describe(self, request: Request[DescribeConfigsRequest]) -> None:
         body = request.body
-        request.answer(
-            DescribeConfigsResponse(results=[self._describe(one, body) for one in body.resources])
-        )
+        results: list[DescribeConfigsResult] = []
+        # Who asks for the same thing twice is told once: the answer is 800 times the question.
+        wanted = {
+            (
+                one.resource_type,
+                one.resource_name,
+                None if one.configuration_keys is None else tuple(one.configuration_keys),
+            ): one
+            for one in body.resources
+        }
+
+        def steps() -> Iterator[None]:
+            entries = 0
+            for resource in wanted.values():
+                if entries > ENTRIES_PER_ANSWER:
+                    results.append(_too_much(resource))
+                    continue
+                results.append(self._describe(resource, body))
+                entries += len(results[-1].configs)
+                yield
+            request.answer(DescribeConfigsResponse(results=results))
+
+        request.in_turns(steps(), self._broker.loop)
 
     def _describe(
         self, resource: DescribeConfigsResource, body: DescribeConfigsRequest
@@ -95,7 +128,8 @@ class Configs:
             answer.error_code, answer.error_message = refused.code, refused.message
             return answer
         keys = resource.configuration_keys
-        answer.configs = [one for one in found if keys is None or one.name in keys]
+        named = None if keys is None else set(keys)
+        answer.configs = [one for one in found if named is None or one.name in named]
         if keys is not None and STATUS in keys and resource.resource_type in (TOPIC, GROUP):
             answer.configs.append(self._status(resource.resource_type, resource.resource_name))
         return answer
@@ -188,55 +222,68 @@ class Configs:
 
     def replace(self, request: Request[alter_configs.AlterConfigsRequest]) -> None:
         """AlterConfigs: what is not named goes back to its default."""
-        responses = []
-        for resource in request.body.resources:
-            given = {one.name: one.value for one in resource.configs}
-            changes = dict.fromkeys(self._present(resource.resource_type, resource.resource_name))
-            code, message = self._alter(
-                resource.resource_type,
-                resource.resource_name,
-                {**changes, **given},
-                request.body.validate_only,
-            )
-            responses.append(
-                alter_configs.AlterConfigsResourceResponse(
-                    error_code=code,
-                    error_message=message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
+        responses: list[alter_configs.AlterConfigsResourceResponse] = []
+
+        def steps() -> Iterator[None]:
+            for resource in request.body.resources:
+                kind, name = resource.resource_type, resource.resource_name
+                given = {one.name: one.value for one in resource.configs}
+                changes = dict.fromkeys(self._present(kind, name))
+                code, message = self._alter(
+                    kind,
+                    name,
+                    {**changes, **given},
+                    request.body.validate_only,
+                    request.connection.project,
                 )
-            )
-        request.answer(alter_configs.AlterConfigsResponse(responses=responses))
+                responses.append(
+                    alter_configs.AlterConfigsResourceResponse(
+                        error_code=code,
+                        error_message=message,
+                        resource_type=kind,
+                        resource_name=name,
+                    )
+                )
+                yield
+            request.answer(alter_configs.AlterConfigsResponse(responses=responses))
+
+        request.in_turns(steps(), self._broker.loop)
 
     def change(
         self, request: Request[incremental_alter_configs.IncrementalAlterConfigsRequest]
     ) -> None:
         """IncrementalAlterConfigs: only what is named changes."""
-        responses = []
-        for resource in request.body.resources:
-            code, message = 0, None
-            try:
-                changes = self._changes(resource)
-            except _Refused as refused:
-                code, message = refused.code, refused.message
-            else:
-                code, message = self._alter(
-                    resource.resource_type,
-                    resource.resource_name,
-                    changes,
-                    request.body.validate_only,
+        responses: list[incremental_alter_configs.AlterConfigsResourceResponse] = []
+
+        def steps() -> Iterator[None]:
+            for resource in request.body.resources:
+                code, message = 0, None
+                try:
+                    changes = self._changes(resource)
+                except _Refused as refused:
+                    code, message = refused.code, refused.message
+                else:
+                    code, message = self._alter(
+                        resource.resource_type,
+                        resource.resource_name,
+                        changes,
+                        request.body.validate_only,
+                        request.connection.project,
+                    )
+                responses.append(
+                    incremental_alter_configs.AlterConfigsResourceResponse(
+                        error_code=code,
+                        error_message=message,
+                        resource_type=resource.resource_type,
+                        resource_name=resource.resource_name,
+                    )
                 )
-            responses.append(
-                incremental_alter_configs.AlterConfigsResourceResponse(
-                    error_code=code,
-                    error_message=message,
-                    resource_type=resource.resource_type,
-                    resource_name=resource.resource_name,
-                )
+                yield
+            request.answer(
+                incremental_alter_configs.IncrementalAlterConfigsResponse(responses=responses)
             )
-        request.answer(
-            incremental_alter_configs.IncrementalAlterConfigsResponse(responses=responses)
-        )
+
+        request.in_turns(steps(), self._broker.loop)
 
     def _changes(
         self, resource: incremental_alter_configs.AlterConfigsResource
@@ -285,11 +332,19 @@ class Configs:
         return self._broker.settings.dynamic
 
     def _alter(
-        self, kind: int, name: str, changes: Mapping[str, str | None], validate_only: bool
+        self,
+        kind: int,
+        name: str,
+        changes: Mapping[str, str | None],
+        validate_only: bool,
+        project: bool,
     ) -> tuple[int, str | None]:
         try:
             if kind == TOPIC:
                 self._topic(name)
+                why = write_refusal(name, project=project)
+                if why is not None and not self._tunes(name, changes):
+                    raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
                 check_topic_config({k: v for k, v in changes.items() if v is not None})
                 unknown = [one for one in changes if one not in TOPIC_SETTINGS]
                 if unknown:
@@ -315,6 +370,14 @@ class Configs:
             hint = f" ({error.hint})" if error.hint else ""
             return getattr(error, "kafka_code", -1), error.message + hint
         return 0, None
+
+    def _tunes(self, name: str, changes: Mapping[str, str | None]) -> bool:
+        """Whether changes to a topic of the broker leave all its records where they are."""
+        present = self._topic(name).config.values
+        return name in INTERNAL and all(
+            one in TUNABLE or (value is not None and value == present.get(one))
+            for one, value in changes.items()
+        )
 
     # listing
 
@@ -345,6 +408,15 @@ def topic_source(broker: Broker, topic: Topic, name: str) -> int:
         return FROM_TOPIC
     broker_name = TOPIC_SETTINGS[name].broker_name
     return _ORIGINS[broker.settings.origin(broker_name)] if broker_name else FROM_DEFAULT
+
+
+def _too_much(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=int(ErrorCode.POLICY_VIOLATION),
+        error_message="the answer would be too large; ask for fewer at a time",
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
 
 
 def _synonym(name: str, value: str, source: int) -> DescribeConfigsSynonym:

@@ -82,7 +82,9 @@ class ConsumerGroupRequests:
     def describe(self, request: Request[description.ConsumerGroupDescribeRequest]) -> None:
         request.answer(
             description.ConsumerGroupDescribeResponse(
-                groups=[self._described(group_id) for group_id in request.body.group_ids]
+                groups=[
+                    self._described(group_id) for group_id in dict.fromkeys(request.body.group_ids)
+                ]
             )
         )
 

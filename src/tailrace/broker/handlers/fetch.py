@@ -88,16 +88,14 @@ class Fetch:
         if epoch in (FINAL_EPOCH, INITIAL_EPOCH):
             self.sessions.drop(body.session_id)
             if epoch == INITIAL_EPOCH and request.version >= 7:
-                session = self.sessions.create()
-                if session is not None:
-                    session.update(wanted, ())
+                session = self.sessions.create(wanted)
         else:
             found = self.sessions.advance(body.session_id, epoch)
             if isinstance(found, int):
                 request.answer_parts(encode(request.version, request.correlation_id, found, 0, ()))
                 return
             session = found
-            session.update(wanted, _forgotten(body, request.version))
+            self.sessions.update(session, wanted, _forgotten(body, request.version))
             wanted = list(session.wanted.values())
         self._serve(Fetching(request, wanted, session), final=body.max_wait_ms <= 0)
 

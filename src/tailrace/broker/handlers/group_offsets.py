@@ -132,7 +132,7 @@ class OffsetRequests:
     def _fetch_groups(self, request: Request[fetching.OffsetFetchRequest]) -> None:
         by_id = request.version >= TOPIC_IDS
         groups = []
-        for one in request.body.groups:
+        for one in _each_once(request.body.groups):
             unknown: list[fetching.OffsetFetchResponseTopics] = []
             wanted: list[TopicPartition] | None = None
             if one.topics is not None:
@@ -207,6 +207,22 @@ class OffsetRequests:
             )
 
         self._groups.delete_offsets(body.group_id, wanted, reply)
+
+
+def _each_once(
+    groups: Iterable[fetching.OffsetFetchRequestGroup],
+) -> Iterable[fetching.OffsetFetchRequestGroup]:
+    """A group that is named several times, once, with all that is asked of it."""
+    named: dict[str, fetching.OffsetFetchRequestGroup] = {}
+    for one in groups:
+        first = named.setdefault(one.group_id, one)
+        if first is one or first.topics is None:
+            continue
+        if one.topics is None:
+            first.topics = None
+        else:
+            first.topics += one.topics
+    return named.values()
 
 
 def _by_topic(found: Fetched) -> list[tuple[str, list[tuple[int, ErrorCode, CommittedOffset]]]]:

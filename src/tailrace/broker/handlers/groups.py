@@ -175,7 +175,7 @@ class GroupRequests:
 
     def describe(self, request: Request[description.DescribeGroupsRequest]) -> None:
         groups = []
-        for group_id in request.body.groups:
+        for group_id in dict.fromkeys(request.body.groups):
             found = self._groups.describe(group_id)
             missing = found.state is GroupState.DEAD and request.version >= 6
             groups.append(

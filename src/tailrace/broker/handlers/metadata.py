@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tailrace.broker.guard import write_refusal
 from tailrace.broker.router import Request, Route
 from tailrace.errors import TailraceError
 from tailrace.log.store import check_topic_name
@@ -45,6 +46,22 @@ CLUSTER_OPERATIONS = sum(1 << n for n in (5, 7, 8, 9, 10, 11, 12))
 NOT_ASKED = -(2**31)
 BROKERS, CONTROLLERS = 1, 2
 PARTITIONS_PER_ANSWER = 2000
+NEW_TOPICS_PER_REQUEST = 50
+
+
+class AutoCreation:
+    """Which topics a request may have made by naming them: not too many at once, for each is a
+    write to the disk. Clients ask again for what does not exist yet."""
+
+    def __init__(self, allowed: bool, project: bool) -> None:
+        self._left = NEW_TOPICS_PER_REQUEST if allowed else 0
+        self._project = project
+
+    def may(self, name: str) -> bool:
+        if self._left <= 0 or write_refusal(name, project=self._project) is not None:
+            return False
+        self._left -= 1
+        return True
 
 
 class Metadata:
@@ -60,7 +77,8 @@ class Metadata:
             topics = [self._topic(topic, body) for topic in broker.store.topics.values()]
         else:
             create = body.allow_auto_topic_creation if request.version >= 4 else True
-            topics = [self._wanted(one, body, create) for one in wanted]
+            makes = AutoCreation(create, request.connection.project)
+            topics = [self._wanted(one, body, makes) for one in _once(wanted)]
             if request.version < 12:
                 for topic in topics:
                     topic.name = topic.name or ""  # null is allowed from version 12 on
@@ -78,7 +96,7 @@ class Metadata:
         )
 
     def _wanted(
-        self, wanted: MetadataRequestTopic, body: MetadataRequest, create: bool
+        self, wanted: MetadataRequestTopic, body: MetadataRequest, makes: AutoCreation
     ) -> MetadataResponseTopic:
         broker = self._broker
         name = wanted.name
@@ -91,7 +109,7 @@ class Metadata:
         if topic is None:
             try:
                 check_topic_name(name)
-                if not create or not broker.settings.boolean("auto.create.topics.enable"):
+                if not broker.settings.boolean("auto.create.topics.enable") or not makes.may(name):
                     return _missing(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
                 topic = broker.auto_create(name)
             except TailraceError as error:
@@ -212,6 +230,11 @@ class Metadata:
                 break
             first = 0
         request.answer(answer)
+
+
+def _once(wanted: list[MetadataRequestTopic]) -> Iterable[MetadataRequestTopic]:
+    """Each topic once, however often it is named."""
+    return {(one.name, one.topic_id): one for one in wanted}.values()
 
 
 def _missing(name: str | None, topic_id: bytes, code: int) -> MetadataResponseTopic:

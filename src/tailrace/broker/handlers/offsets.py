@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from tailrace.broker.guard import write_refusal
 from tailrace.broker.router import Request, Route
 from tailrace.errors import TailraceError
 from tailrace.wire.apis import ApiKey
@@ -49,19 +50,18 @@ class Offsets:
 
     def list_offsets(self, request: Request[ListOffsetsRequest]) -> None:
         committed = request.body.isolation_level == READ_COMMITTED
-        request.answer(
-            ListOffsetsResponse(
-                topics=[
-                    ListOffsetsTopicResponse(
-                        name=topic.name,
-                        partitions=[
-                            self._offset(topic.name, one, committed) for one in topic.partitions
-                        ],
-                    )
-                    for topic in request.body.topics
-                ]
-            )
-        )
+        topics: list[ListOffsetsTopicResponse] = []
+
+        def steps() -> Iterator[None]:
+            for topic in request.body.topics:
+                rows: list[ListOffsetsPartitionResponse] = []
+                topics.append(ListOffsetsTopicResponse(name=topic.name, partitions=rows))
+                for one in topic.partitions:
+                    rows.append(self._offset(topic.name, one, committed))
+                    yield
+            request.answer(ListOffsetsResponse(topics=topics))
+
+        request.in_turns(steps(), self._broker.loop)
 
     def _offset(
         self, topic: str, wanted: ListOffsetsPartition, committed: bool
@@ -124,25 +124,32 @@ class Offsets:
         return answer
 
     def delete_records(self, request: Request[DeleteRecordsRequest]) -> None:
-        request.answer(
-            DeleteRecordsResponse(
-                topics=[
-                    DeleteRecordsTopicResult(
-                        name=topic.name,
-                        partitions=[self._delete(topic.name, one) for one in topic.partitions],
-                    )
-                    for topic in request.body.topics
-                ]
-            )
-        )
+        project = request.connection.project
+        topics: list[DeleteRecordsTopicResult] = []
 
-    def _delete(self, topic: str, wanted: DeleteRecordsPartition) -> DeleteRecordsPartitionResult:
+        def steps() -> Iterator[None]:
+            for topic in request.body.topics:
+                rows: list[DeleteRecordsPartitionResult] = []
+                topics.append(DeleteRecordsTopicResult(name=topic.name, partitions=rows))
+                for one in topic.partitions:
+                    rows.append(self._delete(topic.name, one, project))
+                    yield
+            request.answer(DeleteRecordsResponse(topics=topics))
+
+        request.in_turns(steps(), self._broker.loop)
+
+    def _delete(
+        self, topic: str, wanted: DeleteRecordsPartition, project: bool
+    ) -> DeleteRecordsPartitionResult:
         answer = DeleteRecordsPartitionResult(
             partition_index=wanted.partition_index, low_watermark=-1
         )
         partition = self._broker.partition_by_name(topic, wanted.partition_index)
         if partition is None:
             answer.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return answer
+        if write_refusal(topic, project=project) is not None:
+            answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
             return answer
         try:
             answer.low_watermark = partition.delete_records(wanted.offset)

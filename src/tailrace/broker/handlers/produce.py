@@ -14,14 +14,30 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tailrace.broker.connection import Hold
+from tailrace.broker.guard import write_refusal
+from tailrace.broker.inspection import Look
 from tailrace.broker.router import Route
 from tailrace.errors import TailraceError
+from tailrace.log.admission import (
+    INLINE_BYTES,
+    INLINE_DECOMPRESSED_BYTES,
+    is_compressed,
+    is_large,
+)
+from tailrace.records.errors import OversizedBatchError
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import DecodeError, ErrorCode
-from tailrace.wire.message import read_varint, skip_tags, write_varint
+from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
+    TOO_MANY_ELEMENTS,
+    read_varint,
+    skip_tags,
+    write_varint,
+)
 
 if TYPE_CHECKING:
     from tailrace.broker.connection import Connection, Slot
+    from tailrace.broker.inspection import Verdict
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition
 
@@ -110,12 +126,14 @@ class Produce:
         if self._broker.pressure.topics:
             braked = self._braked(batches, version)
             if braked and self._held(connection, braked, timeout_ms if acks else 0):
+                connection.look = None
                 connection.send_now(
                     encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
                 )
                 return
+        looked_at = self._look(connection, view, position, batches, version)
         if transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
-            self._join(transactional_id, view, batches, version)
+            self._join(connection, transactional_id, view, batches, version)
         topics: list[tuple[bytes, list[Result]]] = []
         unsynced: list[Partition] = []
         failed = False
@@ -123,7 +141,14 @@ class Produce:
             results: list[Result] = []
             for index, start, stop in partitions:
                 result, partition = self._append(
-                    key, index, view[start:stop], transactional_id, acks, version
+                    connection,
+                    key,
+                    index,
+                    view[start:stop],
+                    transactional_id,
+                    acks,
+                    version,
+                    looked_at.get(start - position) if looked_at else None,
                 )
                 results.append(result)
                 if result[1]:
@@ -149,6 +174,59 @@ class Produce:
         else:
             connection.send_now(encode_response(version, correlation_id, topics, pause))
 
+    def _look(
+        self,
+        connection: Connection,
+        view: memoryview,
+        position: int,
+        batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+        version: int,
+    ) -> dict[int, Verdict] | None:
+        """Verdicts on batches by their distance from `position`, as far as looking into them
+        is work; raises Hold to have it done beside the loop. Nothing is appended before."""
+        look = connection.look
+        if look is not None:
+            if look.verdicts is None:
+                raise Hold  # something else woke the connection meanwhile
+            connection.look = None
+            return look.verdicts
+        found: dict[int, Verdict] | None = None
+        large: list[tuple[int, Partition, int, int]] = []
+        for key, partitions in batches:
+            for index, start, stop in partitions:
+                batch = view[start:stop]
+                compressed = is_compressed(batch)
+                if not compressed and stop - start <= INLINE_BYTES:
+                    continue
+                partition = self._partition(key, index, version)
+                if partition is None:
+                    continue
+                if is_large(batch, partition.config):
+                    large.append((start - position, partition, start, stop))
+                elif compressed:
+                    if found is None:
+                        found = {}
+                    try:
+                        found[start - position] = partition.admit(
+                            batch, limit=INLINE_DECOMPRESSED_BYTES
+                        )
+                    except OversizedBatchError:
+                        large.append((start - position, partition, start, stop))
+                    except TailraceError as error:
+                        found[start - position] = error
+        if not large:
+            return found
+        work = [(at, owner, bytearray(view[start:stop])) for at, owner, start, stop in large]
+
+        connection.look = look = Look()
+
+        def done(verdicts: dict[int, Verdict]) -> None:
+            look.verdicts = verdicts
+            connection.unmute()
+
+        self._broker.inspector.inspect(work, done)
+        raise Hold
+
     def _braked(
         self, batches: list[tuple[bytes, list[tuple[int, int, int]]]], version: int
     ) -> list[str]:
@@ -170,6 +248,7 @@ class Produce:
 
     def _join(
         self,
+        connection: Connection,
         transactional_id: str,
         view: memoryview,
         batches: list[tuple[bytes, list[tuple[int, int, int]]]],
@@ -184,7 +263,11 @@ class Produce:
             for index, start, stop in ranges:
                 partition = self._partition(key, index, version)
                 producer = _producer_of(view[start:stop])
-                if partition is not None and producer is not None:
+                if (
+                    partition is not None
+                    and producer is not None
+                    and write_refusal(partition.topic, project=connection.project) is None
+                ):
                     producers.setdefault(producer, []).append(partition)
         for (producer_id, epoch), partitions in producers.items():
             self._loaded_gate().join(transactional_id, producer_id, epoch, partitions)
@@ -202,12 +285,14 @@ class Produce:
 
     def _append(
         self,
+        connection: Connection,
         key: bytes,
         index: int,
         records: memoryview,
         transactional_id: str | None,
         acks: int,
         version: int,
+        looked_at: Verdict | None,
     ) -> tuple[Result, Partition | None]:
         broker = self._broker
         partition = self._partition(key, index, version)
@@ -220,6 +305,9 @@ class Produce:
             return (index, code, -1, -1, -1, None), None
         if acks not in (0, 1, -1):
             return (index, ErrorCode.INVALID_REQUIRED_ACKS, -1, -1, -1, None), None
+        why = write_refusal(partition.topic, project=connection.project)
+        if why is not None:
+            return (index, ErrorCode.INVALID_TOPIC_EXCEPTION, -1, -1, -1, Refusal(why)), None
         try:
             producer = _producer_of(records)
             if producer is not None:
@@ -232,7 +320,12 @@ class Produce:
                 )
                 if code:
                     return (index, code, -1, -1, -1, None), None
-            appended = partition.append(records)
+            if looked_at is None:
+                appended = partition.append(records)
+            elif isinstance(looked_at, TailraceError):
+                raise looked_at
+            else:
+                appended = partition.append_admitted(looked_at)
         except TailraceError as error:
             code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
             broker.metrics.traffic(partition.topic).failed += 1
@@ -342,6 +435,7 @@ def decode_request(
     acks, timeout_ms = _ACKS.unpack_from(view, position)
     count, position = _count(view, position + 6, end, flexible)
     topics: list[tuple[bytes, list[tuple[int, int, int]]]] = []
+    left = ELEMENTS_LIMIT
     for _ in range(count):
         if version >= TOPIC_IDS:
             size = 16
@@ -355,6 +449,9 @@ def decode_request(
             raise DecodeError("a topic without a name")
         key = bytes(view[position : position + size])
         partition_count, position = _count(view, position + size, end, flexible)
+        left -= 1 + partition_count
+        if left < 0:
+            raise DecodeError(TOO_MANY_ELEMENTS)
         partitions: list[tuple[int, int, int]] = []
         for _ in range(partition_count):
             if flexible:

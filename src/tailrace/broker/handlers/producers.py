@@ -48,16 +48,16 @@ def routes(broker: Broker) -> Iterable[Route]:
         )
 
     def describe(request: Request[DescribeProducersRequest]) -> None:
+        wanted: dict[str, dict[int, None]] = {}  # each once: a partition may have many producers
+        for topic in request.body.topics:
+            wanted.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
         request.answer(
             DescribeProducersResponse(
                 topics=[
                     TopicResponse(
-                        name=topic.name,
-                        partitions=[
-                            partition(topic.name, index) for index in topic.partition_indexes
-                        ],
+                        name=name, partitions=[partition(name, index) for index in indexes]
                     )
-                    for topic in request.body.topics
+                    for name, indexes in wanted.items()
                 ]
             )
         )

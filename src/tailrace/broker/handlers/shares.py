@@ -118,7 +118,9 @@ class ShareRequests:
     def describe(self, request: Request[share_group_describe.ShareGroupDescribeRequest]) -> None:
         request.answer(
             share_group_describe.ShareGroupDescribeResponse(
-                groups=[self._describe(group_id) for group_id in request.body.group_ids]
+                groups=[
+                    self._describe(group_id) for group_id in dict.fromkeys(request.body.group_ids)
+                ]
             )
         )
 
@@ -375,7 +377,8 @@ class ShareRequests:
     ) -> None:
         messages = describe_share_group_offsets
         groups = []
-        for asked in request.body.groups:
+        named = {one.group_id: one for one in request.body.groups}
+        for asked in named.values():
             answer = messages.DescribeShareGroupOffsetsResponseGroup(group_id=asked.group_id)
             wanted: dict[str, list[int]] = {}
             if asked.topics is None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from tailrace.broker.guard import write_refusal
 from tailrace.broker.handlers.configs import topic_source
 from tailrace.broker.router import Request, Route
 from tailrace.errors import TailraceError
@@ -59,6 +61,7 @@ class Mutations:
         self._request = request
         self._strict = strict
         self._pause = 0.0
+        self.project = request.connection.project
 
     def refused(self, amount: int) -> bool:
         """Count `amount` partitions; whether that is not for now."""
@@ -87,8 +90,8 @@ class Topics:
     def create(self, request: Request[CreateTopicsRequest]) -> None:
         body = request.body
         quota = Mutations(self._broker, request, strict=request.version >= 6)
-        names = [topic.name for topic in body.topics]
-        twice = {name for name in names if names.count(name) > 1}
+        names = Counter(topic.name for topic in body.topics)
+        twice = {name for name, count in names.items() if count > 1}
         results = [
             CreatableTopicResult(
                 name=name,
@@ -99,25 +102,37 @@ class Topics:
             )
             for name in sorted(twice)
         ]
-        results += [
-            self._create(topic, quota, validate_only=body.validate_only)
-            for topic in body.topics
-            if topic.name not in twice
-        ]
-        quota.answer(CreateTopicsResponse(topics=results))
+        wanted = [topic for topic in body.topics if topic.name not in twice]
+        excessive = sum(map(self._partitions, wanted)) > PARTITIONS_PER_REQUEST
+
+        def steps() -> Iterator[None]:
+            for topic in wanted:
+                if excessive:
+                    code = int(ErrorCode.POLICY_VIOLATION)
+                    results.append(_refused(topic.name, code, TOO_MANY))
+                else:
+                    results.append(self._create(topic, quota, validate_only=body.validate_only))
+                yield
+            quota.answer(CreateTopicsResponse(topics=results))
+
+        request.in_turns(steps(), self._broker.loop)
+
+    def _partitions(self, wanted: CreatableTopic) -> int:
+        """How many partitions a topic would have."""
+        count = len(wanted.assignments) or wanted.num_partitions
+        return self._broker.settings.integer("num.partitions") if count == -1 else max(count, 0)
 
     def _create(
         self, wanted: CreatableTopic, quota: Mutations, *, validate_only: bool
     ) -> CreatableTopicResult:
         broker = self._broker
+        why = write_refusal(wanted.name, project=quota.project)
+        if why is not None:
+            return _refused(wanted.name, int(ErrorCode.INVALID_TOPIC_EXCEPTION), why)
         code, message = _check_copies(wanted, broker.node_id)
         if code:
             return _refused(wanted.name, code, message)
-        partitions = len(wanted.assignments) or wanted.num_partitions
-        if partitions == -1:
-            partitions = broker.settings.integer("num.partitions")
-        if partitions > PARTITIONS_PER_REQUEST:
-            return _refused(wanted.name, int(ErrorCode.POLICY_VIOLATION), TOO_MANY)
+        partitions = self._partitions(wanted)
         overrides = {one.name: one.value for one in wanted.configs if one.value is not None}
         try:
             if broker.metering:  # what cannot be made costs nothing
@@ -150,17 +165,36 @@ class Topics:
 
     def add_partitions(self, request: Request[CreatePartitionsRequest]) -> None:
         quota = Mutations(self._broker, request, strict=request.version >= 3)
-        quota.answer(
-            CreatePartitionsResponse(
-                results=[
-                    self._add(topic, quota, validate_only=request.body.validate_only)
-                    for topic in request.body.topics
-                ]
-            )
+        known = self._broker.store.topics
+        more = sum(
+            max(0, topic.count - len(known[topic.name].partitions))
+            for topic in request.body.topics
+            if topic.name in known
         )
+        results: list[CreatePartitionsTopicResult] = []
+
+        def steps() -> Iterator[None]:
+            for topic in request.body.topics:
+                results.append(
+                    self._add(
+                        topic,
+                        quota,
+                        validate_only=request.body.validate_only,
+                        excessive=more > PARTITIONS_PER_REQUEST,
+                    )
+                )
+                yield
+            quota.answer(CreatePartitionsResponse(results=results))
+
+        request.in_turns(steps(), self._broker.loop)
 
     def _add(
-        self, wanted: CreatePartitionsTopic, quota: Mutations, *, validate_only: bool
+        self,
+        wanted: CreatePartitionsTopic,
+        quota: Mutations,
+        *,
+        validate_only: bool,
+        excessive: bool,
     ) -> CreatePartitionsTopicResult:
         broker = self._broker
         answer = CreatePartitionsTopicResult(name=wanted.name, error_message=None)
@@ -169,12 +203,17 @@ class Topics:
             answer.error_code = int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             answer.error_message = "this broker has no such topic"
             return answer
+        why = write_refusal(wanted.name, project=quota.project)
+        if why is not None:
+            answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            answer.error_message = why
+            return answer
         present = len(topic.partitions)
         if wanted.count <= present:
             answer.error_code = int(ErrorCode.INVALID_PARTITIONS)
             answer.error_message = f"the topic has {present} partitions; the number can only grow"
             return answer
-        if wanted.count - present > PARTITIONS_PER_REQUEST:
+        if excessive:
             answer.error_code, answer.error_message = int(ErrorCode.POLICY_VIOLATION), TOO_MANY
             return answer
         if wanted.assignments is not None and any(
@@ -199,11 +238,18 @@ class Topics:
     def delete(self, request: Request[DeleteTopicsRequest]) -> None:
         body = request.body
         quota = Mutations(self._broker, request, strict=request.version >= 5)
+        wanted: list[tuple[str | None, bytes]] = [(name, ZERO_UUID) for name in body.topic_names]
         if request.version >= 6:
-            results = [self._delete(one.name, one.topic_id, quota) for one in body.topics]
-        else:
-            results = [self._delete(name, ZERO_UUID, quota) for name in body.topic_names]
-        quota.answer(DeleteTopicsResponse(responses=results))
+            wanted = [(one.name, one.topic_id) for one in body.topics]
+        results: list[DeletableTopicResult] = []
+
+        def steps() -> Iterator[None]:
+            for name, topic_id in wanted:
+                results.append(self._delete(name, topic_id, quota))
+                yield
+            quota.answer(DeleteTopicsResponse(responses=results))
+
+        request.in_turns(steps(), self._broker.loop)
 
     def _delete(self, name: str | None, topic_id: bytes, quota: Mutations) -> DeletableTopicResult:
         broker = self._broker
@@ -219,9 +265,9 @@ class Topics:
             answer.error_code = int(missing)
         elif not broker.settings.boolean("delete.topic.enable"):
             answer.error_code = int(ErrorCode.TOPIC_DELETION_DISABLED)
-        elif topic.internal:
+        elif (why := write_refusal(topic.name, project=quota.project)) is not None:
             answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
-            answer.error_message = f"{topic.name} belongs to the broker itself"
+            answer.error_message = why
         elif quota.refused(len(topic.partitions)):
             answer.error_code = int(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
             answer.error_message = TOO_FAST

@@ -5,12 +5,13 @@ Old versions do not know PRODUCER_FENCED and get INVALID_PRODUCER_EPOCH in its p
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.groups.group import TopicPartition
 from tailrace.broker.groups.offsets import Commit, NewOffset
+from tailrace.broker.groups.patterns import Pattern, PatternError
+from tailrace.broker.guard import PROJECT_PREFIX, write_refusal
 from tailrace.broker.journal import partition_of
 from tailrace.broker.router import Request, Route
 from tailrace.broker.transactions.coordinator import Identity
@@ -74,6 +75,9 @@ class TransactionRequests:
         if (body.producer_id == -1) != (body.producer_epoch == -1):
             reply(Identity(ErrorCode.INVALID_REQUEST))
             return
+        if self._protected(body.transactional_id, request):
+            reply(Identity(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return
         self._transactions.init_producer_id(
             body.transactional_id,
             body.transaction_timeout_ms,
@@ -86,14 +90,18 @@ class TransactionRequests:
         body = request.body
         topics = body.v3_and_below_topics
         wanted = [(topic.name, index) for topic in topics for index in topic.partitions]
+        project = request.connection.project
+        refused = {name for name, _ in wanted if write_refusal(name, project=project) is not None}
         unknown = {place for place in wanted if not self._topics.has(*place)}
 
         def reply(error: ErrorCode) -> None:
             error = _known(error, request.version >= 2)
 
             def of(place: TopicPartition) -> ErrorCode:
-                if not unknown:
+                if not (unknown or refused):
                     return error
+                if place[0] in refused:
+                    return ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 if place in unknown:
                     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 return ErrorCode.OPERATION_NOT_ATTEMPTED
@@ -115,7 +123,7 @@ class TransactionRequests:
                 )
             )
 
-        if unknown:
+        if unknown or refused:
             reply(ErrorCode.NONE)
             return
         self._transactions.add_partitions(
@@ -222,6 +230,9 @@ class TransactionRequests:
                 )
             )
 
+        if self._protected(body.transactional_id, request):
+            reply(Identity(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+            return
         self._transactions.end(
             body.transactional_id,
             body.producer_id,
@@ -233,27 +244,45 @@ class TransactionRequests:
 
     def write_markers(self, request: Request[markers_wire.WriteTxnMarkersRequest]) -> None:
         """An administrator ends a transaction that hangs (`kafka-transactions abort`)."""
-        results = []
-        for marker in request.body.markers:
-            topics = []
-            for topic in marker.topics:
-                rows = []
-                for index in topic.partition_indexes:
-                    error = self._coordination.write_marker(
-                        (topic.name, index),
-                        marker.producer_id,
-                        marker.producer_epoch,
-                        marker.transaction_result,
-                        marker.coordinator_epoch,
-                    )
-                    rows.append(markers_wire.WritableTxnMarkerPartitionResult(index, int(error)))
-                topics.append(markers_wire.WritableTxnMarkerTopicResult(topic.name, rows))
-            results.append(markers_wire.WritableTxnMarkerResult(marker.producer_id, topics))
-        request.answer(markers_wire.WriteTxnMarkersResponse(markers=results))
+        results: list[markers_wire.WritableTxnMarkerResult] = []
+
+        def steps() -> Iterator[None]:
+            for marker in request.body.markers:
+                topics: list[markers_wire.WritableTxnMarkerTopicResult] = []
+                results.append(markers_wire.WritableTxnMarkerResult(marker.producer_id, topics))
+                for topic in marker.topics:
+                    rows: list[markers_wire.WritableTxnMarkerPartitionResult] = []
+                    topics.append(markers_wire.WritableTxnMarkerTopicResult(topic.name, rows))
+                    for index in dict.fromkeys(topic.partition_indexes):
+                        error = self._write_marker(marker, topic.name, index, project)
+                        rows.append(
+                            markers_wire.WritableTxnMarkerPartitionResult(index, int(error))
+                        )
+                        yield
+            request.answer(markers_wire.WriteTxnMarkersResponse(markers=results))
+
+        project = request.connection.project
+        request.in_turns(steps(), self._coordination.loop)
+
+    def _write_marker(
+        self, marker: markers_wire.WritableTxnMarker, topic: str, index: int, project: bool
+    ) -> ErrorCode:
+        aborts_offsets = (
+            topic == self._coordination.offsets_topic.name and not marker.transaction_result
+        )
+        if write_refusal(topic, project=project) is not None and not aborts_offsets:
+            return ErrorCode.INVALID_TOPIC_EXCEPTION
+        return self._coordination.write_marker(
+            (topic, index),
+            marker.producer_id,
+            marker.producer_epoch,
+            marker.transaction_result,
+            marker.coordinator_epoch,
+        )
 
     def describe(self, request: Request[describe_wire.DescribeTransactionsRequest]) -> None:
         states = []
-        for transactional_id in request.body.transactional_ids:
+        for transactional_id in dict.fromkeys(request.body.transactional_ids):
             found = self._transactions.transactions.get(transactional_id)
             if found is None:
                 missing = (
@@ -297,13 +326,9 @@ class TransactionRequests:
         matches: Callable[[str], object] = bool
         if request.version >= 2 and body.transactional_id_pattern:
             try:
-                matches = re.compile(body.transactional_id_pattern).fullmatch
-            except re.error:
-                request.answer(
-                    list_wire.ListTransactionsResponse(
-                        error_code=int(ErrorCode.INVALID_REGULAR_EXPRESSION)
-                    )
-                )
+                matches = Pattern(body.transactional_id_pattern).matches
+            except PatternError:
+                request.answer(_INVALID_PATTERN)
                 return
         now = self._coordination.wall_ms()
         rows = []
@@ -315,7 +340,12 @@ class TransactionRequests:
                 continue
             if longer_than >= 0 and not 0 <= record.started_at < now - longer_than:
                 continue
-            if matches(transactional_id):
+            try:
+                matched = matches(transactional_id)
+            except PatternError:
+                request.answer(_INVALID_PATTERN)
+                return
+            if matched:
                 rows.append(
                     list_wire.TransactionState(
                         transactional_id, record.producer_id, record.state.label
@@ -327,9 +357,25 @@ class TransactionRequests:
             )
         )
 
+    def _protected(self, transactional_id: str | None, request: Request[Any]) -> bool:
+        """Whether a stranger would end an open transaction of the project: half a tick,
+        committed, is what followers and sinks would take for whole."""
+        found = self._transactions.transactions.get(transactional_id or "")
+        return (
+            found is not None
+            and not request.connection.project
+            and found.record.state is State.ONGOING
+            and any(name.startswith(PROJECT_PREFIX) for name, _ in found.record.partitions)
+        )
+
     def _home(self, group_id: str) -> TopicPartition:
         topic = self._coordination.offsets_topic
         return topic.name, partition_of(group_id, topic.partitions)
+
+
+_INVALID_PATTERN = list_wire.ListTransactionsResponse(
+    error_code=int(ErrorCode.INVALID_REGULAR_EXPRESSION)
+)
 
 
 def _known(error: ErrorCode, knows_fencing: bool) -> ErrorCode:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.broker.internal_topic import InternalTopic
-from tailrace.broker.journal import EndMarker, KeyValue
+from tailrace.broker.journal import EndMarker, Entry, KeyValue
 from tailrace.broker.shares.dead_letters import SETTING, bury
 from tailrace.broker.shares.member_records import KINDS, Kept, epoch_record, member_records
 from tailrace.broker.shares.membership import Beat, BeatAnswer, Membership, ShareGroup
@@ -278,6 +278,9 @@ class Shares:
             group = key[0]
             if kept is not None:
                 start = kept.start_offset
+            elif self._topic.doubtful_before(self._home(key)):
+                # What was kept may be lost: a queue delivers again rather than not at all.
+                start = partition.log_start_offset
             elif self.settings.text(group, "share.auto.offset.reset") == "earliest":
                 start = partition.log_start_offset
             else:
@@ -401,9 +404,12 @@ class Shares:
                 log.error("share state was not kept", extra={"group": key[0], "error": str(result)})
                 problem = ErrorCode(getattr(result, "kafka_code", ErrorCode.UNKNOWN_SERVER_ERROR))
 
-        home = java_hash(f"{key[0]}:{uuid_text(key[1])}:{key[2]}") % self._topic.partitions
-        self._topic.append(home, [(record_key, record_value)], done)
+        self._topic.append(self._home(key), [(record_key, record_value)], done)
         return problem
+
+    def _home(self, key: Key) -> int:
+        """The partition that keeps the state of a group's partition."""
+        return java_hash(f"{key[0]}:{uuid_text(key[1])}:{key[2]}") % self._topic.partitions
 
     def _load(self) -> None:
         members = Kept()
@@ -411,22 +417,28 @@ class Shares:
             for entry in self._topic.read(partition):
                 if isinstance(entry, EndMarker):
                     continue
-                kind = leading_version(entry.key)
-                if kind in KINDS:
-                    members.take(kind, entry.key, entry.value)
-                if kind != SNAPSHOT:
-                    continue
-                found = decode_data(share_records.DECODE_SHARE_SNAPSHOT_KEY, 0, entry.key, 2)
-                key = (found.group_id, found.topic_id, found.partition)
-                if entry.value is None:
-                    self._kept.pop(key, None)
-                    continue
-                self._kept[key] = decode_data(
-                    share_records.DECODE_SHARE_SNAPSHOT_VALUE, leading_version(entry.value),
-                    entry.value, 2,
-                )  # fmt: skip
-                self._epochs[key] = self._kept[key].snapshot_epoch
+                try:
+                    self._replay(members, entry)
+                except Exception as error:  # whatever the bytes say, the others are to be had
+                    self._topic.unreadable(partition, entry.offset, error)
         members.restore(self.membership, self._now())
+
+    def _replay(self, members: Kept, entry: Entry) -> None:
+        kind = leading_version(entry.key)
+        if kind in KINDS:
+            members.take(kind, entry.key, entry.value)
+        if kind != SNAPSHOT:
+            return
+        found = decode_data(share_records.DECODE_SHARE_SNAPSHOT_KEY, 0, entry.key, 2)
+        key = (found.group_id, found.topic_id, found.partition)
+        if entry.value is None:
+            self._kept.pop(key, None)
+            return
+        self._kept[key] = decode_data(
+            share_records.DECODE_SHARE_SNAPSHOT_VALUE, leading_version(entry.value),
+            entry.value, 2,
+        )  # fmt: skip
+        self._epochs[key] = self._kept[key].snapshot_epoch
 
     def _now(self) -> float:
         return self._broker.clock.monotonic()

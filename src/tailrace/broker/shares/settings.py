@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import orjson
-
+from tailrace.broker.small_files import read_object, write_object
 from tailrace.log.errors import InvalidConfigError
+from tailrace.log.files import FILES, Files
 from tailrace.log.settings import Setting
 
 GROUP_SETTINGS: dict[str, Setting] = {
@@ -36,13 +36,24 @@ BROKER_NAMES = {
 class GroupSettings:
     """What was set for groups, over the defaults. A crash leaves the old or the new file."""
 
-    def __init__(self, path: Path, default: Callable[[str], str] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        default: Callable[[str], str] | None = None,
+        files: Files = FILES,
+    ) -> None:
         """`default` gives the broker's text of a setting in `BROKER_NAMES`."""
+        self._files = files
         self._path = path
         self._default = default
-        self._given: dict[str, dict[str, str]] = {}
-        if path.exists():
-            self._given = orjson.loads(path.read_bytes())
+        self._given: dict[str, dict[str, str]] = (
+            read_object(
+                path,
+                "correct it; without the file, groups have the broker's settings",
+                maybe_empty=True,
+            )
+            or {}
+        )
 
     def text(self, group: str, name: str) -> str:
         found = self._given.get(group, {}).get(name)
@@ -80,9 +91,7 @@ class GroupSettings:
                 kept[name] = value
         if not kept:
             del self._given[group]
-        draft = self._path.with_suffix(".tmp")
-        draft.write_bytes(orjson.dumps(self._given, option=orjson.OPT_INDENT_2))
-        draft.replace(self._path)
+        write_object(self._path, self._given, self._files)
 
 
 def check(name: str, value: str | None) -> None:

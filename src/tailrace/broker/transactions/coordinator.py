@@ -90,7 +90,11 @@ class TransactionCoordinator:
         journal: Journal,
         partitions: Partitions,
         new_producer_id: Callable[[], int],
+        *,
+        may_expire: Callable[[], bool] = lambda: True,
     ) -> None:
+        """`may_expire` says whether the wall clock can be trusted to delete by."""
+        self._may_expire = may_expire
         self._settings = settings
         self._clock = clock
         self._journal = journal
@@ -99,6 +103,7 @@ class TransactionCoordinator:
         self.transactions: dict[str, Transaction] = {}
         self._ongoing: dict[str, Transaction] = {}
         self._unmarked: dict[str, Transaction] = {}
+        self._doubtful: dict[str, tuple[TransactionRecord, frozenset[TopicPartition]]] = {}
         now = clock.monotonic()
         self._check_due = now + settings.check_interval_ms / 1000
         self._expiry_due = now + settings.expiry_interval_ms / 1000
@@ -124,6 +129,8 @@ class TransactionCoordinator:
             reply(Identity(ErrorCode.INVALID_REQUEST))
         elif not 0 < timeout_ms <= self._settings.max_timeout_ms:
             reply(Identity(ErrorCode.INVALID_TRANSACTION_TIMEOUT))
+        elif self._in_doubt(transactional_id):
+            reply(Identity(ErrorCode.KAFKA_STORAGE_ERROR))
         else:
             transaction = self.transactions.get(transactional_id)
             if transaction is None:
@@ -253,7 +260,8 @@ class TransactionCoordinator:
                     self._abort_fenced(transaction, lambda identity: None)
         if now >= self._expiry_due:
             self._expiry_due = now + self._settings.expiry_interval_ms / 1000
-            self._expire_ids()
+            if self._may_expire():
+                self._expire_ids()
 
     # start
 
@@ -272,6 +280,26 @@ class TransactionCoordinator:
             transaction.busy = True
             transaction.unmarked = set(open_at)
             self._write_markers(transaction)
+
+    def doubt(self, record: TransactionRecord, open_at: Iterable[TopicPartition]) -> None:
+        """Leave a transaction alone whose end may have been decided by a record that is lost.
+
+        It is neither committed nor aborted, and its id is refused, until somebody has ended
+        it in all these partitions (WriteTxnMarkers).
+        """
+        self._doubtful[record.transactional_id] = (record, frozenset(open_at))
+
+    def _in_doubt(self, transactional_id: str) -> bool:
+        held = self._doubtful.get(transactional_id)
+        if held is None:
+            return False
+        record, places = held
+        for place, producer_id, _ in self._partitions.open_transactions():
+            if producer_id == record.producer_id and place in places:
+                return True
+        del self._doubtful[transactional_id]
+        self.restore(Transaction(record), ())
+        return False
 
     def abort_all(self) -> None:
         """Abort every open transaction and fence its producer."""

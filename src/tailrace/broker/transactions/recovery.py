@@ -12,6 +12,11 @@ partitions do: an epoch that was handed out is in their records and not in
 `__transaction_state`. Handed out again, its first batch would be taken for the repeat of a lost
 one, and an older one refused. So no producer goes on below the newest epoch that any
 partition has seen of it.
+
+Where a range of `__transaction_state` is damaged, a decision may be lost with it. What is
+open in a partition and not decided by what is left is then neither committed nor aborted:
+either could be the opposite of what was promised. It stays open, its transactional id is
+refused, and an operator ends it (WriteTxnMarkers, `kafka-transactions.sh abort`).
 """
 
 from __future__ import annotations
@@ -20,7 +25,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tailrace.broker.journal import Entry, Journal
+from tailrace.broker.journal import Entry, Journal, partition_of
 from tailrace.broker.transactions import records
 from tailrace.broker.transactions.coordinator import Partitions, TransactionCoordinator
 from tailrace.broker.transactions.state import (
@@ -51,39 +56,51 @@ def load(
     its producer, alive on another machine, would commit the rest.
     """
     found, decisions = _read(journal)
+    damaged = any(journal.doubtful_before(index) for index in range(journal.partitions))
     open_at: dict[int, dict[TopicPartition, int]] = {}
     for place, producer_id, epoch in partitions.open_transactions():
         open_at.setdefault(producer_id, {})[place] = epoch
     newest = partitions.newest_epochs()
-    for record in found.values():
+    for record, offset in found.values():
         places = open_at.get(record.producer_id, {})
         mine = {place for place, epoch in places.items() if _belongs(record, place, epoch)}
         seen = newest.get(record.producer_id, NO_EPOCH)
         if seen > record.epoch:
             record = replace(record, epoch=seen)
-        coordinator.restore(Transaction(record), mine)
+        home = partition_of(record.transactional_id, journal.partitions)
+        if mine and record.state is State.ONGOING and offset < journal.doubtful_before(home):
+            coordinator.doubt(record, mine)
+            for place in mine:
+                _leave_open(place, record.producer_id)
+        else:
+            coordinator.restore(Transaction(record), mine)
         for place in mine:
             del places[place]
-    _end_strays(open_at, decisions, partitions)
+    _end_strays(open_at, decisions, partitions, damaged=damaged)
     if power_was_cut:
         coordinator.abort_all()
 
 
-def _read(journal: Journal) -> tuple[dict[str, TransactionRecord], Decisions]:
-    found: dict[str, TransactionRecord] = {}
+def _read(journal: Journal) -> tuple[dict[str, tuple[TransactionRecord, int]], Decisions]:
+    """The last record of each id with its offset, and what was ever decided."""
+    found: dict[str, tuple[TransactionRecord, int]] = {}
     decisions: Decisions = {}
     for partition in range(journal.partitions):
         for entry in journal.read(partition):
             if not isinstance(entry, Entry):
                 continue
-            transactional_id = records.decode_key(entry.key)
-            if transactional_id is None:
+            try:
+                transactional_id = records.decode_key(entry.key)
+                if transactional_id is None:
+                    continue
+                if entry.value is None:
+                    found.pop(transactional_id, None)
+                    continue
+                record = records.decode_value(transactional_id, entry.value)
+            except Exception as error:  # whatever the bytes say, the others are to be had
+                journal.unreadable(partition, entry.offset, error)
                 continue
-            if entry.value is None:
-                found.pop(transactional_id, None)
-                continue
-            record = records.decode_value(transactional_id, entry.value)
-            found[transactional_id] = record
+            found[transactional_id] = (record, entry.offset)
             if record.state.prepared and record.version >= OWN_EPOCHS:
                 # The decision raised the epoch of the transaction it ended by one.
                 decided = record.state is State.PREPARE_COMMIT
@@ -101,14 +118,32 @@ def _belongs(record: TransactionRecord, place: TopicPartition, epoch: int) -> bo
     return record.state.prepared and (epoch < record.epoch or record.version < OWN_EPOCHS)
 
 
+def _leave_open(place: TopicPartition, producer_id: int) -> None:
+    log.error(
+        "transaction left open: its end may be lost in a damaged range",
+        extra={
+            "topic": place[0],
+            "partition": place[1],
+            "producer_id": producer_id,
+            "hint": "restore __transaction_state from a copy, "
+            "or end it with kafka-transactions.sh abort",
+        },
+    )
+
+
 def _end_strays(
     open_at: Mapping[int, Mapping[TopicPartition, int]],
     decisions: Decisions,
     partitions: Partitions,
+    *,
+    damaged: bool,
 ) -> None:
     ended: list[TopicPartition] = []
     for producer_id, places in open_at.items():
         for place, epoch in places.items():
+            if damaged and (producer_id, epoch) not in decisions:
+                _leave_open(place, producer_id)
+                continue
             decided, where = decisions.get((producer_id, epoch), (False, frozenset()))
             commit = decided and place in where
             log.warning(

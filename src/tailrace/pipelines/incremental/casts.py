@@ -17,6 +17,7 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.clock_times import time_cast
 from tailrace.pipelines.incremental.rows import physical, to_array
 from tailrace.pipelines.incremental.types import (
+    BINARY,
     BOOLEAN,
     DATE,
     FLOAT,
@@ -106,6 +107,8 @@ def castable(
         )
     if pa.types.is_nested(source) or pa.types.is_nested(kind):
         return False
+    if source == BINARY:
+        return bool(kind == STRING)
     try:
         _converter(source, kind)
     except EvaluationError:

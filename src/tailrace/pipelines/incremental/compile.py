@@ -9,7 +9,8 @@ from typing import Protocol
 
 from sqlglot import exp
 
-from tailrace.pipelines.errors import SqlNameError, SqlTypeError, ViewError
+from tailrace.errors import TailraceError
+from tailrace.pipelines.errors import SqlNameError, SqlTypeError, UnforeseenError, ViewError
 from tailrace.pipelines.incremental.expression import Call, Expression
 from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
@@ -17,7 +18,7 @@ from tailrace.pipelines.incremental.sql.bind import QueryBinder
 from tailrace.pipelines.incremental.sql.catalog import Catalog
 from tailrace.pipelines.incremental.sql.infer import best_key, keys_of
 from tailrace.pipelines.incremental.sql.lower import Lowering
-from tailrace.pipelines.incremental.sql.parse import parse, place
+from tailrace.pipelines.incremental.sql.parse import parse, place, point
 from tailrace.pipelines.incremental.sql.plan import Field, Plan, Project
 from tailrace.pipelines.incremental.sql.recompute import needs_clock, needs_watermark, recomputed
 from tailrace.pipelines.incremental.sql.scope import Context
@@ -26,7 +27,9 @@ from tailrace.pipelines.incremental.sql.strict import (
     refuse_recomputing,
     watermark_refused,
 )
+from tailrace.pipelines.incremental.sql.understood import refuse_what_is_not_understood
 from tailrace.pipelines.incremental.types import ddl, has_variant
+from tailrace.pipelines.unforeseen import unforeseen
 
 
 class ViewLike(Protocol):
@@ -60,7 +63,14 @@ def compile_views(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> Gr
     declared = {view.name: view for view in views}
     catalog = Catalog(tables, {name: view.sql for name, view in declared.items()})
     lowering = Lowering()
-    plans = {v.name: _compile(lowering, v, declared, catalog) for v in declared.values()}
+    plans: dict[str, ViewPlan] = {}
+    for view in declared.values():
+        try:
+            plans[view.name] = _compile(lowering, view, declared, catalog)
+        except TailraceError:
+            raise
+        except Exception as defect:
+            raise _defect(view, defect) from defect
     return Graph(lowering.tables, tuple(lowering.nodes.values()), plans)
 
 
@@ -74,7 +84,16 @@ def problems(views: Iterable[ViewLike], tables: Iterable[TableInput]) -> dict[st
             _compile(Lowering(), view, declared, catalog)
         except ViewError as error:
             found[view.name] = error
+        except Exception as defect:  # one view's, whatever it is: the others are judged
+            found[view.name] = _defect(view, defect)
     return found
+
+
+def _defect(view: ViewLike, problem: Exception) -> UnforeseenError:
+    error = unforeseen(problem, f"compiling view {view.name!r}\n{point(view.sql, 1, 1)}")
+    error.view = view.name
+    error.__cause__ = problem
+    return error
 
 
 def _compile(
@@ -139,6 +158,7 @@ def _bind(
 
     binder = QueryBinder(context, catalog, view_plan)
     tree = parse(context.sql, context.view)
+    refuse_what_is_not_understood(context, tree)
     if not around and isinstance(tree, exp.Select):
         _check_items(context, tree)
     return binder.query(tree, {}, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from functools import partial
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ from tailrace.pipelines.incremental.graph import (
 from tailrace.pipelines.incremental.rows import combined, weighted
 from tailrace.pipelines.incremental.shards import Division, shards_of, split
 from tailrace.pipelines.state.store import States
+from tailrace.pipelines.unforeseen import at_operator, located
 
 TABLE = "table:"
 Shards = dict[int, pa.Table]
@@ -64,19 +66,22 @@ def run_tick(
         began = SYSTEM.monotonic()
         # An operator without state does not care for shards.
         apart = 1 if getattr(node.operator, "stateless", False) else shards
-        arrived = [arrivals.over(edge, apart) for edge in node.edges]
-        busy: set[int] = set().union(*arrived)
-        if node.operator.wakes:
-            busy |= woken(node, shards)
         results: Shards = {}
-        for shard in sorted(busy):
-            tables = [
-                rows[shard] if shard in rows else edge_schema(graph, schemas, edge).empty_table()
-                for rows, edge in zip(arrived, node.edges, strict=True)
-            ]
-            result = node.operator.apply(states.of(shard, node.id), tables, tick)
-            if result.num_rows:
-                results[shard] = result
+        with located(partial(at_operator, node)):
+            arrived = [arrivals.over(edge, apart) for edge in node.edges]
+            busy: set[int] = set().union(*arrived)
+            if node.operator.wakes:
+                busy |= woken(node, shards)
+            for shard in sorted(busy):
+                tables = [
+                    rows[shard]
+                    if shard in rows
+                    else edge_schema(graph, schemas, edge).empty_table()
+                    for rows, edge in zip(arrived, node.edges, strict=True)
+                ]
+                result = node.operator.apply(states.of(shard, node.id), tables, tick)
+                if result.num_rows:
+                    results[shard] = result
         if results:
             outputs[node.id] = results
         if spent is not None and busy:

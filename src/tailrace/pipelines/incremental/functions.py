@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Callable
 from decimal import Context
-from functools import lru_cache
 from typing import Any, AnyStr
 
 import numpy as np
@@ -24,6 +22,7 @@ from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.keys import encode_part
 from tailrace.pipelines.incremental.rows import physical, to_array
 from tailrace.pipelines.incremental.types import ddl, is_decimal, is_float, is_integer
+from tailrace.records.like import compile_like
 
 Scalar = Callable[..., Any]
 Maker = Callable[[list[pa.DataType], pa.DataType], Scalar]
@@ -125,22 +124,12 @@ def _pad(text: AnyStr, length: int, filler: AnyStr, left: bool) -> AnyStr:
     return padding + text if left else text + padding
 
 
-@lru_cache(1024)
-def like_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """LIKE as a regular expression; `\\` escapes."""
-    parts: list[str] = []
-    escaped = False
-    for letter in pattern:
-        if escaped:
-            parts.append(re.escape(letter))
-            escaped = False
-        elif letter == "\\":
-            escaped = True
-        elif letter in "%_":
-            parts.append(".*" if letter == "%" else ".")
-        else:
-            parts.append(re.escape(letter))
-    return re.compile("".join(parts), re.DOTALL | flags)
+def _like(text: str, pattern: str) -> bool:
+    try:
+        return compile_like(pattern)(text)
+    except ValueError as error:
+        hint = "write \\\\ for a backslash, or name another letter with ESCAPE"
+        raise EvaluationError(f"the pattern {pattern!r} is invalid: {error}", hint=hint) from error
 
 
 def _split_part(text: str, separator: str, number: int) -> str:
@@ -182,11 +171,8 @@ simple("split_part", _split_part)
 simple("startswith", str.startswith)
 simple("endswith", str.endswith)
 simple("contains", lambda text, part: part in text)
-simple("like", lambda text, pattern: like_pattern(pattern).fullmatch(text) is not None)
-simple(
-    "ilike",
-    lambda text, pattern: like_pattern(pattern, re.IGNORECASE).fullmatch(text) is not None,
-)
+simple("like", _like)
+simple("ilike", lambda text, pattern: _like(text.lower(), pattern.lower()))
 simple("instr", lambda text, part: text.find(part) + 1)
 simple("translate", lambda text, old, new: _translate(text, old, new))
 simple("ascii", lambda text: ord(text[0]) if text else 0)
@@ -254,14 +240,14 @@ FUNCTIONS["bround"] = _round(True)
 def _floor(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     if is_decimal(kinds[0]):
         return lambda value: value // 10 ** kinds[0].scale
-    return math.floor
+    return lambda value: math.floor(value) if value == value else 0
 
 
 @made("ceil")
 def _ceil(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
     if is_decimal(kinds[0]):
         return lambda value: -(-value // 10 ** kinds[0].scale)
-    return math.ceil
+    return lambda value: math.ceil(value) if value == value else 0
 
 
 @made("abs")
@@ -338,12 +324,14 @@ def _real(
     function: Callable[[float], float], valid: Callable[[float], bool] = lambda x: True
 ) -> Scalar:
     def compute(value: float) -> float | None:
+        if value != value:
+            return value
         if not valid(value):
             return None
         try:
             return function(value)
         except OverflowError:
-            return math.inf
+            return math.copysign(math.inf, value) if function is math.sinh else math.inf
         except ValueError:
             return math.nan
 
@@ -361,7 +349,7 @@ simple("tan", _real(math.tan))
 simple("cbrt", _real(math.cbrt))
 simple("degrees", _real(math.degrees))
 simple("radians", _real(math.radians))
-simple("sign", lambda x: math.nan if x != x else float((x > 0) - (x < 0)))
+simple("sign", lambda x: x if x != x or not x else math.copysign(1.0, x))
 
 
 def _power(a: float, b: float) -> float:

@@ -6,8 +6,8 @@ Between operators flow *changes*: Arrow tables with the columns of the sender's 
 and an int64 column `__weight`. What lies between two operators (filter, projection,
 expressions) is the `Projection` on the edge. An operator keeps its state by shard; an edge
 with a `route` brings each row to the shard of those columns, one without leaves it in the
-shard it came from. A node's `id` is a hash of all it computes, so equal sub-plans are one
-node and its state survives changes to other views.
+shard it came from. A node's `id` is a hash of all it computes (see `identity`), so equal
+sub-plans are one node and its state survives changes to other views.
 
 Tables enter as *upserts* (see `TableInput`), views leave as upserts (see `ViewPlan`).
 """
@@ -23,6 +23,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Expression
+from tailrace.pipelines.incremental.identity import identify, not_identity
 from tailrace.pipelines.state.store import OperatorState
 
 WEIGHT = "__weight"
@@ -68,9 +69,9 @@ class TableInput:
 
     A column `__shard` (int32; absent means 0) places a row's `keyed` state: the topic
     partition modulo the number of shards, so that it needs no exchange.
-    `computed` are columns that Spark adds (SQL over the others) before the first operator.
     `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
-    of a stream's event time, where it is declared.
+    of a stream's event time, where it is declared. `once_keyless`: some version of the table
+    had no key, so that its topic may hold records without one.
     """
 
     name: str
@@ -78,9 +79,9 @@ class TableInput:
     schema: pa.Schema
     key: tuple[str, ...] = ()
     kind: str = "table"
-    computed: tuple[tuple[str, str], ...] = ()
     kept_ms: int | None = None
     time: str = ""
+    once_keyless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ class Projection:
 
     @property
     def sql(self) -> str:
-        """The same as Spark SQL, for the levels and for `explain`."""
+        """The same as Spark SQL, for `explain`."""
         body = ", ".join(f"{e.sql} AS `{name}`" for name, e in self.columns)
         return body if self.where is None else f"{body} WHERE {self.where.sql}"
 
@@ -121,7 +122,8 @@ class Operator(Protocol):
 
     Whoever changes the bytes of a state gives the class a number that says so: a `form` (1
     where there is none) names other nodes, whose views are filled anew; a `format` refuses the
-    old state, but for those in `reads`, until somebody asks for a rebuild.
+    old state, but for those in `reads`, until somebody asks for a rebuild. What an operator is,
+    is in the fields of its dataclass, all of them (see `identity`).
     `tests/pipelines/incremental/test_state_forms.py` holds the bytes.
     """
 
@@ -136,19 +138,25 @@ class Operator(Protocol):
     ) -> pa.Table: ...
 
     def describe(self) -> str:
-        """One line for `explain`; equal text and inputs mean an equal operator."""
+        """One line for people, in `explain` and the console; nothing else depends on it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
     """An operator in its place. `schema` is the output without `__weight`; `level` is one
-    more than the highest level it reads from over a route (tables are level 0)."""
+    more than the highest level it reads from over a route (tables are level 0).
+
+    `id` says all that it computes (see `identity`), and is the name under which edges and state
+    know it. Where its state has a name of an earlier version (see `ticks.carried`), `id` is that
+    name and `identity` is what it would be; else that is empty.
+    """
 
     id: str
     operator: Operator
     edges: tuple[Edge, ...]
     schema: pa.Schema
-    level: int
+    level: int = field(metadata=not_identity("it follows from the edges"))
+    identity: str = field(default="", metadata=not_identity("it follows from the rest"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,10 +204,7 @@ class Graph:
     @property
     def fingerprint(self) -> str:
         """Changes when any operator does."""
-        import hashlib
-
-        text = "\n".join(sorted(node.id for node in self.nodes))
-        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+        return identify(sorted(node.identity or node.id for node in self.nodes))
 
 
 _KEPT = 4  # graphs: that of the project, those of views being filled

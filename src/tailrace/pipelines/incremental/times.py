@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import calendar
 import datetime
+import math
 from collections.abc import Callable
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow as pa
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.functions import Scalar, made, simple
 from tailrace.pipelines.incremental.interval_units import shown
-from tailrace.pipelines.incremental.types import DATE
+from tailrace.pipelines.incremental.types import DATE, is_decimal, is_float
 
 _EPOCH = datetime.date(1970, 1, 1)
 _ORDINAL = _EPOCH.toordinal()
@@ -134,7 +135,36 @@ def _months_between(end: int, start: int, *, exact: bool = False) -> float:
     return difference if exact else round(difference, 8)
 
 
-simple("timestamp_seconds", lambda seconds: seconds * 1_000_000)
+@made("timestamp_seconds")
+def _timestamp_seconds(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    """Whole seconds and decimals exactly; of a double what is below a microsecond is cut off."""
+
+    def fitting(micros: int) -> int:
+        if not -_LONG <= micros < _LONG:
+            raise EvaluationError("timestamp_seconds overflows TIMESTAMP")
+        return micros
+
+    def of_decimal(unscaled: int) -> int:
+        micros, rest = divmod(unscaled * 1_000_000, 10 ** kinds[0].scale)
+        if rest:
+            raise EvaluationError("timestamp_seconds of less than a microsecond")
+        return fitting(micros)
+
+    def of_float(seconds: float) -> int | None:
+        if not math.isfinite(seconds):
+            return None
+        micros = seconds * 1_000_000
+        bound = float(_LONG)
+        return _LONG - 1 if micros >= bound else -_LONG if micros <= -bound else int(micros)
+
+    if is_decimal(kinds[0]):
+        return of_decimal
+    return of_float if is_float(kinds[0]) else lambda seconds: fitting(seconds * 1_000_000)
+
+
+_LONG = 1 << 63
+
+
 simple("timestampdiff", _difference)
 simple("months_between", _months_between)
 simple("make_date", lambda year, month, day: _days(datetime.date(year, month, day)))

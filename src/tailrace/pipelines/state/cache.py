@@ -22,8 +22,12 @@ large as its map. Who needs a larger one enlarges the file, others see its size 
 anew; it is opened under the lock, since opening it with a smaller map would cut it.
 
 LMDB does not sync here. The pages survive a crash of the process, not of the kernel:
-hence the boot id in the path. Readers in other processes keep the file they opened, so
-deleting a cache under them is safe; they notice by its inode.
+hence the boot id in the path. The stamp says of which file it is, so that a copy of a cache is
+not taken for it, and how many entries each database has, so that one whose pages are not those
+that were written is not believed. Now and then the file is flushed, in a thread, to hear of pages
+that could not be written. A cache of which one of these is told is deleted and restored. Readers
+in other processes keep the file they opened, so deleting a cache under them is safe; they notice
+by its inode.
 """
 
 from __future__ import annotations
@@ -33,20 +37,22 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import lmdb
 import orjson
 
+from tailrace.modes import file_mode, make_private
 from tailrace.pipelines.errors import StateError
 from tailrace.pipelines.state import delta
 from tailrace.pipelines.state.files import StateFiles
 from tailrace.pipelines.state.mapped import map_ahead
 from tailrace.pipelines.state.route import Route, route
 from tailrace.pipelines.state.store import Version
+from tailrace.unsynced import WRITE_BACK, boot_id, file_mark
 
 LEAST_MAP = 64 << 20  # the file is as large as its map, most of it a hole
 _MAP_GROWS = 4  # times, when it is full
@@ -58,6 +64,7 @@ KEYS_AT_ONCE = 512  # of one write transaction; at most a page of 4 KB each, and
 _PAGE_NUMBER_BYTES = 8  # in LMDB's list of free pages
 _SPARE_PAGES = 64  # for the stamp, new databases and the list of free pages
 _RESERVED_AT_ONCE = 1 << 20
+_DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,8 @@ class Stamp:
     depth: int
     merges: tuple[delta.Merge, ...] = ()
     toward: tuple[str, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)  # entries, by operator
+    mark: str = ""  # of the file: see `unsynced`
 
 
 @dataclass(slots=True)
@@ -94,14 +103,6 @@ def close_opened() -> None:
         if opened.pid == os.getpid():
             opened.environment.close()
     _opened.clear()
-
-
-def boot_id() -> str:
-    """The kernel's identity since it started; pages not synced survive as long."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return "unknown"
 
 
 def stored_key(key: bytes) -> bytes:
@@ -160,7 +161,8 @@ class ShardCache:
                 stamp = read_stamp(environment, transaction)
                 if stamp is not None and stamp.version == version and not stamp.toward:
                     self._used()
-                    yield environment, transaction, stamp
+                    with self._undamaged():
+                        yield environment, transaction, stamp
                     return
             self.bring_to(version)
         raise StateError(
@@ -189,6 +191,9 @@ class ShardCache:
                     environment = self._environment(locked=True)
                     with environment.begin() as transaction:
                         stamp = read_stamp(environment, transaction)
+            except _DAMAGE as damage:
+                self.delete()
+                raise self._damaged(damage) from damage
             except (lmdb.Error, OSError) as problem:
                 raise StateError(
                     f"the cache of shard {self._shard} cannot be written",
@@ -197,6 +202,28 @@ class ShardCache:
                 ) from problem
             if self._limit is not None:
                 evict(self._root, self._limit, self._shard)
+            WRITE_BACK.look(self._path / "data.mdb", self._give_up)
+
+    def _give_up(self) -> None:
+        """Pages could not be written: whoever uses the cache notices that it is gone."""
+        with self._locked():
+            shutil.rmtree(self._path, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        try:
+            yield
+        except _DAMAGE as damage:
+            with self._locked():
+                self.delete()
+            raise self._damaged(damage) from damage
+
+    def _damaged(self, damage: Exception) -> StateError:
+        return StateError(
+            f"the cache of shard {self._shard} is damaged",
+            detail=f"{self._path}: {damage}",
+            hint="it is deleted and restored by itself; look at the disk",
+        )
 
     def _used(self) -> None:
         """Note that the cache is in use, for `evict`."""
@@ -234,7 +261,7 @@ class ShardCache:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._root.mkdir(parents=True, exist_ok=True)
+        make_private(self._root)
         with open(self._root / f"{self._shard}.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -243,6 +270,9 @@ class ShardCache:
         self, environment: Any, way: Route, version: Version, expected: Stamp | None
     ) -> None:
         between = Stamp(way.start, 0, (), way.files)
+        mark = file_mark(self._path / "data.mdb")
+        before = {} if expected is None else expected.counts
+        between = replace(between, counts=before, mark=mark)
         with _Pieces(environment, between, self._reserve) as pieces:
             if read_stamp(environment, pieces.transaction) != expected:
                 return  # another process was faster; the caller looks again
@@ -252,7 +282,7 @@ class ShardCache:
                     pieces.drop(operator)
                 for operator, keys, values in chunks:
                     pieces.put(operator, keys, values)
-            pieces.finish(Stamp(version, way.depth, way.merges))
+            pieces.finish(Stamp(version, way.depth, way.merges, (), pieces.counts(before), mark))
 
     def _reserve(self, length: int) -> None:
         """Give the first `length` bytes of the file their place on the disk."""
@@ -283,25 +313,57 @@ class ShardCache:
             if opened.pid == os.getpid():
                 opened.environment.close()
         with contextlib.nullcontext() if locked else self._locked():
-            self._path.mkdir(parents=True, exist_ok=True)
+            make_private(self._path)
             size = LEAST_MAP
             while data.exists() and size < data.stat().st_size:
                 size *= _MAP_GROWS
-            environment = lmdb.open(
-                str(self._path),
-                map_size=size,
-                max_dbs=1024,
-                max_readers=1024,
-                sync=False,
-                metasync=False,
-                writemap=True,
-                readahead=False,  # where memory is short it drives out what is needed next
-            )
+            environment = _open(self._path, size)
+            if not _is_sound(environment, data):
+                environment.close()
+                shutil.rmtree(self._path)
+                make_private(self._path)
+                environment = _open(self._path, size)
             environment.reader_check()
             used = (environment.info()["last_pgno"] + 1) * environment.stat()["psize"]
             map_ahead(data, used)
             _opened[self._path] = _Opened(environment, data.stat().st_ino, os.getpid(), size)
         return environment
+
+
+def _open(path: Path, size: int) -> Any:
+    return lmdb.open(
+        str(path),
+        mode=file_mode(),
+        map_size=size,
+        max_dbs=1024,
+        max_readers=1024,
+        sync=False,
+        metasync=False,
+        writemap=True,
+        readahead=False,  # where memory is short it drives out what is needed next
+    )
+
+
+def _is_sound(environment: Any, data: Path) -> bool:
+    """Whether a cache is the file it says, with the databases it says; a new one is."""
+    try:
+        with environment.begin() as transaction:
+            stamp = read_stamp(environment, transaction)
+            if stamp is None:
+                return bool(environment.stat()["entries"] == 0)
+            if stamp.mark != file_mark(data):
+                return False
+            if stamp.toward:
+                return True  # a mixture: nobody reads it
+            return all(
+                transaction.stat(
+                    environment.open_db(operator.encode(), txn=transaction, create=False)
+                )["entries"]
+                == count
+                for operator, count in stamp.counts.items()
+            )
+    except (lmdb.Error, ValueError, KeyError, TypeError):
+        return False
 
 
 def _allocate(descriptor: int, offset: int, length: int) -> None:
@@ -325,6 +387,7 @@ class _Pieces:
         self._environment = environment
         self._between = between
         self._reserve = reserve
+        self._touched: dict[str, bool] = {}  # operators; whether they are still there
         self._begin()
 
     def __enter__(self) -> _Pieces:
@@ -334,12 +397,13 @@ class _Pieces:
         self.transaction.abort()  # nothing happens to one that has ended
 
     def drop(self, operator: str) -> None:
-        """Empty an operator's database."""
+        """Remove an operator's database."""
         database = self._database(operator)
         stat = self.transaction.stat(database)
         pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
         self._take(pages * _PAGE_NUMBER_BYTES // stat["psize"], stat["psize"])
         self.transaction.drop(database)
+        self._touched[operator] = False
 
     def put(self, operator: str, keys: list[bytes], values: list[bytes | None]) -> None:
         """Give keys their values; None removes one."""
@@ -368,6 +432,13 @@ class _Pieces:
         self._pages += pages
         self._reserve(self._pages * size)
 
+    def counts(self, before: Mapping[str, int]) -> dict[str, int]:
+        """How many entries each database has now; `before`: those that were not touched."""
+        left = {name: count for name, count in before.items() if name not in self._touched}
+        there = [name for name, kept in self._touched.items() if kept]
+        stat = self.transaction.stat
+        return left | {name: stat(self._database(name))["entries"] for name in there}
+
     def finish(self, stamp: Stamp) -> None:
         """End the last transaction: the cache holds what `stamp` says."""
         _write_stamp(self._environment, self.transaction, stamp)
@@ -390,6 +461,7 @@ class _Pieces:
             raise
 
     def _database(self, operator: str) -> Any:
+        self._touched[operator] = True
         return self._environment.open_db(operator.encode(), txn=self.transaction)
 
 
@@ -418,7 +490,8 @@ def read_stamp(environment: Any, transaction: Any) -> Stamp | None:
     fields = orjson.loads(text)
     merges = delta.read_merges(fields.get("merges"))
     version = None if fields["version"] is None else tuple(fields["version"])
-    return Stamp(version, fields["depth"], merges, tuple(fields.get("toward", ())))
+    toward, counts = tuple(fields.get("toward", ())), fields.get("counts", {})
+    return Stamp(version, fields["depth"], merges, toward, counts, fields.get("mark", ""))
 
 
 def _write_stamp(environment: Any, transaction: Any, stamp: Stamp) -> None:
@@ -429,6 +502,8 @@ def _write_stamp(environment: Any, transaction: Any, stamp: Stamp) -> None:
             "depth": stamp.depth,
             "merges": stamp.merges,
             "toward": stamp.toward,
+            "counts": stamp.counts,
+            "mark": stamp.mark,
         }
     )
     transaction.put(b"stamp", text, db=database)

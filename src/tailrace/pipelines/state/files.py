@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, ClassVar, Protocol
 
+from tailrace.files import FILES
 from tailrace.pipelines.errors import (
     StateError,
     StateFileDamagedError,
@@ -116,8 +117,7 @@ class LocalFiles:
         directory = self.root / str(shard)
         with self._writing(shard):
             if not directory.is_dir():
-                directory.mkdir(parents=True, exist_ok=True)
-                _flush(self.root)
+                FILES.make_directories(directory)
             with tempfile.NamedTemporaryFile(dir=directory, suffix=".tmp", delete=False) as file:
                 try:
                     sink = _Hashing(file)
@@ -186,10 +186,9 @@ class LocalFiles:
     def claim(self, project: str) -> None:
         path = self.root / OWNER
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileExistsError), open(path, "x") as file:
-                file.write(project)
-            _check_owner(path.read_text(), project, str(self.root))
+            FILES.make_directories(self.root)
+            FILES.create_whole(path, project.encode())
+            _check_owner((FILES.read_whole(path) or b"").decode(), project, str(self.root))
         except OSError as problem:
             raise StateError(
                 "the state directory cannot be written",
@@ -245,6 +244,17 @@ class RemoteFiles:
             name = f"{stem}-{sink.digest}{suffix}"
             filesystem.makedirs(f"{root}/{shard}", exist_ok=True)
             filesystem.put_file(draft.name, f"{root}/{shard}/{name}")
+            sent = draft.tell()
+        # That the bytes arrive as they were sent is the protocol's promise (signed or checked
+        # by the store); that all of them did is looked at, before a tick row names the file.
+        filesystem.invalidate_cache(f"{root}/{shard}")
+        found = int(filesystem.size(f"{root}/{shard}/{name}"))
+        if found != sent:
+            raise StateError(
+                f"state of shard {shard} is not whole where it was put",
+                detail=f"{self.url}/{shard}/{name} has {found} bytes of {sent}",
+                hint="the tick is tried again",
+            )
         return name
 
     def finish(self, drafts: Iterable[Draft]) -> None:
@@ -276,7 +286,14 @@ class RemoteFiles:
         path = f"{root}/{OWNER}"
         if not filesystem.exists(path):
             filesystem.makedirs(root, exist_ok=True)
-            filesystem.pipe_file(path, project.encode())
+            try:
+                filesystem.pipe_file(path, project.encode(), mode="create")
+            except FileExistsError:  # another was faster
+                filesystem.invalidate_cache(root)
+            except (NotImplementedError, TypeError, ValueError):
+                # This store cannot create exclusively: of two projects that claim it in the
+                # same moment, the first finds out when it next starts.
+                filesystem.pipe_file(path, project.encode())
         _check_owner(filesystem.cat_file(path).decode(), project, self.url)
 
     def list(self) -> Iterator[tuple[int, str, float]]:

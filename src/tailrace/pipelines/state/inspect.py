@@ -11,11 +11,12 @@ from typing import Any
 
 import lmdb
 
-from tailrace.pipelines.state.cache import boot_id, read_stamp
+from tailrace.pipelines.state.cache import read_stamp
 from tailrace.pipelines.state.files import StateFiles
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import Version
+from tailrace.unsynced import boot_id
 
 MOST_BYTES_READ = 256 << 20  # a few seconds
 

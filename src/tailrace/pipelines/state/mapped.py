@@ -29,10 +29,15 @@ def map_ahead(path: Path, length: int) -> bool:
     there = ctypes.create_string_buffer(length // mmap.PAGESIZE)
     if libc.mincore(start, size, there) != 0:
         return False
-    missing = there.raw.count(b"\x00")
-    if missing > (1 - _RESIDENT) * len(there):
-        return False
-    return bool(libc.madvise(start, size, _POPULATE_READ) == 0)
+    return mostly_resident(there.raw) and bool(libc.madvise(start, size, _POPULATE_READ) == 0)
+
+
+def mostly_resident(pages: bytes) -> bool:
+    """Whether so many of a file's pages lie in memory that mapping the rest reads next to nothing.
+
+    A byte per page, as mincore(2) gives them: zero if the page is not in memory.
+    """
+    return pages.count(b"\x00") <= (1 - _RESIDENT) * len(pages)
 
 
 def _address(path: Path) -> int | None:

@@ -10,6 +10,7 @@ a view comes back by itself when its rows have been put right.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from dataclasses import dataclass, field, replace
 
 from tailrace.clock import Clock
@@ -60,7 +61,8 @@ def named(view: str, problem: ViewError) -> ViewError:
     if view in problem.message or view in problem.detail:
         return problem
     detail = f'in view "{view}"' + (f": {problem.detail}" if problem.detail else "")
-    told = type(problem)(problem.message, detail=detail, hint=problem.hint)
+    told = copy(problem)
+    told.detail = detail
     told.__cause__ = problem
     return told
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import orjson
 import pyarrow as pa
@@ -14,6 +14,7 @@ from tailrace.pipelines.errors import UnknownTableError
 from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.incremental.types import STRING, parse_type
 from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.topic_schema import parse_schema
 
 SCHEMAS = ".schemas"
 
@@ -46,21 +47,33 @@ def read_catalog(reader: LogReader, sources: Iterable[str] | None = None) -> Cat
     """The tables of `sources`, or of every source the log knows."""
     if sources is None:
         sources = [name[: -len(SCHEMAS)] for name in reader.topics() if name.endswith(SCHEMAS)]
-    tables: dict[str, TableInput] = {}
-    versions: dict[str, int] = {}
+    documents: list[dict[str, object]] = []
     ends: dict[str, dict[int, tuple[int, int]]] = {}
     for source in sorted(sources):
         ends[f"{source}{SCHEMAS}"] = reader.bounds(f"{source}{SCHEMAS}")
         for records in read_all(reader, f"{source}{SCHEMAS}"):
-            for value in records.values:
-                if value is None:
-                    continue
-                document = orjson.loads(value)
-                topic, version = document["topic"], int(document["version"])
-                if version >= versions.get(topic, 0):
-                    versions[topic] = version
-                    tables[topic] = described_table(document)
+            documents += [orjson.loads(value) for value in records.values if value is not None]
+    tables, versions = described_tables(documents)
     return Catalog(tables, versions, ends)
+
+
+def described_tables(
+    documents: Iterable[dict[str, object]],
+) -> tuple[dict[str, TableInput], dict[str, int]]:
+    """The newest version of each table, by topic, and its number."""
+    tables: dict[str, TableInput] = {}
+    versions: dict[str, int] = {}
+    keyless: set[str] = set()
+    for document in documents:
+        topic, version = str(document["topic"]), int(str(document["version"]))
+        if not document["key"]:
+            keyless.add(topic)
+        if version >= versions.get(topic, 0):
+            versions[topic] = version
+            tables[topic] = described_table(document)
+    for topic in keyless:
+        tables[topic] = replace(tables[topic], once_keyless=True)
+    return tables, versions
 
 
 def described_table(document: dict[str, object]) -> TableInput:
@@ -103,11 +116,7 @@ def topic_table(topic: Topic) -> TableInput:
             detail="a view must know the columns of what it reads",
             hint=f'tr.topic("{topic.name}", schema="user STRING, at TIMESTAMP")',
         )
-    fields = []
-    for part in _split(topic.schema):
-        name, _, kind = part.strip().partition(" ")
-        fields.append((name.strip("`"), parse_type(kind.strip())))
-    schema = pa.schema(fields)
+    schema = parse_schema(topic.schema)
     missing = [name for name in topic.key if name not in schema.names]
     if missing:
         raise UnknownTableError(
@@ -118,16 +127,3 @@ def topic_table(topic: Topic) -> TableInput:
     kind = "table" if topic.key else "stream"
     time = topic.time.column if topic.time is not None else ""
     return TableInput(topic.name, topic.name, schema, topic.key, kind, time=time)
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, start = [], 0, 0
-    for position, letter in enumerate(text):
-        if letter in "<(":
-            depth += 1
-        elif letter in ">)":
-            depth -= 1
-        elif letter == "," and depth == 0:
-            parts.append(text[start:position])
-            start = position + 1
-    return [*parts, text[start:]]

@@ -11,6 +11,7 @@ point leaves the last complete tick, and an attempt need not repeat its predeces
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,13 +28,15 @@ from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import Figures
 from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks import shared as beginning
+from tailrace.pipelines.ticks.aside import subgraph
+from tailrace.pipelines.ticks.carried import carried_names
 from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.event_time import LateShare, horizons, renewed, watermarks
 from tailrace.pipelines.ticks.job import Adoption, Outcome, Work
 from tailrace.pipelines.ticks.planner import CutFollower, Plan, Planner
 from tailrace.pipelines.ticks.row import Generation, Seeding, Stopped, Tick, parse
 from tailrace.pipelines.ticks.size import TickSize
-from tailrace.pipelines.ticks.stale import TopicWatch, formats
+from tailrace.pipelines.ticks.stale import TopicWatch, check_beginnings, formats
 from tailrace.records.tick import TICKS_TOPIC, ViewInfo
 from tailrace.telemetry.metrics import counter, gauge, histogram
 
@@ -103,7 +106,7 @@ class TickDriver:
         self.stopped: dict[str, Stopped] = {}  # views that wait for a rebuild, for the row
         self.last = Tick(settings.project)
         self.attempted: Work | None = None  # by the tick that ran last
-        self.dead = 0  # records that could not be read, since the start
+        self.dead_topics: Counter[str] = Counter()  # records that could not be read, by topic
         self.late: dict[str, int] = {}  # late rows by topic, since the start
         self.forgotten: dict[str, int] = {}  # rows and versions too late, by topic of a history
         self.late_share: dict[str, float] = {}  # of the last minutes' rows
@@ -323,7 +326,7 @@ class TickDriver:
         self.last = tick
         self._size.learn(plan.records, outcome.changes)
         self._dropped = ()
-        self.dead += len(outcome.dead)
+        self.dead_topics.update(record.topic for record in outcome.dead)
         self._tell_time(outcome)
         self._tell_state(outcome)
         self.lag = self._planner.lag(tick)
@@ -370,6 +373,15 @@ class TickDriver:
             self._state_changed.labels(project).set(self._clock.wall_ms() / 1000)
 
     @property
+    def dead(self) -> int:
+        """Records of the views' topics that could not be read."""
+        return self.dead_topics.total()
+
+    def dead_of(self, view: str) -> int:
+        """Those of the topics that a view reads."""
+        return sum(self.dead_topics[topic] for topic in subgraph(self.graph, [view]).tables)
+
+    @property
     def state_bytes(self) -> int:
         """What the state takes on disk, as cached; 0 before the first tick."""
         return sum(figures.cache_bytes for figures in self._figures.values())
@@ -390,7 +402,8 @@ class TickDriver:
 
     def count_on(self, before: TickDriver) -> None:
         """Go on counting where the driver of the same project before this one stopped."""
-        self.dead, self.late, self.forgotten = before.dead, before.late, before.forgotten
+        self.dead_topics, self.late = before.dead_topics, before.late
+        self.forgotten = before.forgotten
 
     def begin_anew(self) -> None:
         """Forget the last row: the next tick begins from the start of the topics."""
@@ -411,7 +424,10 @@ class TickDriver:
         self._planner.add(self._cuts.poll(timeout))
         self.begun = True
         limit = self._size.records(self.settings.limit)
-        return self._planner.plan(self.last, self._reader, limit, ceiling)
+        plan = self._planner.plan(self.last, self._reader, limit, ceiling)
+        if plan is not None:
+            check_beginnings(self.graph, self.last, plan.ranges, self._reader)
+        return plan
 
     def _work(self, plan: Plan, number: int, adoption: Adoption | None) -> Outcome:
         # In its first tick an operator may have something to say about no rows at all.
@@ -501,6 +517,7 @@ class TickDriver:
                 others=self._others(ends),
                 live={n: self._infos[n].topic for n in self._pinned if n in self.graph.views},
                 fingerprint=self.graph.fingerprint,
+                carried=carried_names(self.graph),
                 formats=formats(self.graph),
                 topics=self._topics.of(self.graph.tables),
                 shards=self.settings.shards,

@@ -40,6 +40,7 @@ from tailrace.pipelines.ticks.event_time import Timing, on_time
 from tailrace.pipelines.ticks.parts import WHOLE_EVERY, Costs, Part, parts
 from tailrace.pipelines.ticks.row import Seeding
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.pipelines.unforeseen import located
 from tailrace.records.columns import lengths_of
 from tailrace.records.decode_columns import RecordColumns
 
@@ -188,7 +189,8 @@ def _read_inputs(work: Work) -> Inputs:
     log = kept_ranges(work.bootstrap)
     for wanted in work.ranges:
         for columns in log.read(wanted):
-            rows = _decode(work, wanted, columns, inputs)
+            with located(lambda: f"reading {_culprit(work, wanted, columns)}"):  # noqa: B023
+                rows = _decode(work, wanted, columns, inputs)
             pieces.setdefault(wanted.topic, []).append(rows)
     inputs.tables = {topic: pa.concat_tables(parts) for topic, parts in pieces.items()}
     return inputs
@@ -210,6 +212,29 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
         decoded.rows, decoded.indices, _records(wanted, columns), work.times[topic], mark,
         inputs.timing, work.context.now_ms,
     )  # fmt: skip
+
+
+def _culprit(work: Work, wanted: Range, columns: RecordColumns) -> str:
+    """The place of a record that decoding alone stumbles over; of all, if it is none alone."""
+
+    def fails(first: int, end: int) -> bool:
+        try:
+            _decode(work, wanted, columns.slice(first, end - first), Inputs())
+        except Exception:
+            return True
+        return False
+
+    first, end = 0, len(columns)
+    while end - first > 1:
+        middle = (first + end) // 2
+        if fails(first, middle):
+            end = middle
+        elif fails(middle, end):
+            first = middle
+        else:
+            break
+    place = f"{wanted.topic}/{wanted.partition}@{int(columns.offsets[first])}"
+    return place if end - first == 1 else f"{place} to {int(columns.offsets[end - 1])}"
 
 
 def run_whole(work: Work) -> Iterator[Answer]:
@@ -281,9 +306,10 @@ def adopt(adoption: Adoption, attempt: Attempt, shards: Iterable[int]) -> None:
 
 
 def guarded(work: Work) -> Iterator[Answer]:
-    """`run_whole`, with our own errors as part of the answer."""
+    """`run_whole`, with our own errors, and those nobody foresaw, as part of the answer."""
     try:
-        yield from run_whole(work)
+        with located(lambda: f"in tick {work.context.number}"):
+            yield from run_whole(work)
     except TailraceError as problem:
         yield problem
 

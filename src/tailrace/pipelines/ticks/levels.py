@@ -24,6 +24,7 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ from tailrace.pipelines.ticks.job import (
     run_on_spark,
 )
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.pipelines.unforeseen import at_operator, located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +127,8 @@ class Group:
     def _shard(self, shard: int, arrived: Sequence[Value]) -> Iterator[Value]:
         task = LevelTask(self.work, self.level, shard)
         try:
-            outcome = task.run(arrived)
+            with located(lambda: f"in tick {self.work.context.number}, shard {shard}"):
+                outcome = task.run(arrived)
         except TailraceError as problem:
             yield Value(END, shard, "error", "", 0, pickle.dumps(problem))
             yield from self._tell(shard, TaskOutcome({}, 0, ()))
@@ -182,7 +185,8 @@ class LevelTask:
             digest = hashlib.blake2b(digest_size=10)
             for node in work.graph.nodes:
                 if node.id in results:
-                    self._send(node, results[node.id], running)
+                    with located(partial(at_operator, node)):
+                        self._send(node, results[node.id], running)
             for view in work.graph.views.values():
                 if view.node in results:
                     for piece in to_records(view, results[view.node]):
@@ -221,36 +225,58 @@ class LevelTask:
         shared: Mapping[str, pa.Table],
         context: TickContext,
     ) -> dict[str, pa.Table]:
-        work = self.work
-        schemas = {node.id: node.schema for node in work.graph.nodes}
         results: dict[str, pa.Table] = dict(shared)
         for node in nodes:
-            given: list[pa.Table | None] = []
-            for number, edge in enumerate(node.edges):
-                table: pa.Table | None = None
-                if edge.source.startswith(TABLE):
-                    table = tables.get(edge.source.removeprefix(TABLE))
-                    if table is not None and SHARD in table.column_names:
-                        table = table.drop_columns([SHARD])
-                elif (node.id, number) in inputs:
-                    table = pa.concat_tables(inputs[node.id, number])
-                elif edge.source in results:
-                    table = results[edge.source]
-                    if edge.projection is not None:
-                        table = project(table, edge.projection)
-                given.append(table if table is not None and table.num_rows else None)
-            wakes = node.operator.wakes and self.shard in woken(node, work.shards)
-            if not wakes and all(table is None for table in given):
-                continue
-            full = [
-                edge_schema(work.graph, schemas, edge).empty_table() if table is None else table
-                for table, edge in zip(given, node.edges, strict=True)
-            ]
-            state = attempt.of(self.shard, node.id)
-            result = node.operator.apply(state, full, context)
-            if result.num_rows:
+            with located(partial(at_operator, node)):
+                given = [
+                    self._given(node, number, inputs, tables, results)
+                    for number in range(len(node.edges))
+                ]
+                result = self._apply(node, given, attempt, context)
+            if result is not None and result.num_rows:
                 results[node.id] = result
         return results
+
+    def _given(
+        self,
+        node: Node,
+        number: int,
+        inputs: Mapping[tuple[str, int], list[pa.Table]],
+        tables: Mapping[str, pa.Table],
+        results: Mapping[str, pa.Table],
+    ) -> pa.Table | None:
+        """What arrives over an edge; None for no rows."""
+        edge = node.edges[number]
+        table: pa.Table | None = None
+        if edge.source.startswith(TABLE):
+            table = tables.get(edge.source.removeprefix(TABLE))
+            if table is not None and SHARD in table.column_names:
+                table = table.drop_columns([SHARD])
+        elif (node.id, number) in inputs:
+            table = pa.concat_tables(inputs[node.id, number])
+        elif edge.source in results:
+            table = results[edge.source]
+            if edge.projection is not None:
+                table = project(table, edge.projection)
+        return table if table is not None and table.num_rows else None
+
+    def _apply(
+        self,
+        node: Node,
+        given: Sequence[pa.Table | None],
+        attempt: Attempt,
+        context: TickContext,
+    ) -> pa.Table | None:
+        work = self.work
+        wakes = node.operator.wakes and self.shard in woken(node, work.shards)
+        if not wakes and all(table is None for table in given):
+            return None
+        schemas = {node.id: node.schema for node in work.graph.nodes}
+        full = [
+            edge_schema(work.graph, schemas, edge).empty_table() if table is None else table
+            for table, edge in zip(given, node.edges, strict=True)
+        ]
+        return node.operator.apply(attempt.of(self.shard, node.id), full, context)
 
     def _send(self, source: Node, table: pa.Table, running: Sequence[Node]) -> None:
         """Send an operator's output over every edge that leads to a later level."""

@@ -18,6 +18,8 @@ import orjson
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.reader import LogReader, Range, Records
 from tailrace.pipelines.ticks.row import Seeding, Tick
+from tailrace.records.topic_names import topics_of
+from tailrace.security import librdkafka_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Cut:
     source: str
     position: str
     offsets: Mapping[str, Mapping[int, int]]
-    copying: frozenset[str]
+    copying: frozenset[str]  # topics of tables whose first copy is not whole yet
     following: int  # offset after this record in `<source>.transactions`
     ts_ms: int
     whole: bool = True  # False: a piece of a large transaction, no place to stop at
@@ -68,7 +70,11 @@ def parse_cuts(records: Records) -> list[Cut]:
                 document["source"],
                 document["position"],
                 offsets,
-                frozenset(document.get("copying") or ()),
+                frozenset(
+                    topic
+                    for table in document.get("copying") or ()
+                    for topic in topics_of(document["source"], table)
+                ),
                 offset + 1,
                 document.get("ts_ms") or 0,
                 document["status"] == "CUT",
@@ -86,7 +92,7 @@ class CutFollower:
         self._clock = clock
         self._consumer: Any = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                **librdkafka_settings(bootstrap),
                 "group.id": "tailrace-cuts",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
@@ -187,8 +193,7 @@ class Planner:
                     more = True
                     break
                 room -= added
-                copied = any(f"{source}.{table}" in used for table in cut.copying)
-                if cut.whole and not copied:
+                if cut.whole and cut.copying.isdisjoint(used):
                     taken = number
                     inputs = {topic: dict(by) for topic, by in running.items()}
             if taken:

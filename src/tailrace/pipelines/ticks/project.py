@@ -32,6 +32,7 @@ from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
 from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
+from tailrace.pipelines.ticks.carried import as_carried, was_ended_by
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Stopped, Tick
@@ -78,12 +79,13 @@ class ProjectTicks:
         settings = self._settings
         with LogReader(settings.bootstrap, clock=self._clock) as reader:
             row = last_row(reader, settings.project)
+            compiled, self._graph = self._graph, as_carried(self._graph, row)
             stale = {} if row is None else hindrances(row, self._graph, reader, settings.bootstrap)
         before = {} if row is None else row.stopped
         stale |= {
-            name: remembered(before[name])
-            for name, view in self._graph.views.items()
-            if name in before and before[name].node == view.node
+            name: remembered(why)
+            for name, why in before.items()
+            if row and name in compiled.views and was_ended_by(compiled, row, name, why.node)
         }
         self._anew = before.keys() & set(rebuilding)
         self._stop({name: why for name, why in stale.items() if name not in rebuilding})
@@ -91,12 +93,12 @@ class ProjectTicks:
         forget = bool(self._graph.views) and self._graph.views.keys() <= set(rebuilding)
         ready = [
             name
-            for name, view in self._graph.views.items()
-            if row is None or (row.keeps(name, view.node) and name not in stale and not forget)
+            for name in self._graph.views
+            if row is None or (self._keeps(row, name) and name not in stale and not forget)
         ]
         kept = {*ready, *self._stopped}
         self.waiting = [name for name in self._graph.views if name not in kept]
-        if self.waiting or self._stopped:
+        if self.waiting or self._stopped or self._graph is not compiled:
             self.main.close()
             self.main = self._driver(subgraph(self._graph, ready), self._settings)
             self.main.stopped = self._stopped_rows()
@@ -106,6 +108,11 @@ class ProjectTicks:
         if self.waiting:
             log.info("views to fill", extra={"views": self.waiting})
         return self.main.last
+
+    def _keeps(self, row: Tick, name: str) -> bool:
+        """Whether the state of a view, all of it, is in a row."""
+        needed = {node.id for node in subgraph(self._graph, [name]).nodes}
+        return row.keeps(name, self._graph.views[name].node) and needed <= set(row.operators)
 
     def step(self, timeout: float) -> Tick | None:
         """One tick of the project, or one of a fill, or None if there was nothing."""
@@ -125,7 +132,13 @@ class ProjectTicks:
                 return tick
         if self._reached(fill) and name not in self.held:
             names = dict.fromkeys([*self.main.graph.views, *fill.graph.views])
-            tick = self.main.take_over(subgraph(self._graph, names), fill)
+            try:
+                tick = self.main.take_over(subgraph(self._graph, names), fill)
+            except ViewError as problem:
+                log.error("view cannot be taken over", extra={"view": name, **problem.as_dict()})
+                self.aside.put(name, problem)
+                self._go_on_without([name])
+                return tick
             log.info("view filled", extra={"view": name})
             self._end_fill(name)
         return tick
@@ -190,9 +203,14 @@ class ProjectTicks:
 
     def _stopped_rows(self) -> dict[str, Stopped]:
         return {
-            name: Stopped(self._graph.views[name].node, problem.as_dict())
+            name: Stopped(self._end(name), problem.as_dict())
             for name, problem in self._stopped.items()
         }
+
+    def _end(self, name: str) -> str:
+        """What the operator is that ends a view, whatever its state is called."""
+        node = self._graph.views[name].node
+        return next((n.identity for n in self._graph.nodes if n.id == node), "") or node
 
     @property
     def failed(self) -> dict[str, dict[str, str]]:
@@ -288,7 +306,6 @@ class ProjectTicks:
     @property
     def filled_shares(self) -> dict[str, float]:
         """How much of what the project has read each fill has read, from 0 to 1."""
-        goal = self.main.last.inputs
         shares: dict[str, float] = {}
         for name in self.waiting:
             fill = self._fills.get(name)
@@ -297,13 +314,26 @@ class ProjectTicks:
                     share_read(fill.last.seeding, fill.last.shards, fill.last.inputs), 3
                 )
                 continue
-            done = wanted = 0
-            for topic in fill.graph.tables if fill is not None else ():
-                ends, read = goal.get(topic, {}), fill.last.inputs.get(topic, {}) if fill else {}
-                wanted += sum(ends.values())
-                done += sum(min(read.get(partition, 0), end) for partition, end in ends.items())
+            done, wanted = self.fills.get(name, (0, 0))
             shares[name] = round(done / wanted, 3) if wanted else 0.0
         return shares
+
+    @property
+    def fills(self) -> dict[str, tuple[int, int]]:
+        """Of each fill that reads topics, the records it has read and those the project has;
+        a fill that begins with rows of running operators has only a share."""
+        goal = self.main.last.inputs
+        found: dict[str, tuple[int, int]] = {}
+        for name, fill in self._fills.items():
+            if fill.last.seeding is not None:
+                continue
+            done = wanted = 0
+            for topic in fill.graph.tables:
+                ends, read = goal.get(topic, {}), fill.last.inputs.get(topic, {})
+                wanted += sum(ends.values())
+                done += sum(min(read.get(partition, 0), end) for partition, end in ends.items())
+            found[name] = (done, wanted)
+        return found
 
     def close(self) -> None:
         for fill in self._fills.values():
@@ -336,8 +366,8 @@ class ProjectTicks:
         fill = self._fills[name] = self._fill_driver(name, graph)
         fill.start(self.main.last, anew=name in self._anew)
         self._anew.discard(name)
-        if fill.last.nodes and fill.last.nodes.get(name) != graph.views[name].node:
-            # The last fill of this view was of other SQL: begin from nothing.
+        if fill.last.nodes and set(fill.last.operators) != {node.id for node in graph.nodes}:
+            # The last fill of this view was of other SQL, or of other names: begin from nothing.
             fill.begin_anew()
         if not fill.last.number:
             try:

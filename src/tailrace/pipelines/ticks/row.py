@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from tailrace.pipelines.incremental.identity import VERSION
 from tailrace.pipelines.state.store import Version
 from tailrace.records.tick import ViewInfo, parse_view
 
@@ -40,8 +41,8 @@ class Seeding:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A view that cannot go on and waits for a rebuild: the operator that ended it, and why,
-    in the four parts of an error."""
+    """A view that cannot go on and waits for a rebuild: what the operator is that ended it, and
+    why, in the four parts of an error."""
 
     node: str
     why: Mapping[str, str]
@@ -66,6 +67,8 @@ class Tick:
     others: Mapping[str, tuple[Generation, ...]] = field(default_factory=dict)  # oldest first
     live: Mapping[str, str] = field(default_factory=dict)  # topics written, not shown, by view
     fingerprint: str = ""
+    naming: int = VERSION  # the rules that name operators; 0: those before there was a number
+    carried: Mapping[str, str] = field(default_factory=dict)  # names of other rules: see `carried`
     formats: Mapping[str, int] = field(default_factory=dict)  # of state, by kind of operator
     topics: Mapping[str, str] = field(default_factory=dict)  # identity of every input
     shards: int = 1
@@ -135,6 +138,8 @@ class Tick:
                 },
                 "live": dict(self.live),
                 "fingerprint": self.fingerprint,
+                "naming": self.naming,
+                "carried": dict(self.carried),
                 "formats": dict(self.formats),
                 "topics": dict(self.topics),
                 "shards": self.shards,
@@ -173,6 +178,8 @@ def parse(value: bytes) -> Tick:
         },
         live=document.get("live") or {},
         fingerprint=document.get("fingerprint") or "",
+        naming=document.get("naming") or 0,
+        carried=document.get("carried") or {},
         formats=document.get("formats") or {},
         topics=document.get("topics") or {},
         shards=document.get("shards") or 1,

@@ -121,7 +121,7 @@ def is_copied(topics: Iterable[str], running: Tick, reader: LogReader) -> bool:
             cuts = [cut for records in reader.read([last]) for cut in parse_cuts(records)]
         except PipelineError:
             return False
-        if not cuts or any(f"{source}.{table}" in topics for table in cuts[-1].copying):
+        if not cuts or not cuts[-1].copying.isdisjoint(topics):
             return False
     return True
 

@@ -2,7 +2,7 @@
 
 - the state was written in a form this version does not read;
 - an input topic was deleted and created again, or has lost records that were not read yet;
-- a topic is gone.
+- a topic is gone, or the beginning of one whose rows have no key.
 
 Going on would give wrong numbers in silence, and so would a fill from what is left. The views
 that this concerns are stopped and shown as they last were; the others go on. The way out is a
@@ -12,13 +12,16 @@ rebuild that somebody asks for: it fills a view anew.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
+
+import orjson
 
 from tailrace.client.admin import Admin
 from tailrace.clock import Clock
 from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import DataLostError, StateVersionError
 from tailrace.pipelines.incremental.graph import Graph
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reader import LogReader, Range
 from tailrace.pipelines.ticks.row import Stopped, Tick
 
 LOOK_EVERY_SECONDS = 5.0
@@ -175,6 +178,44 @@ def lost(row: Tick, topic: str, reader: LogReader, ids: Mapping[str, str]) -> Da
             hint=f"lengthen retention.ms, and {hint}",
         )
     return None
+
+
+def check_beginnings(graph: Graph, row: Tick, ranges: Iterable[Range], reader: LogReader) -> None:
+    """Raise for a table without a key that is read for the first time and whose topic has lost
+    its beginning: what left later would count against rows that nobody has seen. A `t` that is
+    still there makes up for all before it."""
+    for one in ranges:
+        known = one.partition in row.inputs.get(one.topic, {})
+        if graph.tables[one.topic].kind != "bag" or known or not one.start:
+            continue
+        if not _is_emptied(one, reader):
+            source, _, table = one.topic.partition(".")
+            raise DataLostError(
+                f'topic "{one.topic}" has lost its beginning, and its table has no key',
+                detail=f"{one.topic}/{one.partition} begins at {one.start}; rows from before are gone",
+                hint=f"`tailrace source snapshot {source} --table {table}` writes all rows again",
+            )
+
+
+def _is_emptied(begins: Range, reader: LogReader) -> bool:
+    """Whether a `t` stands anywhere in a partition from a range's start on."""
+    _, end = reader.bounds(begins.topic)[begins.partition]
+    whole = Range(begins.topic, begins.partition, begins.start, end)
+    with closing(reader.read([whole])) as held:
+        return any(
+            _empties(key, value)
+            for records in held
+            for key, value in zip(records.keys, records.values, strict=True)
+        )
+
+
+def _empties(key: bytes | None, value: bytes | None) -> bool:
+    if key is not None or value is None or b'"t"' not in value:
+        return False
+    try:
+        return bool(orjson.loads(value)["op"] == "t")
+    except (ValueError, KeyError, TypeError):
+        return False
 
 
 def _places(topic: str, offsets: Mapping[int, int]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 
 import psycopg
 
@@ -22,6 +23,11 @@ from tailrace.sources.declare import Postgres
 from tailrace.sources.errors import ServerUnreachableError
 from tailrace.sources.journal import Journal
 from tailrace.sources.postgres import catalog, ddl, keyless
+from tailrace.sources.postgres.ownership import (
+    check_ownership,
+    claim_publication,
+    resolve_names,
+)
 from tailrace.sources.postgres.reception import Reception
 from tailrace.sources.postgres.replication import ReplicationStream
 from tailrace.sources.postgres.settings import CaptureSettings
@@ -49,8 +55,8 @@ def lost_connections() -> Iterator[None]:
 
 
 class StartAgain(Exception):
-    """This attempt ends without an error: the source pauses, or a table without key
-    appeared, which is copied at the next start."""
+    """This attempt ends without an error: the source pauses, or a table without a key is to
+    be copied, which happens at the next start."""
 
 
 class PostgresCapture:
@@ -67,14 +73,21 @@ class PostgresCapture:
         self._part = part
         self._clock = part.clock
         self._dsn = resolve(source.dsn)
+        self._declared = source
         self._connection = catalog.connect(self._dsn)
         try:
             with lost_connections():
-                source = self.source = catalog.as_published(self._connection, source)
+                source = catalog.as_published(self._connection, source)
+                catalog.check_server(self._connection, source)
+                journal = Journal(source, source_log, clock=part.clock)
+                resume = journal.open()
+                resumed = resume.position is not None
+                self.source, self._owned = resolve_names(
+                    source, part.project, part.directory, journal.owned, resumed=resumed
+                )
                 self._reception = Reception(
-                    source, self._dsn, self._connection,
-                    Journal(source, source_log, clock=part.clock), self.settings, part.directory,
-                    part.clock, self._between,
+                    self.source, self._dsn, self._connection, journal, self.settings,
+                    part.directory, part.clock, self._between, resume,
                 )  # fmt: skip
         except BaseException:
             self._connection.close()
@@ -100,14 +113,20 @@ class PostgresCapture:
     def _start(self) -> None:
         reception = self._reception
         source, connection = self.source, self._connection
-        catalog.check_server(connection, source)
-        reception.resume = reception.journal.open()
         tables = catalog.wanted_tables(connection, source, reception.journal.copies)
+        if self._owned is not None:
+            given = self._declared.slot is not None
+            known = reception.journal.owned is not None or reception.resume.position is not None
+            check_ownership(connection, self._owned, known=known or given)
         catalog.ensure_publication(connection, source, tables)
+        if self._owned is not None:
+            claim_publication(connection, self._owned)
+            reception.journal.record_owned(asdict(self._owned))
         if source.ddl_trigger:
             ddl.install(connection)
         position = self._open_slot()
         reception.position = position
+        keyless.review(source, tables, reception.journal, reception.types)
         for table in tables:
             reception.adopt(table, position)
         reception.catch_up()
@@ -189,6 +208,7 @@ class PostgresCapture:
         if paused(self._part.directory, self.source.name):
             raise StartAgain
         reception.copies.work(reception.catalog)
+        reception.refresh_touched()
         if now - self._looked_at >= self.settings.look_seconds:
             self._look_for_tables()
         idle = reception.transaction is None and reception.group_since is None
@@ -198,6 +218,9 @@ class PostgresCapture:
             and now - reception.last_cut_at >= self.settings.idle_cut_seconds
         ):
             reception.cut(stream.wal_end)
+        if idle and reception.resume.part is None and reception.keyless_waits:
+            # Their copy needs a snapshot from before the stream goes on.
+            raise StartAgain
         durable = reception.journal.durable_position(delay=self.settings.confirm_delay)
         if durable is not None or stream.silent_for >= 1.0:
             stream.confirm(durable or 0, ask=True)
@@ -222,6 +245,8 @@ class PostgresCapture:
             progress=reception.copies.progress,
             events=reception.journal.events_written,
             waits_for=reception.copies.waits_for(),
+            incomplete=reception.incomplete_summary(),
+            owns=None if self._owned is None else asdict(self._owned),
             refuses_updates=sorted(t.name for t in reception.catalog.values() if t.refuses_updates),
             error=None if blocked is None else blocked.as_dict(),
             **reception.safety.watch(),
@@ -258,9 +283,6 @@ class PostgresCapture:
                 reception.adopt(table, reception.position)
             if reception.transaction is None:
                 reception.cut(reception.position)
-            if any(not table.key for table in found) and self.source.snapshot:
-                # Their copy needs a snapshot from before the stream goes on.
-                raise StartAgain
 
     def _miss(self, wanted: list[catalog.CatalogTable], tables: list[catalog.CatalogTable]) -> None:
         """Tell of a declared table that was dropped or renamed; the others go on."""

@@ -72,7 +72,7 @@ def connect(dsn: str) -> Connection:
         except BaseException:
             connection.close()
             raise
-    except psycopg.OperationalError as error:
+    except psycopg.Error as error:
         raise ServerUnreachableError(
             "the database does not answer", detail=str(error).strip(), hint="check `dsn=`"
         ) from error
@@ -125,6 +125,11 @@ def one(connection: Connection, query: str, parameters: Sequence[object] = ()) -
     return None if row is None else row[0]
 
 
+def newest_transaction(connection: Connection) -> int:
+    """A transaction id that every one assigned before is smaller than."""
+    return int(str(one(connection, "SELECT pg_current_xact_id()::text")))
+
+
 _TABLES = """
 SELECT c.oid::int8, n.nspname, c.relname, c.relreplident::text,
        a.attname, a.atttypid::int8, a.atttypmod, a.attnotnull,
@@ -135,9 +140,10 @@ FROM pg_class c
 JOIN pg_namespace n ON n.oid = c.relnamespace
 LEFT JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
      AND a.attgenerated = ''
-LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary
+-- A deferrable key is no replica identity: rows with the same key can be there for a while.
+LEFT JOIN pg_index p ON p.indrelid = c.oid AND p.indisprimary AND p.indimmediate
 LEFT JOIN pg_index i ON i.indrelid = c.oid AND CASE c.relreplident
-     WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident ELSE false END
+     WHEN 'd' THEN i.indisprimary AND i.indimmediate WHEN 'i' THEN i.indisreplident ELSE false END
 WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
   AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_t%%'
   AND (%(oid)s::int8 IS NULL OR c.oid = %(oid)s::int8)
@@ -181,6 +187,17 @@ def read_tables(connection: Connection, oid: int | None = None) -> list[CatalogT
             )
         )
     return found
+
+
+def valued_columns(connection: Connection, oid: int, names: Sequence[str]) -> set[str]:
+    """Those of these columns that may have a value in rows from before they were added: they
+    have, or had then, a default, or may not be NULL."""
+    found = connection.execute(
+        "SELECT attname::text FROM pg_attribute WHERE attrelid = %s AND attname = ANY (%s) "
+        "AND (atthasdef OR atthasmissing OR attnotnull OR attidentity <> '')",
+        [oid, list(names)],
+    )
+    return {str(row[0]) for row in found}
 
 
 def key_as_text(names: Sequence[str]) -> sql.Composed:

@@ -89,6 +89,8 @@ class TableSums:
     def sum_of(self, key: bytes, value: bytes) -> RowSum:
         """Of a record with a row. One of another shape adds nothing: its group differs."""
         names = orjson.loads(key)
+        if not names.keys() >= set(self._table.key):
+            return RowSum("", 0, 0)  # of the time when the table had another key
         short = record_text([self._text(name, names) for name in self._table.key])
         group = md5(short.encode(), usedforsecurity=False).hexdigest()[:8]
         row = _raw_row(value) if self._raw else orjson.loads(value)["after"]

@@ -8,7 +8,8 @@ read, so a kill costs the chunks on their way.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import psycopg
 
 from tailrace.clock import Clock
 from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.bags import ACTIVE
 from tailrace.sources.compare import Comparison
 from tailrace.sources.declare import Postgres, changed_declaration, for_table, made_anew
 from tailrace.sources.errors import CopyBlockedError, ServerUnreachableError
@@ -34,6 +36,7 @@ from tailrace.sources.postgres.copy import (
 )
 from tailrace.sources.postgres.copy_socket import CopyError
 from tailrace.sources.postgres.pgoutput import Relation
+from tailrace.sources.postgres.refill import Refill, keys_condition
 from tailrace.sources.postgres.rows import RowWriter
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.postgres.table import (
@@ -46,8 +49,6 @@ from tailrace.sources.postgres.types import StaleType, TypeTable
 
 log = logging.getLogger(__name__)
 
-# States in which rows are still to be read.
-ACTIVE = ("copying", "again")
 # SQLSTATE classes that speak of one table: data, syntax or access rule, limits.
 TABLE_ERRORS = ("22", "42", "54")
 
@@ -82,6 +83,7 @@ class Copies:
         # What its reader has still to read, by table; absent before its first chunk.
         self._left: dict[str, list[KeyRange]] = {}
         self._touched: dict[str, dict[bytes, int]] = {}
+        self._inserted: dict[str, set[bytes]] = {}
         self._gates: dict[str, int] = {}
         self._comparisons: dict[str, Comparison] = {}
         self._estimates: dict[str, object] = {}
@@ -90,10 +92,19 @@ class Copies:
         self._blocked_until: dict[str, float] = {}
         # Keys that were asked for and not met yet, as texts, by table.
         self._unmet: dict[str, set[tuple[str, ...]]] = {}
+        self._refill = Refill(
+            dsn, rows.incomplete, clock, partial(hidden_columns, source), self._chosen_rows,
+            lambda name: journal.schemas[name].key,
+        )  # fmt: skip
 
     def touched(self, name: str) -> dict[bytes, int] | None:
         """Where to note the changed keys of a table; None when it is not being copied."""
         return self._touched.get(name)
+
+    def inserted(self, name: str) -> set[bytes] | None:
+        """Where to note the keys told as inserted while the first copy of a table runs: they
+        are not news in it. None where nobody can ask for all inserted rows."""
+        return self._inserted.get(name)
 
     def adopt(self, name: str, oid: int, *, copy: bool, declared: dict[str, object]) -> None:
         """Begin the copy of a table that has none yet, or go on with one; read it again if
@@ -108,6 +119,7 @@ class Copies:
         elif held.get("oid", oid) != oid:
             log.warning("table made anew", extra={"table": name})
             self._stop_reader(name)
+            self._forget_incomplete(name)
             self._touched.pop(name, None)
             self._journal.record_copy(name, {**made_anew(held), "oid": oid, "declared": declared})
         elif (changed := changed_declaration(held, declared)) is not None:
@@ -123,12 +135,16 @@ class Copies:
             self._touched[name] = {}
             # Whoever has a smaller id may have been streamed before we began to remember,
             # or have written before the publication had the table.
-            self._gates[name] = int(
-                str(catalog.one(self._connection, "SELECT pg_current_xact_id()::text"))
-            )
+            self._gates[name] = catalog.newest_transaction(self._connection)
+            schema = self._journal.schemas[name]
+            if schema.history is not None and self._journal.copies[name]["state"] == "copying":
+                self._inserted[name] = self._journal.inserted_keys(schema.topic)
 
     def compare_all(self, reason: str) -> None:
         """After lost changes: read every table and write what differs from the log."""
+        for name, rows in list(self._journal.incomplete.items()):
+            for key in [key for key, row in rows.items() if row.key is None]:
+                self._journal.record_incomplete(name, key, None)  # the comparison finds it
         for name, state in list(self._journal.copies.items()):
             again = {**state, "rows": 0, "reason": reason}
             again.pop("keys", None)
@@ -142,10 +158,11 @@ class Copies:
         """Keep a few tables being read; raises what ended a reader."""
         for name, reader in list(self._readers.items()):
             if reader.error is not None:
-                self._stopped(name, reader, reader.error)
+                self._stopped(name, reader.error)
         for name, reader in list(self._readers.items()):
             if reader.gone:
                 self._finish(name, {**self._journal.copies[name], "reason": "table dropped"})
+        self.fill(tables)
         for table in tables.values():
             if self._free_connections <= 0:
                 return
@@ -155,12 +172,52 @@ class Copies:
             if state.get("state") in ACTIVE and table.key and table.name not in self._readers:
                 self._read(table, state)
 
+    def fill(self, tables: dict[int, catalog.CatalogTable]) -> None:
+        """Have rows read again that are held back because a value is not known."""
+        incomplete = self._rows.incomplete
+        if not incomplete:
+            return
+        if (ended := self._refill.ended) is not None:
+            name, error = ended
+            self._refill.stop()
+            if error is not None:
+                self._stopped(name, error)
+            else:
+                self._forget_incomplete(name)  # the table was dropped
+        now = self._clock.monotonic()
+        waiting = [
+            table
+            for table in tables.values()
+            if table.name in incomplete and self._blocked_until.get(table.name, 0.0) <= now
+        ]
+        for table in waiting:
+            rows = incomplete.keys(table.name).values()
+            if any(held.record.key is None for held in rows):
+                self.compare(table.name, "the key of a row that lacks a value is masked")
+        self._refill.begin(waiting)
+
+    def _forget_incomplete(self, name: str) -> None:
+        self._rows.incomplete.forget(name)
+        self._rows.incomplete.flush()
+
+    def _chosen_rows(self, table: catalog.CatalogTable) -> str | None:
+        chosen = for_table(self._source.where, table.relation.schema, table.relation.table)
+        return None if chosen is None else str(chosen)
+
+    def compare(self, name: str, reason: str) -> None:
+        """Have a table read and compared with the log, unless it is being compared anyway."""
+        held = self._journal.copies.get(name, {})
+        if held.get("compare") and held.get("state") in ACTIVE:
+            return
+        self.begin(name)
+        self._journal.record_copy(name, {**compared(held), "reason": reason})
+
     @property
     def _free_connections(self) -> int:
         taken = sum(reader.connections for reader in self._readers.values())
         return self._source.copy_connections - taken
 
-    def _stopped(self, name: str, reader: ChunkReader, error: BaseException) -> None:
+    def _stopped(self, name: str, error: BaseException) -> None:
         """What ended a reader: the connection, or something about this table alone."""
         if not isinstance(error, (CopyError, psycopg.Error)):
             raise error
@@ -187,16 +244,14 @@ class Copies:
     def _read(self, table: catalog.CatalogTable, state: dict[str, Any]) -> None:
         relation = table.relation
         ranges = recorded_ranges(state)
-        chosen = for_table(self._source.where, relation.schema, relation.table)
+        chosen = self._chosen_rows(table)
         narrow = None
         if state.get("keys") and table.name not in self._unmet:
             ranges = [WHOLE]
             self._unmet[table.name] = {tuple(key) for key in state["keys"]}
         if state.get("compare") and table.name not in self._comparisons:
             ranges = [WHOLE]  # what was seen before a restart is not known any more
-            narrow = self._compare(table, None if chosen is None else str(chosen))
-            if state.get("whole"):
-                narrow = None
+            narrow = self._compare(table, chosen, whole=bool(state.get("whole")))
         rows, row_bytes = row_estimate(self._connection, relation.id)
         self._estimates[table.name] = rows
         connections = self._connections_for(rows, state)
@@ -231,10 +286,11 @@ class Copies:
             reader.stop()
 
     def _compare(
-        self, table: catalog.CatalogTable, where: str | None
+        self, table: catalog.CatalogTable, where: str | None, *, whole: bool
     ) -> Callable[[catalog.Connection], str | None] | None:
-        """Take in what the log has; how to find out which rows must be read."""
-        sums = TableSums.of(self._source, table, self._types(), self._connection)
+        """Take in what the log has; how to find out which rows must be read. `whole`: all of
+        them, and what the log has may have other columns and another key."""
+        sums = None if whole else TableSums.of(self._source, table, self._types(), self._connection)
         comparison = self._comparisons[table.name] = Comparison(
             self._directory / "sources" / f"{self._source.name}.{table.name}.compare",
             self._unhurried(self._journal.live_rows(self._journal.schemas[table.name].topic)),
@@ -288,18 +344,36 @@ class Copies:
                 return
             where = f"({held['where']}) OR ({where})" if where and held.get("where") else None
             keys = [*held.get("keys", ()), *(keys or ())]
-        self._stop_reader(name)
-        self._touched.pop(name, None)
-        self._unmet.pop(name, None)
-        self._track(name)
+        self.begin(name)
         state: dict[str, Any] = {"state": "again", "rows": 0}
-        state |= {word: held[word] for word in ("declared", "oid") if word in held}
+        state |= {word: held[word] for word in ("declared", "oid", "fills") if word in held}
         if where:
             state["where"] = where
         if keys:
             state["keys"] = keys
         self._journal.record_copy(name, state)
         log.info("copy asked for", extra={"table": name})
+
+    def fill_columns(self, name: str, columns: Sequence[str]) -> None:
+        """Read the rows that have a value in columns of which the log knows nothing yet."""
+        held = self._journal.copies.get(name, {})
+        if held.get("state") != "done" and not held.get("fills"):
+            return  # they are being read, or only changes are wanted
+        wanted = [*held.get("fills", ()), *(c for c in columns if c not in held.get("fills", ()))]
+        self.begin(name)
+        quoted = ['"' + column.replace('"', '""') + '"' for column in wanted]
+        again: dict[str, Any] = {"state": "again", "rows": 0, "fills": wanted}
+        again |= {word: held[word] for word in ("declared", "oid") if word in held}
+        again["where"] = " OR ".join(f"{column} IS NOT NULL" for column in quoted)
+        self._journal.record_copy(name, again)
+        log.info("columns to be read", extra={"table": name, "columns": wanted})
+
+    def begin(self, name: str) -> None:
+        """Forget what a copy has read: it begins again, by the state recorded with it."""
+        self._stop_reader(name)
+        self._touched.pop(name, None)
+        self._unmet.pop(name, None)
+        self._track(name)
 
     def reject(self, name: str) -> None:
         """The table was emptied or changed its shape: chunks that wait are worth nothing."""
@@ -311,10 +385,14 @@ class Copies:
         name, _, identifier = mark.rpartition(":")
         reader = self._readers.get(name)
         chunk = None if reader is None else reader.take(identifier)
-        if chunk is None:
+        refill = self._refill.take(name, identifier)
+        if chunk is None and refill is None:
             return 0  # of an earlier run, or rejected
         self.blocked.pop(name, None)
         try:
+            if refill is not None:
+                return self._write_refill(*refill, transaction, position)
+            assert chunk is not None
             return self._write(chunk, transaction, position)
         except StaleType as error:
             raise ServerUnreachableError(
@@ -328,17 +406,23 @@ class Copies:
         table = self._table_of(chunk.catalog, position)
         reader = self._readers[name]
         left = self._left[name] = without(self._left.get(name, reader.ranges), chunk)
-        frame = copy_frame(table, self._journal.epoch, transaction, last=not left)
+        first = self._journal.copies[name].get("state") == "copying"
+        frame = copy_frame(table, self._journal.epoch, transaction, first=first, last=not left)
         touched = self._touched[name]
         topic, count = table.schema.topic, 0
+        known = None
+        if self._inserted.get(name):
+            told = copy_frame(table, self._journal.epoch, transaction, first=False, last=not left)
+            known = (self._inserted[name], told)
         for keys, values in self._rows.chunk(
-            table, frame, chunk, touched, transaction.commit_lsn, self._comparisons.get(name)
+            table, frame, chunk, touched, transaction.commit_lsn, self._comparisons.get(name), known
         ):
             self._journal.add(topic, keys, values)
             count += len(values)
             if count >= self._settings.spill_rows:
                 # The broker writes a piece while the next one is decoded.
                 self._journal.spill()
+        self._rows.incomplete.flush()
         state: dict[str, Any] = dict(self._journal.copies[name])
         state.pop("after", None)
         state["ranges"] = [each.record for each in left]
@@ -360,6 +444,20 @@ class Copies:
         else:
             self._journal.record_copy(name, state)
         return count
+
+    def _write_refill(
+        self, chunk: Chunk, asked: Collection[bytes], transaction: Transaction, position: int
+    ) -> int:
+        """The held rows that a round of the refill completes."""
+        table = self._table_of(chunk.catalog, position)
+        frame = copy_frame(table, self._journal.epoch, transaction, first=False, last=False)
+        table.inserted = self._inserted.get(chunk.table)
+        keys, values = self._rows.refilled(table, frame, chunk, asked, transaction.commit_lsn)
+        if values:
+            self._journal.add(table.schema.topic, keys, values)
+        self._rows.incomplete.flush()
+        self._refill.written(chunk)
+        return len(values)
 
     def _forget_seen(self, touched: dict[bytes, int], chunk: Chunk, reader: ChunkReader) -> None:
         """Forget keys whose change every chunk to come can see. Snapshots on their way may be
@@ -396,12 +494,12 @@ class Copies:
 
     def _finish(self, name: str, state: dict[str, Any]) -> None:
         state = {**state, "state": "done"}
-        for word in ("compare", "whole", "where", "keys", "ranges", "after"):
+        for word in ("compare", "whole", "where", "keys", "ranges", "after", "fills"):
             state.pop(word, None)
         self._unmet.pop(name, None)
         self._stop_reader(name)
         self._touched.pop(name, None)
-        self._rows.copied(name)
+        self._inserted.pop(name, None)
         self._journal.record_copy(name, state)
         log.info("copy finished", extra={"table": name, "rows": state.get("rows", 0)})
 
@@ -431,11 +529,13 @@ class Copies:
     def waits_for(self) -> list[str]:
         """The open transactions that keep a copy waiting: they began before it, and what they
         wrote may be neither in the stream nor visible yet."""
-        if not any(reader.too_early for reader in self._readers.values()):
+        early = any(reader.too_early for reader in self._readers.values())
+        if not early and not self._rows.incomplete.waits_for_older:
             return []
         return catalog.open_transactions(self._connection)
 
     def close(self) -> None:
+        self._refill.stop()
         for reader in self._readers.values():
             reader.stop()
         for comparison in self._comparisons.values():
@@ -450,22 +550,19 @@ def recorded_ranges(state: dict[str, Any]) -> list[KeyRange]:
     return [KeyRange.read([state.get("after"), None])]
 
 
-def keys_condition(columns: Sequence[str], keys: Sequence[Sequence[str]]) -> str:
-    """The SQL condition that a row has one of these keys."""
-
-    def row(parts: Sequence[str]) -> str:
-        return f"({', '.join(parts)})"
-
-    names = row(['"' + name.replace('"', '""') + '"' for name in columns])
-    # Literals without a type take that of the column.
-    listed = [row(["'" + text.replace("'", "''") + "'" for text in key]) for key in keys]
-    return f"{names} IN ({', '.join(listed)})"
+def compared(state: dict[str, Any]) -> dict[str, Any]:
+    """How a copy goes on as a comparison of every row."""
+    gone = ("where", "keys", "ranges", "after")
+    made = {word: value for word, value in state.items() if word not in gone}
+    made["state"] = "copying" if state.get("state") == "copying" else "again"
+    return made | {"rows": 0, "compare": True, "whole": True}
 
 
 def copy_frame(
-    table: CapturedTable, epoch: int, transaction: Transaction, *, last: bool
+    table: CapturedTable, epoch: int, transaction: Transaction, *, first: bool, last: bool
 ) -> TransactionFrame:
-    """The frame of copied rows: they carry the position of the mark they came with."""
+    """The frame of copied rows: they carry the position of the mark they came with. `first`:
+    rows of the first copy, none that were told before."""
     return TransactionFrame.of(
         table.frame,
         epoch=epoch,
@@ -473,7 +570,7 @@ def copy_frame(
         xid=transaction.xid,
         committed_ms=transaction.committed_ms,
         now_ms=transaction.now_ms,
-        snapshot="last" if last else "true",
+        snapshot=("last" if last else "true") if first else "incremental",
         transaction=f"copy:{transaction.commit_lsn}",
     )
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -19,9 +21,10 @@ from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume
 from tailrace.sources.declare import Postgres, changed_declaration, declared_for
 from tailrace.sources.journal import Journal
-from tailrace.sources.postgres import catalog, ddl
+from tailrace.sources.postgres import catalog, ddl, keyless
 from tailrace.sources.postgres.copies import Copies
 from tailrace.sources.postgres.copy import MARK_PREFIX
+from tailrace.sources.postgres.incomplete_rows import IncompleteRows
 from tailrace.sources.postgres.pgoutput import (
     Message,
     Relation,
@@ -31,6 +34,7 @@ from tailrace.sources.postgres.pgoutput import (
     read_relation,
     read_truncate,
 )
+from tailrace.sources.postgres.refill import incomplete_keys, plain_keys
 from tailrace.sources.postgres.replication import (
     EPOCH_MICROSECONDS,
     ReplicationStream,
@@ -44,14 +48,20 @@ from tailrace.sources.postgres.table import (
     Transaction,
     captured_table,
     shape_of,
+    smallest_row,
 )
 from tailrace.sources.postgres.toast import RowStore
 from tailrace.sources.postgres.types import StaleType
+from tailrace.sources.schema import TableSchema, new_columns
+from tailrace.telemetry import metrics
 
 log = logging.getLogger(__name__)
 
-# Spark types of columns that Postgres may store out of line.
-TOASTABLE = ("STRING",)
+# Spark types of columns that Postgres never stores out of line.
+FIXED = (
+    "BOOLEAN", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DATE", "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+)  # fmt: skip
 
 
 class Reception:
@@ -70,6 +80,7 @@ class Reception:
         directory: Path,
         clock: Clock,
         between: Callable[[], None],
+        resume: Resume,
     ) -> None:
         self.source = source
         self.settings = settings
@@ -81,8 +92,11 @@ class Reception:
         self.types = catalog.read_types(connection)
         self.tables: dict[int, CapturedTable | None] = {}
         self.catalog: dict[int, catalog.CatalogTable] = {}
+        # Announced by the stream, unknown to the log and dropped since: a partition, whose
+        # rows come as those of its root, or a table, which is taken in with its first row.
+        self._gone: dict[int, Relation] = {}
         self.transaction: Transaction | None = None
-        self.resume = Resume(0, None)
+        self.resume = resume
         self.position = 0
         self.group_since: float | None = None
         self.group_rows = 0
@@ -91,7 +105,8 @@ class Reception:
         self.last_cut_at = 0.0
         self.last_commit_ms = 0
         self.store = RowStore(directory / "sources" / f"{source.name}.rows")
-        self.rows = RowWriter(journal, self.store)
+        self.incomplete = IncompleteRows(journal, partial(catalog.newest_transaction, connection))
+        self.rows = RowWriter(journal, self.store, self.incomplete)
         self.copies = Copies(
             source, dsn, connection, journal, self.rows, settings, directory, clock,
             lambda: self.types, self._keep_alive,
@@ -104,7 +119,7 @@ class Reception:
         assert transaction is not None
         assert stream is not None
         stream.patient = True
-        table = self.tables.get(run.relation)
+        table = self.tables.get(run.relation) or self._gone_table(run.relation)
         if table is None:
             transaction.messages += len(run)
             return
@@ -144,7 +159,8 @@ class Reception:
             transaction = self.transaction
             assert transaction is not None
             transaction.messages += 1
-            table = self.tables.get(int.from_bytes(data[1:5], "big"))
+            identifier = int.from_bytes(data[1:5], "big")
+            table = self.tables.get(identifier) or self._gone_table(identifier)
             if table is None:
                 return
             if table.events is None:
@@ -155,6 +171,7 @@ class Reception:
                         self._outbox_row(table, transaction, data)
                     return
                 table.enter(transaction, self.journal.epoch)
+            self.rows.replaying = transaction.messages <= transaction.skip
             try:
                 if kind == 0x49:
                     self.rows.insert(table, transaction, lsn, data)
@@ -216,19 +233,34 @@ class Reception:
             self.catalog[table.relation.id] = table
             self._relation(table.relation)
 
+    def _gone_table(self, identifier: int) -> CapturedTable | None:
+        """The table of a row that has come although the table is there no longer."""
+        relation = self._gone.pop(identifier, None)
+        if relation is None:
+            return None
+        self.catalog[identifier] = catalog.CatalogTable(relation, (), frozenset())
+        self._relation(relation)
+        return self.tables[identifier]
+
     def _relation(self, relation: Relation) -> None:
         """A table as its next rows have it: a known version, or a new one."""
-        found = self.catalog.get(relation.id)
-        if found is None or found.relation.columns != relation.columns:
-            fresh = catalog.read_tables(self.connection, relation.id)
-            found = self.catalog[relation.id] = (
-                fresh[0] if fresh else catalog.CatalogTable(relation, (), frozenset())
-            )
         if not catalog.matches(
             self.source, relation.schema, relation.table
         ) or catalog.published_by_root(self.connection, self.source, relation.id):
             self.tables[relation.id] = None
             return
+        found = self.catalog.get(relation.id)
+        # Under FULL the message does not tell the primary key.
+        if found is None or found.relation.columns != relation.columns or relation.identity == "f":
+            fresh = catalog.read_tables(self.connection, relation.id)
+            name = f"{relation.schema}.{relation.table}"
+            if not fresh and found is None and name not in self.journal.copies:
+                self._gone[relation.id] = relation
+                self.tables[relation.id] = None
+                return
+            found = self.catalog[relation.id] = (
+                fresh[0] if fresh else catalog.CatalogTable(relation, (), frozenset())
+            )
         if any(not self.types.knows(c.type) for c in relation.columns):
             self.types = catalog.read_types(self.connection)
         shape = shape_of(self.source, relation, found, self.types)
@@ -244,11 +276,39 @@ class Reception:
             self.source, relation, schema, self.types, self.connection.info.dbname
         )
         table.is_outbox = outbox.is_outbox(self.source.outbox, name)
-        table.touched = self.copies.touched(name)
-        table.copied_until = self.journal.copies[name].get("until", 0)
-        self.tables[relation.id] = table
         if known is not None and not known.same_shape(shape):
             self.copies.reject(name)  # its waiting chunks were read in another shape
+            if keyless.reshaped(self.journal, known, shape):
+                self.incomplete.forget(name)
+                self.copies.begin(name)
+            else:
+                self._changed_shape(known, shape, relation.id)
+        table.touched = self.copies.touched(name)
+        table.inserted = self.copies.inserted(name)
+        table.copied_until = keyless.copied_until(schema, self.journal.copies[name])
+        self.tables[relation.id] = table
+
+    def _changed_shape(self, known: TableSchema, shape: TableSchema, oid: int) -> None:
+        """Have rows read again of which the log does not know what they look like now."""
+        name = shape.name
+        if known.key != shape.key or not shape.key:
+            self.incomplete.forget(name)
+            return
+        columns = new_columns(known, shape)
+        if columns and {c.name for c in known.columns} <= {c.name for c in shape.columns}:
+            # Only added, or of another type: which of them have values in earlier rows?
+            typed = {c.name for c in known.columns}
+            valued = catalog.valued_columns(self.connection, oid, columns)
+            columns = [column for column in columns if column in typed or column in valued]
+        if columns:
+            self.copies.fill_columns(name, columns)
+
+    def refresh_touched(self) -> None:
+        """Let changed keys be noted, or no longer, as copies begin and end."""
+        for captured in self.tables.values():
+            if captured is not None:
+                captured.touched = self.copies.touched(captured.name)
+                captured.inserted = self.copies.inserted(captured.name)
 
     def _leave(self, table: CapturedTable) -> None:
         """Hand a table's rows of the open transaction to the journal."""
@@ -278,11 +338,12 @@ class Reception:
         self.last_commit_ms = transaction.committed_ms
         for mark in transaction.marks:
             self.group_rows += self.copies.arrived(mark, transaction, self.position)
-            for captured in self.tables.values():
-                if captured is not None:
-                    captured.touched = self.copies.touched(captured.name)
+            self.refresh_touched()
         for request in transaction.requests:
             self._copy_again(request)
+        if self.incomplete:
+            self.copies.fill(self.catalog)  # views wait for these rows
+            self.refresh_touched()
         if transaction.spilled:
             self.cut(commit.end_lsn)
         elif self.journal.dirty and self.group_since is None:
@@ -314,6 +375,7 @@ class Reception:
         return {"status": "BEGIN", "id": transaction.id, "ts_ms": transaction.committed_ms}
 
     def _flush_rows(self, transaction: Transaction) -> None:
+        self.incomplete.flush()
         for table in transaction.tables:
             if table.waiting:
                 self._leave(table)
@@ -410,9 +472,10 @@ class Reception:
         transaction.messages += 1
         if transaction.messages <= transaction.skip:
             return
+        self.rows.replaying = False
         for relation in relations:
             table = self.tables.get(relation)
-            if table is None:
+            if table is None or transaction.commit_lsn < table.copied_until:
                 continue
             if self.group_since is not None:
                 self.cut(self.position)
@@ -432,6 +495,8 @@ class Reception:
                 if len(table.values) >= self.settings.spill_rows:
                     self._leave(table)
                     self.journal.spill()
+            if not table.schema.key:
+                self.rows.emptied(table, transaction, lsn)
             transaction.notes.append(
                 {
                     "status": "TRUNCATE",
@@ -442,6 +507,7 @@ class Reception:
                     "ts_ms": transaction.committed_ms,
                 }
             )
+            self.incomplete.forget(table.name)
             self.copies.reject(table.name)
 
     def _copy_again(self, request: dict[str, object]) -> None:
@@ -449,19 +515,23 @@ class Reception:
         whole = wanted if "." in wanted or wanted == "*" else f"public.{wanted}"
         where, keys = request.get("where"), request.get("keys")
         for table in self.catalog.values():
-            if whole in ("*", table.name) and table.key:
+            if whole not in ("*", table.name):
+                continue
+            if not table.key:
+                if not outbox.is_outbox(self.source.outbox, table.name):
+                    keyless.asked(self.journal, table.name)
+            else:
                 self.copies.again(
                     table,
                     None if where is None else str(where),
                     keys if isinstance(keys, list) else None,
                 )
-                self._refresh(table)
+        self.refresh_touched()
 
-    def _refresh(self, table: catalog.CatalogTable) -> None:
-        """Let a table's rows be noted, or no longer, as its copy begins or ends."""
-        current = self.tables.get(table.relation.id)
-        if current is not None:
-            current.touched = self.copies.touched(table.name)
+    @property
+    def keyless_waits(self) -> bool:
+        """Whether the copy of a table without a key waits for the next start."""
+        return any(keyless.waits(self.journal, table) for table in self.catalog.values())
 
     def cut(self, position: int) -> None:
         if self.resume.part is not None:
@@ -477,15 +547,40 @@ class Reception:
         self.last_cut_at = self.clock.monotonic()
 
     def catch_up(self) -> None:
-        """Bring the store of large rows to where the log ends."""
+        """Bring what is kept of the tables' rows to where the log ends."""
+        tables = {table.name: table for table in self.catalog.values()}
+        for name in self.journal.incomplete.keys() - tables.keys():
+            for key in list(self.journal.incomplete[name]):
+                self.journal.record_incomplete(name, key, None)  # not captured any more
+        self.incomplete.restore()
         for schema in self.journal.schemas.values():
             # A table may have been dropped since; its last rows may still be on their way.
             self.journal.ensure_table(schema)
-            if schema.key and any(c.spark in TOASTABLE or "<" in c.spark for c in schema.columns):
-                for records, end in self.journal.records_since(
-                    schema.topic, self.store.next_offset
-                ):
-                    self.store.apply(schema.name, schema.topic, records, end)
+            if not schema.key or all(c.spark in FIXED for c in schema.columns):
+                continue
+            smallest = smallest_row(self.source, schema.schema, schema.table)
+            partial_keys: set[bytes] = set()
+            for records, end in self.journal.records_since(schema.topic, self.store.next_offset):
+                partial_keys |= self.store.apply(schema.name, schema.topic, records, end, smallest)
+            if partial_keys and schema.name in tables:
+                self._complete_earlier(tables[schema.name], sorted(partial_keys))
+
+    def _complete_earlier(self, table: catalog.CatalogTable, keys: list[bytes]) -> None:
+        """Read rows again that an earlier version wrote without a value."""
+        log.warning("rows lack values", extra={"table": table.name, "rows": len(keys)})
+        schema = self.journal.schemas[table.name]
+        types = [c.type for c in schema.columns if c.name in schema.key]
+        masked = bool(self.source.mask)
+        if schema.key != table.key or masked or not plain_keys(types):
+            self.copies.compare(table.name, "rows lack values")
+            return
+        documents = [orjson.loads(key) for key in keys]
+        now = self.clock.wall_ms()
+        for key, row in zip(
+            keys, incomplete_keys(self.connection, table, documents, now), strict=True
+        ):
+            self.incomplete.hold_unread(table.name, key, row)
+        self.incomplete.flush()
 
     def adopt(self, table: catalog.CatalogTable, position: int) -> None:
         """Take a table in: its first schema version and, if asked, its first copy."""
@@ -506,6 +601,20 @@ class Reception:
             copy=self.source.snapshot and not outbox.is_outbox(self.source.outbox, table.name),
             declared=declared,
         )
+
+    def incomplete_summary(self) -> dict[str, object]:
+        """The rows that are held back because a value is not known; {} without any."""
+        found = self.journal.incomplete
+        counts = {name: len(rows) for name, rows in sorted(found.items())}
+        metrics.gauge(
+            "tailrace_source_incomplete_rows", "Rows held back until all values are known",
+            ["source"],
+        ).labels(source=self.source.name).set(sum(counts.values()))  # fmt: skip
+        if not counts:
+            return {}
+        oldest = min(row.since_ms for rows in found.values() for row in rows.values())
+        moment = datetime.fromtimestamp(oldest / 1000, UTC).isoformat(timespec="seconds")
+        return {"rows": sum(counts.values()), "oldest": moment, "tables": counts}
 
     def _keep_alive(self) -> None:
         if self.stream is not None and self.stream.silent_for >= 1.0:

@@ -20,10 +20,13 @@ from psycopg.conninfo import make_conninfo
 from tailrace.clock import SYSTEM, Clock
 from tailrace.sources.errors import (
     ReplicationProtocolError,
+    ReplicationRefusedError,
     ServerUnreachableError,
     SlotLostError,
     SlotMissingError,
+    SlotOwnedError,
     SlotTakenError,
+    SourceDeclarationError,
     SourceError,
     UnsupportedServerError,
 )
@@ -44,6 +47,8 @@ _POSITION = struct.Struct(">q").unpack_from
 _PADDING = bytes(40)
 # Messages read at a time; and from how many rows of one kind on whole columns are decoded.
 READ_BYTES = 1 << 18
+# SQLSTATE classes that speak of the request, not of the moment: features, state, names, rights.
+_LASTING = ("0A", "22", "28", "3D", "42", "55")
 SMALLEST_RUN = 200
 
 
@@ -84,11 +89,33 @@ class RowRun:
 def conninfo(dsn: str, **extra: str) -> str:
     """`dsn` with the session settings that make text forms depend on values alone."""
     # client_encoding is a parameter of its own: it goes with the start-up packet.
-    given = psycopg.conninfo.conninfo_to_dict(dsn)
+    given = _parsed(dsn)
     options = f"{given.get('options') or ''} {SESSION_OPTIONS}".strip()
     return make_conninfo(
         dsn, options=options, client_encoding="UTF8", application_name="tailrace", **extra
     )
+
+
+def _parsed(dsn: str) -> dict[str, object]:
+    """The parts of a DSN. What libpq says of one that it cannot read, or reads in another
+    way than it was meant, would quote pieces of it, and a piece may be the password."""
+    found: dict[str, object] = {}
+    unread = False
+    try:
+        found |= psycopg.conninfo.conninfo_to_dict(dsn)
+    except psycopg.Error:
+        unread = True
+    ports = str(found.get("port") or "0").replace(",", "")
+    names = f"{found.get('host') or ''}{found.get('hostaddr') or ''}{found.get('dbname') or ''}"
+    misread = "://" in dsn and ("@" in names or not ports.isdigit())
+    if unread or misread:
+        raise SourceDeclarationError(
+            "the connection string of the database cannot be read",
+            detail="It is not shown, because it may hold a password. In a URL, `@`, `/`, `:`, `?`, "
+            "`#` and `%` inside a user or password are written %40, %2F, %3A, %3F, %23 and %25.",
+            hint="check `dsn=`: postgresql://user@host:5432/database, or host=… dbname=… user=…",
+        )
+    return found
 
 
 class ReplicationStream:
@@ -293,4 +320,15 @@ def _start_error(slot: str, message: str, state: str) -> Exception:
         return SlotLostError(f'replication slot "{slot}" lost its WAL', detail=message)
     if state == "55000" and "invalid" in message:
         return SlotLostError(f'replication slot "{slot}" lost its WAL', detail=message)
+    if "was not created in this database" in message:
+        return SlotOwnedError(
+            f'replication slot "{slot}" belongs to another database',
+            detail=message,
+            hint="name another slot with `slot=`",
+        )
+    if state[:2] in _LASTING:
+        return ReplicationRefusedError(
+            "the server refuses to start replication", detail=message,
+            hint="see `tailrace source doctor`",
+        )  # fmt: skip
     return ServerUnreachableError("replication does not start", detail=message)

@@ -14,6 +14,7 @@ from tailrace.sources.postgres.catalog import CatalogTable
 from tailrace.sources.postgres.columns import ColumnDecoder
 from tailrace.sources.postgres.decoder import ColumnPlan, Decode, Decoder, generate, masked
 from tailrace.sources.postgres.pgoutput import Relation
+from tailrace.sources.postgres.toast import SMALLEST
 from tailrace.sources.postgres.types import TypeTable
 from tailrace.sources.schema import Column, TableSchema
 
@@ -48,7 +49,8 @@ class CapturedTable:
     """One version of one table while it is being captured.
 
     `touched` is there while the table is being copied: the keys that streamed
-    transactions changed, with the transaction that did it last.
+    transactions changed, with the transaction that did it last; `inserted` those they
+    inserted, where a stream may ask for all inserted rows.
     """
 
     relation: Relation
@@ -58,6 +60,7 @@ class CapturedTable:
     frame: TableFrame
     key_types: tuple[str, ...] = ()
     touched: dict[bytes, int] | None = None
+    inserted: set[bytes] | None = None
     keys: list[bytes | None] = field(default_factory=list)
     values: list[bytes | None] = field(default_factory=list)
     # Records before those, where whole columns came.
@@ -65,6 +68,10 @@ class CapturedTable:
     events: TransactionFrame | None = None
     order: int = 0
     toastable: bool = False
+    # From how many bytes of JSON on a row may have a value stored out of line.
+    smallest: int = SMALLEST
+    # Whether the database's own text of the key may be written down.
+    key_readable: bool = True
     # Changes committed before this position are in the copy already (tables without key).
     copied_until: int = 0
     is_outbox: bool = False
@@ -187,7 +194,16 @@ def captured_table(
         frame,
         tuple(types.name(relation.columns[i].type, relation.columns[i].modifier) for i in key),
         toastable=any(p.toastable and p.captured for p in plans),
+        smallest=smallest_row(source, relation.schema, relation.table),
+        key_readable=not any(name in masks for name in schema.key),
     )
+
+
+def smallest_row(source: Postgres, schema: str, table: str) -> int:
+    """From how many bytes of JSON on a row may have a value stored out of line: any, where
+    what is masked or not captured may be larger than the JSON shows."""
+    less = for_table(source.columns, schema, table) or for_table(source.mask, schema, table)
+    return 0 if less else SMALLEST
 
 
 def _captured(source: Postgres, relation: Relation, key: Sequence[str]) -> frozenset[str]:

@@ -5,27 +5,41 @@ is completed from our own copy of the last row, never by reading the table, whic
 have moved on. Kept are rows whose JSON is at least `SMALLEST` bytes: a row must pass
 2 KB on disk before anything moves out of line, and no type's text is that much shorter.
 
-An LMDB environment, `<directory>/sources/<name>.rows`: table + NUL + record key → row.
-It is a cache of the change topics. Its stamp holds the next offset of every topic it
-has applied and the kernel's boot id; behind → the topics are read from there, anything
-else (ahead, another boot: it is not synced) → begun again.
+An LMDB environment, `<directory>/sources/<name>.rows`: table + NUL + record key → version
+of the schema (4 bytes, big-endian) + row. It is a cache of the change topics. Its stamp holds
+the next offset of every topic it has applied, the mark of the file (`unsynced`) and the number
+of this format; behind → the topics are read from there, anything else (ahead, another boot or
+file: it is not synced, another format, damage, pages that the disk refused) → begun again.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import lmdb
 import orjson
 
+from tailrace.modes import file_mode, make_private
 from tailrace.sources.base import LogRecord
 from tailrace.sources.errors import StateStorageError
+from tailrace.sources.postgres.raw_json import members
+from tailrace.unsynced import WRITE_BACK, file_mark
 
 SMALLEST = 256
+FORMAT = 2
 _STAMP = b"\0stamp"
 MAP_BYTES = 64 << 30  # address space, not disk
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRow:
+    """A row's JSON, in the shape of a version of its schema."""
+
+    version: int
+    json: bytes
 
 
 class RowStore:
@@ -33,20 +47,31 @@ class RowStore:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._boot = Path("/proc/sys/kernel/random/boot_id")
+        self._refused = False  # whether the disk refused a page of it
         self._changes: dict[bytes, bytes | None] = {}
-        self._environment = self._open()
+        self._environment = self._opened()
         self._offsets = self._read_stamp()
 
     def _open(self) -> lmdb.Environment:
-        self._path.mkdir(parents=True, exist_ok=True)
+        make_private(self._path)
         return lmdb.open(
-            str(self._path), map_size=MAP_BYTES, sync=False, metasync=False, writemap=False,
+            str(self._path), mode=file_mode(), map_size=MAP_BYTES, sync=False, metasync=False, writemap=False,
             max_dbs=0, lock=True, readahead=False,
         )  # fmt: skip
 
-    def _boot_id(self) -> str:
-        return self._boot.read_text().strip() if self._boot.exists() else ""
+    def _opened(self) -> lmdb.Environment:
+        """Whatever is there and cannot be opened is begun again: it is a cache."""
+        try:
+            return self._open()
+        except lmdb.Error:
+            shutil.rmtree(self._path, ignore_errors=True)
+            return self._open()
+
+    def _mark(self) -> str:
+        return file_mark(self._path / "data.mdb")
+
+    def _give_up(self) -> None:
+        self._refused = True
 
     def _read_stamp(self) -> dict[str, int]:
         try:
@@ -55,7 +80,7 @@ class RowStore:
             stamp = {} if found is None else orjson.loads(found)
         except (lmdb.Error, orjson.JSONDecodeError):
             stamp = {}
-        if stamp and stamp["boot"] == self._boot_id():
+        if stamp.get("format") == FORMAT and stamp["boot"] == self._mark():
             return dict(stamp["offsets"])
         self._begin_again()
         return {}
@@ -64,6 +89,7 @@ class RowStore:
         self._environment.close()
         shutil.rmtree(self._path, ignore_errors=True)
         self._environment = self._open()
+        self._refused = False
 
     # --- at start ----------------------------------------------------------------------------
 
@@ -76,41 +102,71 @@ class RowStore:
             return 0
         return offset
 
-    def apply(self, table: str, topic: str, records: Iterable[LogRecord], end: int) -> None:
-        """Take in committed records of a change topic, up to `end`."""
+    def apply(
+        self, table: str, topic: str, records: Iterable[LogRecord], end: int, smallest: int
+    ) -> set[bytes]:
+        """Take in committed records of a change topic, up to `end`; the keys whose last row
+        lacks a value, as earlier versions wrote them."""
+        partial: set[bytes] = set()
         for record in records:
             if record.key is None:
                 continue
             if record.value is None:
                 self.put(table, record.key, None)
-            elif len(record.value) >= SMALLEST:
-                after = orjson.loads(record.value).get("after")
-                if after is not None:
-                    self.put(table, record.key, orjson.dumps(after))
+                partial.discard(record.key)
+            elif len(record.value) >= smallest:
+                try:
+                    event = members(record.value, until="source")
+                    after, source = event["after"], orjson.loads(event["source"])
+                except (KeyError, ValueError):  # not of ours: nothing is known
+                    after, source = b"null", {}
+                partial.discard(record.key)
+                if source.get("missing"):
+                    partial.add(record.key)
+                    after = b"null"
+                known = None if after == b"null" else after
+                self.put(table, record.key, known, source.get("schema_version") or 0)
             if len(self._changes) >= 10_000:
                 self.commit({})
         self.commit({topic: end})
+        return partial
 
     # --- while capturing ---------------------------------------------------------------------
 
-    def put(self, table: str, key: bytes, row: bytes | None) -> None:
+    def put(self, table: str, key: bytes, row: bytes | None, version: int = 0) -> None:
         """Remember a row, visible to `get` at once, kept once `commit` was called."""
-        if row is None or len(row) >= SMALLEST:
-            self._changes[table.encode() + b"\0" + key] = row
+        packed = None if row is None else version.to_bytes(4, "big") + row
+        self._changes[table.encode() + b"\0" + key] = packed
 
-    def get(self, table: str, key: bytes) -> bytes | None:
-        """The last row with this key that was large enough to be kept."""
+    def get(self, table: str, key: bytes) -> KeptRow | None:
+        """The last row with this key that was kept."""
         name = table.encode() + b"\0" + key
         if name in self._changes:
-            return self._changes[name]
-        with self._environment.begin(buffers=False) as reading:
-            found: bytes | None = reading.get(_short(name))
-        return found
+            found = self._changes[name]
+        else:
+            try:
+                with self._environment.begin(buffers=False) as reading:
+                    found = reading.get(_short(name))
+            except lmdb.Error as error:
+                self._begin_again()
+                raise StateStorageError(
+                    f"the rows kept in {self._path} cannot be read",
+                    detail=str(error),
+                    hint="capture reads them from the change topics again",
+                ) from error
+        return None if found is None else KeptRow(int.from_bytes(found[:4], "big"), found[4:])
 
     def commit(self, offsets: Mapping[str, int]) -> None:
         """After the log's commit: keep the changes, with the offsets they reach."""
+        if self._refused:
+            self._begin_again()
+            raise StateStorageError(
+                f"the rows kept in {self._path} cannot be trusted",
+                detail="The disk did not take all of them.",
+                hint="look at that disk; capture reads them from the change topics again",
+            )
         reached = {**self._offsets, **offsets}
-        stamp = orjson.dumps({"boot": self._boot_id(), "offsets": reached})
+        stamp = orjson.dumps({"format": FORMAT, "boot": self._mark(), "offsets": reached})
         try:
             with self._environment.begin(write=True) as writing:
                 for name, row in self._changes.items():
@@ -127,6 +183,7 @@ class RowStore:
             ) from error
         self._offsets = reached
         self._changes.clear()
+        WRITE_BACK.look(self._path / "data.mdb", self._give_up)
 
     @property
     def dirty(self) -> bool:

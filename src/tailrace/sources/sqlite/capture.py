@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,18 @@ import orjson
 
 from tailrace.config import parse_duration, resolve
 from tailrace.records.envelope import TransactionFrame
+from tailrace.sources.bags import ACTIVE, emptied, is_outdated, is_waiting, truncate_note
 from tailrace.sources.base import Part as TransactionPart
 from tailrace.sources.base import Resume, SourceLog
 from tailrace.sources.compare import Comparison
 from tailrace.sources.control import paused
-from tailrace.sources.declare import SQLite, changed_declaration, declared_for, made_anew
+from tailrace.sources.declare import (
+    SQLite,
+    changed_declaration,
+    copied_again,
+    declared_for,
+    made_anew,
+)
 from tailrace.sources.errors import ServerUnreachableError, TableMissingError
 from tailrace.sources.journal import Journal
 from tailrace.sources.sqlite import change_table
@@ -34,8 +42,6 @@ from tailrace.sources.sqlite.values import freeze, row_json, thaw
 from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
-ACTIVE = ("copying", "again")
-
 
 DEFAULTS = SQLiteSettings()
 
@@ -80,6 +86,7 @@ class SQLiteCapture:
         self._current: dict[str, tuple[int, Tracked]] = {}
         self._frames: dict[str, TransactionFrame] = {}
         self._comparisons: dict[str, Comparison] = {}
+        self._inserted: dict[str, set[bytes]] = {}
         self._resume = Resume(0, None)
         self._missing: TableMissingError | None = None
         self._position = 0
@@ -171,7 +178,8 @@ class SQLiteCapture:
                     change_table.install(connection, shape)
                 self._adopt_all(shapes)
                 if stale and self._resume.part is None:
-                    self._drain(connection, stale)
+                    # Rows without a key are copied together with what changed in the old form.
+                    self._drain(connection, stale, self._keyless_copies())
             except BaseException:
                 connection.execute("ROLLBACK")
                 raise
@@ -191,7 +199,8 @@ class SQLiteCapture:
         self._journal.record_copy(name, made_anew(held))
 
     def _outdated(self, shape: change_table.Shape) -> bool:
-        return (change_table.installed(self._connection, shape.table) or (0, None))[1] != shape
+        found = change_table.installed(self._connection, shape.table)
+        return found is None or found[1] != shape or not change_table.whole(self._connection, shape)
 
     def _read_schema_version(self) -> int:
         return int(self._connection.execute("PRAGMA schema_version").fetchone()[0])
@@ -246,12 +255,18 @@ class SQLiteCapture:
                 self._journal.record_copy(
                     name, {**self._journal.copies[name], "identity": self._identity}
                 )
+            _, tracked = self._current[shape.table]
+            held = self._journal.copies[name]
+            if is_outdated(held, None if shape.key else tracked.schema.version):
+                log.info("table is copied again", extra={"table": name})
+                self._journal.record_copy(name, copied_again(held, "another form of its rows"))
 
     def _table(self, table: str, version: int) -> Tracked:
         if (table, version) not in self._tracked:
             shape = change_table.shape_of_version(self._connection, table, version)
             schema = self._journal.register(schema_of(self.source, shape), self._position)
-            self._tracked[table, version] = track(self.source, shape, schema, Path(self._path).name)
+            db = Path(self._path).name
+            self._tracked[table, version] = track(self.source, version, shape, schema, db)
         return self._tracked[table, version]
 
     # --- the loop --------------------------------------------------------------------------
@@ -259,21 +274,27 @@ class SQLiteCapture:
     def _round(self) -> bool:
         """Look once; whether there was something to do."""
         connection = self._connection
-        copying = self._next_copy()
+        copying = self._next_copies()
         version = int(connection.execute("PRAGMA data_version").fetchone()[0])
         busy = False
-        if version != self._data_version or copying is not None:
+        if version != self._data_version or copying:
             self._data_version = version
-            if copying is not None:
+            if self._read_schema_version() != self._schema_version:
+                self._renew()
+                copying = self._next_copies()
+            if copying:
                 # A change of our own gives the copied rows a place in the order.
                 connection.execute(
                     f"INSERT INTO {CHANGES} (tbl, version, op) VALUES ('{{}}', 0, 'm')"
                 )
-            if self._read_schema_version() != self._schema_version:
-                self._renew()
             connection.execute("BEGIN")
             try:
-                busy = self._drain(connection, {}, copying)
+                # A table altered just now is for the next look: its triggers come first.
+                busy = self._read_schema_version() != self._schema_version
+                if busy:
+                    self._data_version = -1
+                else:
+                    busy = self._drain(connection, {}, copying)
             finally:
                 connection.execute("ROLLBACK")
         now = self._clock.monotonic()
@@ -283,19 +304,30 @@ class SQLiteCapture:
             self._report()
         return busy
 
-    def _next_copy(self) -> str | None:
-        for table in self._current:
-            if self._journal.copies[f"main.{table}"].get("state") in ACTIVE:
-                return table
-        return None
+    def _next_copies(self) -> list[str]:
+        """Tables to copy from the next read: those without a key, which are copied in one
+        piece, and one of the others."""
+        keyed = (
+            table
+            for table, (_, tracked) in self._current.items()
+            if tracked.key and self._journal.copies[f"main.{table}"].get("state") in ACTIVE
+        )
+        return [*self._keyless_copies(), *islice(keyed, 1)]
+
+    def _keyless_copies(self) -> list[str]:
+        return [
+            table
+            for table, (_, tracked) in self._current.items()
+            if not tracked.key and self._journal.copies[f"main.{table}"].get("state") in ACTIVE
+        ]
 
     def _drain(
         self,
         connection: sqlite3.Connection,
         stale: dict[str, list[tuple[Value, ...]]],
-        copying: str | None = None,
+        copying: Sequence[str] = (),
     ) -> bool:
-        """Write everything this read sees, and a chunk of a copy, as one transaction."""
+        """Write everything this read sees, and chunks of copies, as one transaction."""
         newest = connection.execute(f"SELECT max(id) FROM {CHANGES}").fetchone()[0] or 0
         if newest <= self._position:
             return False
@@ -333,8 +365,8 @@ class SQLiteCapture:
             self._end(group)
         for request in requests:
             self._asked(request)
-        if copying is not None:
-            self._copy(connection, group, copying)
+        for table in copying:
+            self._copy(connection, group, table)
         self._position = newest
         self._journal.cut(newest)
         return True
@@ -366,6 +398,8 @@ class SQLiteCapture:
     ) -> None:  # fmt: skip
         identifier, name, version, op = row[:4]
         tracked = self._table(name, version)
+        if not tracked.key and self._journal.copies[f"main.{name}"].get("state") == "copying":
+            return  # it is in the copy, and could not be told from it
         width = range(len(tracked.shape.columns))
         before: list[Value] = [row[sides[f"b{i}"]] for i in width]
         after: list[Value] = [row[sides[f"a{i}"]] for i in width]
@@ -387,8 +421,10 @@ class SQLiteCapture:
     ) -> bool:
         """Whether a row that was in the way of a REPLACE is gone without another word."""
         shape = tracked.shape
+        if not shape.key:
+            return change_table.was_replaced(connection, shape, tracked.version, values, identifier)
         key = tracked.key_values(values)
-        match = " AND ".join(f"{quoted(name)} IS ?" for name in shape.key)
+        match = " AND ".join(f"{quoted(name)} IS ? COLLATE BINARY" for name in shape.key)
         there = connection.execute(
             f"SELECT 1 FROM {quoted(shape.table)} WHERE {match}", key
         ).fetchone()
@@ -417,6 +453,9 @@ class SQLiteCapture:
         values = before if after is None else after
         assert values is not None
         key = tracked.row_key(values)
+        inserted = self._inserted_of(tracked) if op == "c" else None
+        if inserted is not None and key is not None:
+            inserted.add(key)
         event = self._frame(group, tracked).event(
             op,
             b"null" if before is None else tracked.row(before),
@@ -427,6 +466,17 @@ class SQLiteCapture:
             self._journal.add(tracked.schema.topic, [key, key], [event, None])
         else:
             self._journal.add(tracked.schema.topic, [key], [event])
+
+    def _inserted_of(self, tracked: Tracked) -> set[bytes] | None:
+        """Keys told as inserted while the first copy of a table runs, which are not news in
+        it; None where nobody can ask for all inserted rows."""
+        name = tracked.schema.name
+        copied = self._journal.copies.get(name, {}).get("state") != "copying"
+        if copied or tracked.schema.history is None or not tracked.key:
+            return None
+        if name not in self._inserted:
+            self._inserted[name] = self._journal.inserted_keys(tracked.schema.topic)
+        return self._inserted[name]
 
     def _frame(self, group: _Group, tracked: Tracked) -> TransactionFrame:
         name = f"{tracked.schema.name}:{tracked.schema.version}"
@@ -479,28 +529,39 @@ class SQLiteCapture:
         _, tracked = self._current[table]
         name = f"main.{table}"
         state = dict(self._journal.copies[name])
+        keyed, topic = bool(tracked.key), tracked.schema.topic
+        empties = is_waiting(state, keyed=keyed)
+        if empties:
+            state = copied_again(state, str(state.get("reason", "first copy")))
+            if not state.get("bag") and not self._journal.is_empty(topic):
+                self._journal.cut(group.last)  # the rows under keys are read from the log
         if state.get("compare") and name not in self._comparisons:
             state["after"] = None
             self._comparisons[name] = Comparison(
                 self._part.directory / "sources" / f"{self.source.name}.{name}.compare",
                 self._journal.live_rows(tracked.schema.topic),
             )
-        keyed = bool(tracked.key)
-        frame = TransactionFrame.of(
-            tracked.frame, epoch=self._journal.epoch, commit=group.first, xid=0,
-            committed_ms=group.now_ms, now_ms=group.now_ms, snapshot="true",
-            transaction=f"copy:{group.first}",
+        known, frame = (
+            TransactionFrame.of(
+                tracked.frame, epoch=self._journal.epoch, commit=group.first, xid=0,
+                committed_ms=group.now_ms, now_ms=group.now_ms, snapshot=word,
+                transaction=f"copy:{group.first}",
+            )
+            for word in ("incremental", "true")
         )  # fmt: skip
-        if not keyed and state.get("begun"):
-            self._journal.note(
-                {"status": "TRUNCATE", "op": "t", "id": f"copy:{group.first}", "table": name,
-                 "topic": tracked.schema.topic, "ts_ms": group.now_ms,
-                 "reason": "the copy of a table without a key starts again"}
-            )  # fmt: skip
+        if state["state"] != "copying":
+            frame = known
+        inserted = self._inserted_of(tracked) or ()
+        order = group.events
+        if empties:
+            order = emptied(self._journal, topic, state, frame, group.last, order)
+            if order > group.events:
+                note = truncate_note(f"copy:{group.first}", name, topic, group.now_ms)
+                self._journal.note(note)
+            state.pop("bag", None)
         keys: list[bytes | None] = []
         values: list[bytes | None] = []
         count, last = 0, None
-        order = group.events
         comparison = self._comparisons.get(name)
         for row in self._rows_of(connection, tracked, state):
             count += 1
@@ -510,7 +571,8 @@ class SQLiteCapture:
                 continue
             order += 1
             keys.append(key)
-            values.append(frame.event("r", b"null", after, group.last, order, count))
+            told = known if key in inserted else frame
+            values.append(told.event("r", b"null", after, group.last, order, count))
             if not keyed and len(values) >= self.settings.read_rows:
                 self._journal.add(tracked.schema.topic, keys, values)
                 self._journal.spill()
@@ -536,8 +598,12 @@ class SQLiteCapture:
         state["rows"] = state.get("rows", 0) + count
         if last is not None and keyed:
             state["after"] = freeze(tracked.key_values(last))
+        group.events = order
         if done:
             state["state"] = "done"
+            self._inserted.pop(name, None)
+            if not keyed:
+                state["bag"] = tracked.schema.version
             for word in ("compare", "whole", "where", "keys"):
                 state.pop(word, None)
         self._journal.record_copy(name, state)

@@ -28,6 +28,7 @@ from tailrace.sources.errors import (
     ServerUnreachableError,
     SnapshotRequestError,
     SourceDeclarationError,
+    keyless_request,
 )
 
 CHANGES = "_tailrace_changes"
@@ -111,12 +112,12 @@ def _shape(connection: sqlite3.Connection, table: str) -> Shape:
     key = sorted((row[5], row[1]) for row in info if row[5])
     unique: list[tuple[str, ...]] = []
     for row in connection.execute(f"PRAGMA index_list({quoted(table)})").fetchall():
-        if row[2] and row[3] != "pk":
-            columns = [
-                part[2] for part in connection.execute(f"PRAGMA index_info({quoted(row[1])})")
-            ]
-            if all(column is not None for column in columns):
-                unique.append(tuple(columns))
+        parts = connection.execute(f"PRAGMA index_xinfo({quoted(row[1])})").fetchall()
+        parts = [part for part in parts if part[5]]
+        # A key that takes 'a' and 'A' for the same: one may take the place of the other.
+        folded = any(part[4] != "BINARY" for part in parts)
+        if row[2] and (row[3] != "pk" or folded) and all(part[2] is not None for part in parts):
+            unique.append(tuple(part[2] for part in parts))
     return Shape(
         table,
         tuple(row[1] for row in info),
@@ -261,21 +262,72 @@ def _triggers(shape: Shape, version: int) -> list[str]:
         trigger("update", "AFTER UPDATE", write("u", before + after, old + new)),
         trigger("delete", "AFTER DELETE", write("d", before, old)),
     ]
-    if shape.unique and shape.key:
+    if shape.unique:
         rows = [f"victim.{quoted(c)}" for c in shape.columns]
         conflict = " OR ".join(
             "(" + " AND ".join(f"victim.{quoted(c)} = NEW.{quoted(c)}" for c in columns) + ")"
             for columns in shape.unique
         )
-        same = " AND ".join(f"victim.{quoted(c)} IS NEW.{quoted(c)}" for c in shape.key)
-        was = " AND ".join(f"victim.{quoted(c)} IS OLD.{quoted(c)}" for c in shape.key)
-        on_insert = f"FROM {table} victim WHERE ({conflict}) AND NOT ({same})"
+        # Without a key a row is told from others by its number, or by all it holds.
+        row = shape.key or _row_number(shape) or shape.columns
+        same = " AND ".join(
+            f"victim.{quoted(c)} IS NEW.{quoted(c)} COLLATE BINARY" for c in shape.key
+        )
+        was = " AND ".join(f"victim.{quoted(c)} IS OLD.{quoted(c)}" for c in row)
+        on_insert = f"FROM {table} victim WHERE ({conflict}) AND NOT ({same or '0'})"
         on_update = f"FROM {table} victim WHERE ({conflict}) AND NOT ({was})"
         made += [
             trigger("replace", "BEFORE INSERT", write("s", before, rows, on_insert)),
             trigger("replace_update", "BEFORE UPDATE", write("s", before, rows, on_update)),
         ]
     return made
+
+
+def _row_number(shape: Shape) -> tuple[str, ...]:
+    """The name of SQLite's own row number, unless columns have taken all of its names."""
+    taken = {name.lower() for name in shape.columns}
+    return tuple(name for name in ("rowid", "_rowid_", "oid") if name not in taken)[:1]
+
+
+def whole(connection: sqlite3.Connection, shape: Shape) -> bool:
+    """Whether a table has every trigger its shape needs; earlier versions made fewer."""
+    if not shape.unique:
+        return True
+    (there,) = connection.execute(
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'trigger' AND name IN (?, ?)",
+        [_trigger(shape.table, kind) for kind in KINDS[3:]],
+    ).fetchone()
+    return int(there) == len(KINDS[3:])
+
+
+def was_replaced(
+    connection: sqlite3.Connection, shape: Shape, version: int, victim: Sequence[Value], after: int
+) -> bool:
+    """Whether the row `victim` of a table without a key, which was in the way of a REPLACE at
+    the change `after`, is gone without another word.
+
+    The next change of that very row says that it lived on; a row that comes with the same
+    unique values says that it did not. Else it is gone if the table has no such row now.
+    """
+    itself = " AND ".join(f"b{i} IS ?" for i in range(len(victim)))
+    numbers = [[shape.columns.index(name) for name in names] for names in shape.unique]
+    taken = " OR ".join("(" + " AND ".join(f"a{i} = ?" for i in each) + ")" for each in numbers)
+    following = connection.execute(
+        f"SELECT op IN ('u', 'd', 's') AND {itself} FROM {CHANGES} "
+        f"WHERE id > ? AND tbl = ? AND version = ? AND ((op IN ('u', 'd', 's') AND {itself}) "
+        f"OR (op IN ('c', 'u') AND ({taken}))) ORDER BY id LIMIT 1",
+        [*victim, after, shape.table, version, *victim, *(victim[i] for each in numbers for i in each)],
+    ).fetchone()  # fmt: skip
+    if following is not None:
+        return not following[0]
+    names = {row[1] for row in connection.execute(f"PRAGMA table_info({quoted(shape.table)})")}
+    known = [i for i, name in enumerate(shape.columns) if name in names]
+    # Not by the column's own collation: 'a' may have been replaced by 'A'.
+    match = " AND ".join(f"{quoted(shape.columns[i])} IS ? COLLATE BINARY" for i in known) or "0"
+    there = connection.execute(
+        f"SELECT 1 FROM {quoted(shape.table)} WHERE {match}", [victim[i] for i in known]
+    ).fetchone()
+    return there is None
 
 
 _ALTERED = re.compile(
@@ -330,9 +382,10 @@ def ask_for_copy(
                 )
         prepare(connection)
         document: dict[str, object] = {"table": table or "*", "where": where}
+        filtered = where is not None or keys is not None
+        if filtered and table is not None and not shapes[table].key:
+            raise keyless_request(table)
         if keys is not None and table is not None:
-            if not shapes[table].key:
-                raise SnapshotRequestError(f'table "{table}" has no primary key')
             document["keys"] = _stored_keys(connection, shapes[table], keys)
         request = orjson.dumps(document).decode()
         connection.execute(

@@ -21,8 +21,10 @@ from tailrace.sources.sqlite.values import row_json, spark_type
 
 @dataclass(frozen=True, slots=True)
 class Tracked:
-    """`picked` are the captured columns, `key` the key's, as numbers in the shape."""
+    """`picked` are the captured columns, `key` the key's, as numbers in the shape; `version`
+    is that of the triggers."""
 
+    version: int
     shape: Shape
     schema: TableSchema
     frame: TableFrame
@@ -83,10 +85,11 @@ def schema_of(source: SQLite, shape: Shape) -> TableSchema:
     return TableSchema(source.name, "main", shape.table, columns, shape.key)
 
 
-def track(source: SQLite, shape: Shape, schema: TableSchema, db: str) -> Tracked:
+def track(source: SQLite, version: int, shape: Shape, schema: TableSchema, db: str) -> Tracked:
     """What turns rows of this shape into events of this schema version."""
     chosen = _chosen(source, shape)
     return Tracked(
+        version,
         shape,
         schema,
         TableFrame.of(

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -141,6 +144,7 @@ class AddPartitionsToTxnResponse(Message):
 
 def _decode_add_partitions_to_txn_request_0(b: memoryview, p: int = 0) -> AddPartitionsToTxnRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -158,6 +162,9 @@ def _decode_add_partitions_to_txn_request_0(b: memoryview, p: int = 0) -> AddPar
         raise fail("v3_and_below_topics is null")
     if n * 6 > end - p:
         raise fail("v3_and_below_topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     v3_and_below_topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -175,6 +182,9 @@ def _decode_add_partitions_to_txn_request_0(b: memoryview, p: int = 0) -> AddPar
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         v3_and_below_topics_1.append(AddPartitionsToTxnTopic(name_2, partitions_2))
@@ -183,6 +193,7 @@ def _decode_add_partitions_to_txn_request_0(b: memoryview, p: int = 0) -> AddPar
 
 def _decode_add_partitions_to_txn_request_3(b: memoryview, p: int = 0) -> AddPartitionsToTxnRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -206,6 +217,9 @@ def _decode_add_partitions_to_txn_request_3(b: memoryview, p: int = 0) -> AddPar
         raise fail("v3_and_below_topics is null")
     if n * 3 > end - p:
         raise fail("v3_and_below_topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     v3_and_below_topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -229,6 +243,9 @@ def _decode_add_partitions_to_txn_request_3(b: memoryview, p: int = 0) -> AddPar
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -245,6 +262,7 @@ def _decode_add_partitions_to_txn_request_3(b: memoryview, p: int = 0) -> AddPar
 
 def _decode_add_partitions_to_txn_request_4(b: memoryview, p: int = 0) -> AddPartitionsToTxnRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -254,6 +272,9 @@ def _decode_add_partitions_to_txn_request_4(b: memoryview, p: int = 0) -> AddPar
         raise fail("transactions is null")
     if n * 14 > end - p:
         raise fail("transactions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     transactions_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -279,6 +300,9 @@ def _decode_add_partitions_to_txn_request_4(b: memoryview, p: int = 0) -> AddPar
             raise fail("topics is null")
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -302,6 +326,9 @@ def _decode_add_partitions_to_txn_request_4(b: memoryview, p: int = 0) -> AddPar
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

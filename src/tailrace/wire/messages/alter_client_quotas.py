@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -126,12 +129,16 @@ class AlterClientQuotasResponse(Message):
 
 def _decode_alter_client_quotas_request_0(b: memoryview, p: int = 0) -> AlterClientQuotasRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("entries is null")
     if n * 8 > end - p:
         raise fail("entries has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     entries_1 = []
     for _ in range(n):
         (n,) = _read_i(b, p)
@@ -140,6 +147,9 @@ def _decode_alter_client_quotas_request_0(b: memoryview, p: int = 0) -> AlterCli
             raise fail("entity is null")
         if n * 4 > end - p:
             raise fail("entity has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         entity_2 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -168,6 +178,9 @@ def _decode_alter_client_quotas_request_0(b: memoryview, p: int = 0) -> AlterCli
             raise fail("ops is null")
         if n * 11 > end - p:
             raise fail("ops has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         ops_2 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -190,6 +203,7 @@ def _decode_alter_client_quotas_request_0(b: memoryview, p: int = 0) -> AlterCli
 
 def _decode_alter_client_quotas_request_1(b: memoryview, p: int = 0) -> AlterClientQuotasRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -199,6 +213,9 @@ def _decode_alter_client_quotas_request_1(b: memoryview, p: int = 0) -> AlterCli
         raise fail("entries is null")
     if n * 3 > end - p:
         raise fail("entries has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     entries_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -210,6 +227,9 @@ def _decode_alter_client_quotas_request_1(b: memoryview, p: int = 0) -> AlterCli
             raise fail("entity is null")
         if n * 3 > end - p:
             raise fail("entity has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         entity_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -251,6 +271,9 @@ def _decode_alter_client_quotas_request_1(b: memoryview, p: int = 0) -> AlterCli
             raise fail("ops is null")
         if n * 11 > end - p:
             raise fail("ops has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         ops_2 = []
         for _ in range(n):
             n = b[p] - 1

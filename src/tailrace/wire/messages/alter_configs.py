@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -104,12 +107,16 @@ class AlterConfigsResponse(Message):
 
 def _decode_alter_configs_request_0(b: memoryview, p: int = 0) -> AlterConfigsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("resources is null")
     if n * 7 > end - p:
         raise fail("resources has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resources_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -129,6 +136,9 @@ def _decode_alter_configs_request_0(b: memoryview, p: int = 0) -> AlterConfigsRe
             raise fail("configs is null")
         if n * 4 > end - p:
             raise fail("configs has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         configs_2 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -159,6 +169,7 @@ def _decode_alter_configs_request_0(b: memoryview, p: int = 0) -> AlterConfigsRe
 
 def _decode_alter_configs_request_2(b: memoryview, p: int = 0) -> AlterConfigsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -168,6 +179,9 @@ def _decode_alter_configs_request_2(b: memoryview, p: int = 0) -> AlterConfigsRe
         raise fail("resources is null")
     if n * 4 > end - p:
         raise fail("resources has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resources_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -193,6 +207,9 @@ def _decode_alter_configs_request_2(b: memoryview, p: int = 0) -> AlterConfigsRe
             raise fail("configs is null")
         if n * 3 > end - p:
             raise fail("configs has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         configs_2 = []
         for _ in range(n):
             n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -120,6 +123,7 @@ class AlterPartitionReassignmentsResponse(Message):
 
 def _decode_alter_partition_reassignments_request_0(b: memoryview, p: int = 0) -> AlterPartitionReassignmentsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (timeout_ms_1,) = _read_i(b, p)
     p += 4
     n = b[p] - 1
@@ -131,6 +135,9 @@ def _decode_alter_partition_reassignments_request_0(b: memoryview, p: int = 0) -
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -154,6 +161,9 @@ def _decode_alter_partition_reassignments_request_0(b: memoryview, p: int = 0) -
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -168,6 +178,9 @@ def _decode_alter_partition_reassignments_request_0(b: memoryview, p: int = 0) -
             else:
                 if n * 4 > end - p:
                     raise fail("replicas has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 replicas_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
             if b[p]:
@@ -189,6 +202,7 @@ def _decode_alter_partition_reassignments_request_0(b: memoryview, p: int = 0) -
 
 def _decode_alter_partition_reassignments_request_1(b: memoryview, p: int = 0) -> AlterPartitionReassignmentsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     timeout_ms_1, allow_replication_factor_change_1 = _read_it(b, p)
     p += 5
     n = b[p] - 1
@@ -200,6 +214,9 @@ def _decode_alter_partition_reassignments_request_1(b: memoryview, p: int = 0) -
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -223,6 +240,9 @@ def _decode_alter_partition_reassignments_request_1(b: memoryview, p: int = 0) -
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -237,6 +257,9 @@ def _decode_alter_partition_reassignments_request_1(b: memoryview, p: int = 0) -
             else:
                 if n * 4 > end - p:
                     raise fail("replicas has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 replicas_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
             if b[p]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -105,12 +108,16 @@ class AlterReplicaLogDirsResponse(Message):
 
 def _decode_alter_replica_log_dirs_request_1(b: memoryview, p: int = 0) -> AlterReplicaLogDirsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("dirs is null")
     if n * 6 > end - p:
         raise fail("dirs has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     dirs_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -128,6 +135,9 @@ def _decode_alter_replica_log_dirs_request_1(b: memoryview, p: int = 0) -> Alter
             raise fail("topics is null")
         if n * 6 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_2 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -145,6 +155,9 @@ def _decode_alter_replica_log_dirs_request_1(b: memoryview, p: int = 0) -> Alter
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             topics_2.append(AlterReplicaLogDirTopic(name_3, partitions_3))
@@ -154,6 +167,7 @@ def _decode_alter_replica_log_dirs_request_1(b: memoryview, p: int = 0) -> Alter
 
 def _decode_alter_replica_log_dirs_request_2(b: memoryview, p: int = 0) -> AlterReplicaLogDirsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -163,6 +177,9 @@ def _decode_alter_replica_log_dirs_request_2(b: memoryview, p: int = 0) -> Alter
         raise fail("dirs is null")
     if n * 3 > end - p:
         raise fail("dirs has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     dirs_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -186,6 +203,9 @@ def _decode_alter_replica_log_dirs_request_2(b: memoryview, p: int = 0) -> Alter
             raise fail("topics is null")
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -209,6 +229,9 @@ def _decode_alter_replica_log_dirs_request_2(b: memoryview, p: int = 0) -> Alter
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -115,6 +118,7 @@ class AlterShareGroupOffsetsResponse(Message):
 
 def _decode_alter_share_group_offsets_request_0(b: memoryview, p: int = 0) -> AlterShareGroupOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -136,6 +140,9 @@ def _decode_alter_share_group_offsets_request_0(b: memoryview, p: int = 0) -> Al
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -159,6 +166,9 @@ def _decode_alter_share_group_offsets_request_0(b: memoryview, p: int = 0) -> Al
             raise fail("partitions is null")
         if n * 13 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, start_offset_3 = _read_iq(b, p)

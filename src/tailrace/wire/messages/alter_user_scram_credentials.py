@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -106,6 +109,7 @@ class AlterUserScramCredentialsResponse(Message):
 
 def _decode_alter_user_scram_credentials_request_0(b: memoryview, p: int = 0) -> AlterUserScramCredentialsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -115,6 +119,9 @@ def _decode_alter_user_scram_credentials_request_0(b: memoryview, p: int = 0) ->
         raise fail("deletions is null")
     if n * 3 > end - p:
         raise fail("deletions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     deletions_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -145,6 +152,9 @@ def _decode_alter_user_scram_credentials_request_0(b: memoryview, p: int = 0) ->
         raise fail("upsertions is null")
     if n * 9 > end - p:
         raise fail("upsertions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     upsertions_1 = []
     for _ in range(n):
         n = b[p] - 1

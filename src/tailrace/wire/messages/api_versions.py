@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -250,6 +253,8 @@ def _decode_api_versions_response_3(b: memoryview, p: int = 0) -> ApiVersionsRes
     finalized_features_1 = []
     zk_migration_ready_1 = False
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -122,6 +125,7 @@ class ConsumerGroupHeartbeatResponse(Message):
 
 def _decode_consumer_group_heartbeat_request_0(b: memoryview, p: int = 0) -> ConsumerGroupHeartbeatRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -186,6 +190,9 @@ def _decode_consumer_group_heartbeat_request_0(b: memoryview, p: int = 0) -> Con
     else:
         if n > end - p:
             raise fail("subscribed_topic_names has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         subscribed_topic_names_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -224,6 +231,9 @@ def _decode_consumer_group_heartbeat_request_0(b: memoryview, p: int = 0) -> Con
     else:
         if n * 18 > end - p:
             raise fail("topic_partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topic_partitions_1 = []
         for _ in range(n):
             (topic_id_2,) = _read_16s(b, p)
@@ -237,6 +247,9 @@ def _decode_consumer_group_heartbeat_request_0(b: memoryview, p: int = 0) -> Con
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:
@@ -253,6 +266,7 @@ def _decode_consumer_group_heartbeat_request_0(b: memoryview, p: int = 0) -> Con
 
 def _decode_consumer_group_heartbeat_request_1(b: memoryview, p: int = 0) -> ConsumerGroupHeartbeatRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -317,6 +331,9 @@ def _decode_consumer_group_heartbeat_request_1(b: memoryview, p: int = 0) -> Con
     else:
         if n > end - p:
             raise fail("subscribed_topic_names has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         subscribed_topic_names_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -368,6 +385,9 @@ def _decode_consumer_group_heartbeat_request_1(b: memoryview, p: int = 0) -> Con
     else:
         if n * 18 > end - p:
             raise fail("topic_partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topic_partitions_1 = []
         for _ in range(n):
             (topic_id_2,) = _read_16s(b, p)
@@ -381,6 +401,9 @@ def _decode_consumer_group_heartbeat_request_1(b: memoryview, p: int = 0) -> Con
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

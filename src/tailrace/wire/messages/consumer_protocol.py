@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -86,12 +89,16 @@ class ConsumerProtocolAssignment(Message):
 
 def _decode_consumer_protocol_subscription_0(b: memoryview, p: int = 0) -> ConsumerProtocolSubscription:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -119,12 +126,16 @@ def _decode_consumer_protocol_subscription_0(b: memoryview, p: int = 0) -> Consu
 
 def _decode_consumer_protocol_subscription_1(b: memoryview, p: int = 0) -> ConsumerProtocolSubscription:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -153,6 +164,9 @@ def _decode_consumer_protocol_subscription_1(b: memoryview, p: int = 0) -> Consu
         raise fail("owned_partitions is null")
     if n * 6 > end - p:
         raise fail("owned_partitions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     owned_partitions_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -170,6 +184,9 @@ def _decode_consumer_protocol_subscription_1(b: memoryview, p: int = 0) -> Consu
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         owned_partitions_1.append(TopicPartition(topic_2, partitions_2))
@@ -178,12 +195,16 @@ def _decode_consumer_protocol_subscription_1(b: memoryview, p: int = 0) -> Consu
 
 def _decode_consumer_protocol_subscription_2(b: memoryview, p: int = 0) -> ConsumerProtocolSubscription:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -212,6 +233,9 @@ def _decode_consumer_protocol_subscription_2(b: memoryview, p: int = 0) -> Consu
         raise fail("owned_partitions is null")
     if n * 6 > end - p:
         raise fail("owned_partitions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     owned_partitions_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -229,6 +253,9 @@ def _decode_consumer_protocol_subscription_2(b: memoryview, p: int = 0) -> Consu
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         owned_partitions_1.append(TopicPartition(topic_2, partitions_2))
@@ -239,12 +266,16 @@ def _decode_consumer_protocol_subscription_2(b: memoryview, p: int = 0) -> Consu
 
 def _decode_consumer_protocol_subscription_3(b: memoryview, p: int = 0) -> ConsumerProtocolSubscription:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -273,6 +304,9 @@ def _decode_consumer_protocol_subscription_3(b: memoryview, p: int = 0) -> Consu
         raise fail("owned_partitions is null")
     if n * 6 > end - p:
         raise fail("owned_partitions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     owned_partitions_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -290,6 +324,9 @@ def _decode_consumer_protocol_subscription_3(b: memoryview, p: int = 0) -> Consu
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         owned_partitions_1.append(TopicPartition(topic_2, partitions_2))
@@ -382,12 +419,16 @@ ENCODE_CONSUMER_PROTOCOL_SUBSCRIPTION = {
 
 def _decode_consumer_protocol_assignment_0(b: memoryview, p: int = 0) -> ConsumerProtocolAssignment:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("assigned_partitions is null")
     if n * 6 > end - p:
         raise fail("assigned_partitions has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     assigned_partitions_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -405,6 +446,9 @@ def _decode_consumer_protocol_assignment_0(b: memoryview, p: int = 0) -> Consume
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         assigned_partitions_1.append(TopicPartition(topic_2, partitions_2))

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -94,12 +97,16 @@ class CreateAclsResponse(Message):
 
 def _decode_create_acls_request_1(b: memoryview, p: int = 0) -> CreateAclsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("creations is null")
     if n * 10 > end - p:
         raise fail("creations has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     creations_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -141,6 +148,7 @@ def _decode_create_acls_request_1(b: memoryview, p: int = 0) -> CreateAclsReques
 
 def _decode_create_acls_request_2(b: memoryview, p: int = 0) -> CreateAclsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -150,6 +158,9 @@ def _decode_create_acls_request_2(b: memoryview, p: int = 0) -> CreateAclsReques
         raise fail("creations is null")
     if n * 8 > end - p:
         raise fail("creations has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     creations_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -99,12 +102,16 @@ class CreatePartitionsResponse(Message):
 
 def _decode_create_partitions_request_0(b: memoryview, p: int = 0) -> CreatePartitionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 10 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -125,6 +132,9 @@ def _decode_create_partitions_request_0(b: memoryview, p: int = 0) -> CreatePart
         else:
             if n * 4 > end - p:
                 raise fail("assignments has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             assignments_2 = []
             for _ in range(n):
                 (n,) = _read_i(b, p)
@@ -133,6 +143,9 @@ def _decode_create_partitions_request_0(b: memoryview, p: int = 0) -> CreatePart
                     raise fail("broker_ids is null")
                 if n * 4 > end - p:
                     raise fail("broker_ids has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 broker_ids_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 assignments_2.append(CreatePartitionsAssignment(broker_ids_3))
@@ -144,6 +157,7 @@ def _decode_create_partitions_request_0(b: memoryview, p: int = 0) -> CreatePart
 
 def _decode_create_partitions_request_2(b: memoryview, p: int = 0) -> CreatePartitionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -153,6 +167,9 @@ def _decode_create_partitions_request_2(b: memoryview, p: int = 0) -> CreatePart
         raise fail("topics is null")
     if n * 7 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -179,6 +196,9 @@ def _decode_create_partitions_request_2(b: memoryview, p: int = 0) -> CreatePart
         else:
             if n * 2 > end - p:
                 raise fail("assignments has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             assignments_2 = []
             for _ in range(n):
                 n = b[p] - 1
@@ -190,6 +210,9 @@ def _decode_create_partitions_request_2(b: memoryview, p: int = 0) -> CreatePart
                     raise fail("broker_ids is null")
                 if n * 4 > end - p:
                     raise fail("broker_ids has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 broker_ids_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 if b[p]:

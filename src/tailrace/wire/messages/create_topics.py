@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -154,12 +157,16 @@ class CreateTopicsResponse(Message):
 
 def _decode_create_topics_request_2(b: memoryview, p: int = 0) -> CreateTopicsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 16 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -179,6 +186,9 @@ def _decode_create_topics_request_2(b: memoryview, p: int = 0) -> CreateTopicsRe
             raise fail("assignments is null")
         if n * 8 > end - p:
             raise fail("assignments has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         assignments_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -189,6 +199,9 @@ def _decode_create_topics_request_2(b: memoryview, p: int = 0) -> CreateTopicsRe
                 raise fail("broker_ids is null")
             if n * 4 > end - p:
                 raise fail("broker_ids has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             broker_ids_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             assignments_2.append(CreatableReplicaAssignment(partition_index_3, broker_ids_3))
@@ -198,6 +211,9 @@ def _decode_create_topics_request_2(b: memoryview, p: int = 0) -> CreateTopicsRe
             raise fail("configs is null")
         if n * 4 > end - p:
             raise fail("configs has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         configs_2 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -228,6 +244,7 @@ def _decode_create_topics_request_2(b: memoryview, p: int = 0) -> CreateTopicsRe
 
 def _decode_create_topics_request_5(b: memoryview, p: int = 0) -> CreateTopicsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -237,6 +254,9 @@ def _decode_create_topics_request_5(b: memoryview, p: int = 0) -> CreateTopicsRe
         raise fail("topics is null")
     if n * 10 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -262,6 +282,9 @@ def _decode_create_topics_request_5(b: memoryview, p: int = 0) -> CreateTopicsRe
             raise fail("assignments is null")
         if n * 6 > end - p:
             raise fail("assignments has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         assignments_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -275,6 +298,9 @@ def _decode_create_topics_request_5(b: memoryview, p: int = 0) -> CreateTopicsRe
                 raise fail("broker_ids is null")
             if n * 4 > end - p:
                 raise fail("broker_ids has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             broker_ids_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:
@@ -291,6 +317,9 @@ def _decode_create_topics_request_5(b: memoryview, p: int = 0) -> CreateTopicsRe
             raise fail("configs is null")
         if n * 3 > end - p:
             raise fail("configs has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         configs_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -530,6 +559,8 @@ def _decode_create_topics_response_5(b: memoryview, p: int = 0) -> CreateTopicsR
                 configs_2.append(CreatableTopicConfigs(name_3, value_3, read_only_3, config_source_3, is_sensitive_3))
         topic_config_error_code_2 = 0
         n, p = read_varint(b, p)
+        if n > TAGS_LIMIT:
+            raise fail("too many tagged fields")
         for _ in range(n):
             tag, p = read_varint(b, p)
             n, p = read_varint(b, p)
@@ -641,6 +672,8 @@ def _decode_create_topics_response_7(b: memoryview, p: int = 0) -> CreateTopicsR
                 configs_2.append(CreatableTopicConfigs(name_3, value_3, read_only_3, config_source_3, is_sensitive_3))
         topic_config_error_code_2 = 0
         n, p = read_varint(b, p)
+        if n > TAGS_LIMIT:
+            raise fail("too many tagged fields")
         for _ in range(n):
             tag, p = read_varint(b, p)
             n, p = read_varint(b, p)

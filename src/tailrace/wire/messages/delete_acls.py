@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -122,12 +125,16 @@ class DeleteAclsResponse(Message):
 
 def _decode_delete_acls_request_1(b: memoryview, p: int = 0) -> DeleteAclsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("filters is null")
     if n * 10 > end - p:
         raise fail("filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     filters_1 = []
     for _ in range(n):
         (resource_type_filter_2,) = _read_b(b, p)
@@ -172,6 +179,7 @@ def _decode_delete_acls_request_1(b: memoryview, p: int = 0) -> DeleteAclsReques
 
 def _decode_delete_acls_request_2(b: memoryview, p: int = 0) -> DeleteAclsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -181,6 +189,9 @@ def _decode_delete_acls_request_2(b: memoryview, p: int = 0) -> DeleteAclsReques
         raise fail("filters is null")
     if n * 8 > end - p:
         raise fail("filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     filters_1 = []
     for _ in range(n):
         (resource_type_filter_2,) = _read_b(b, p)

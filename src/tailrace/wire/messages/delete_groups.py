@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -66,12 +69,16 @@ class DeleteGroupsResponse(Message):
 
 def _decode_delete_groups_request_0(b: memoryview, p: int = 0) -> DeleteGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("groups_names is null")
     if n * 2 > end - p:
         raise fail("groups_names has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_names_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -89,6 +96,7 @@ def _decode_delete_groups_request_0(b: memoryview, p: int = 0) -> DeleteGroupsRe
 
 def _decode_delete_groups_request_2(b: memoryview, p: int = 0) -> DeleteGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -98,6 +106,9 @@ def _decode_delete_groups_request_2(b: memoryview, p: int = 0) -> DeleteGroupsRe
         raise fail("groups_names is null")
     if n > end - p:
         raise fail("groups_names has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_names_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -112,12 +115,16 @@ class DeleteRecordsResponse(Message):
 
 def _decode_delete_records_request_0(b: memoryview, p: int = 0) -> DeleteRecordsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -135,6 +142,9 @@ def _decode_delete_records_request_0(b: memoryview, p: int = 0) -> DeleteRecords
             raise fail("partitions is null")
         if n * 12 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, offset_3 = _read_iq(b, p)
@@ -148,6 +158,7 @@ def _decode_delete_records_request_0(b: memoryview, p: int = 0) -> DeleteRecords
 
 def _decode_delete_records_request_2(b: memoryview, p: int = 0) -> DeleteRecordsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -157,6 +168,9 @@ def _decode_delete_records_request_2(b: memoryview, p: int = 0) -> DeleteRecords
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -180,6 +194,9 @@ def _decode_delete_records_request_2(b: memoryview, p: int = 0) -> DeleteRecords
             raise fail("partitions is null")
         if n * 13 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, offset_3 = _read_iq(b, p)

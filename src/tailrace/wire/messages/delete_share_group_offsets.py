@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -86,6 +89,7 @@ class DeleteShareGroupOffsetsResponse(Message):
 
 def _decode_delete_share_group_offsets_request_0(b: memoryview, p: int = 0) -> DeleteShareGroupOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -107,6 +111,9 @@ def _decode_delete_share_group_offsets_request_0(b: memoryview, p: int = 0) -> D
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -92,12 +95,16 @@ class DeleteTopicsResponse(Message):
 
 def _decode_delete_topics_request_1(b: memoryview, p: int = 0) -> DeleteTopicsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topic_names is null")
     if n * 2 > end - p:
         raise fail("topic_names has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topic_names_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -117,6 +124,7 @@ def _decode_delete_topics_request_1(b: memoryview, p: int = 0) -> DeleteTopicsRe
 
 def _decode_delete_topics_request_4(b: memoryview, p: int = 0) -> DeleteTopicsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -126,6 +134,9 @@ def _decode_delete_topics_request_4(b: memoryview, p: int = 0) -> DeleteTopicsRe
         raise fail("topic_names is null")
     if n > end - p:
         raise fail("topic_names has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topic_names_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -152,6 +163,7 @@ def _decode_delete_topics_request_4(b: memoryview, p: int = 0) -> DeleteTopicsRe
 
 def _decode_delete_topics_request_6(b: memoryview, p: int = 0) -> DeleteTopicsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -161,6 +173,9 @@ def _decode_delete_topics_request_6(b: memoryview, p: int = 0) -> DeleteTopicsRe
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -122,12 +125,16 @@ class DescribeClientQuotasResponse(Message):
 
 def _decode_describe_client_quotas_request_0(b: memoryview, p: int = 0) -> DescribeClientQuotasRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("components is null")
     if n * 5 > end - p:
         raise fail("components has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     components_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -159,6 +166,7 @@ def _decode_describe_client_quotas_request_0(b: memoryview, p: int = 0) -> Descr
 
 def _decode_describe_client_quotas_request_1(b: memoryview, p: int = 0) -> DescribeClientQuotasRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -168,6 +176,9 @@ def _decode_describe_client_quotas_request_1(b: memoryview, p: int = 0) -> Descr
         raise fail("components is null")
     if n * 4 > end - p:
         raise fail("components has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     components_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -140,12 +143,16 @@ class DescribeConfigsResponse(Message):
 
 def _decode_describe_configs_request_1(b: memoryview, p: int = 0) -> DescribeConfigsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("resources is null")
     if n * 7 > end - p:
         raise fail("resources has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resources_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -166,6 +173,9 @@ def _decode_describe_configs_request_1(b: memoryview, p: int = 0) -> DescribeCon
         else:
             if n * 2 > end - p:
                 raise fail("configuration_keys has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             configuration_keys_2 = []
             for _ in range(n):
                 (n,) = _read_h(b, p)
@@ -186,12 +196,16 @@ def _decode_describe_configs_request_1(b: memoryview, p: int = 0) -> DescribeCon
 
 def _decode_describe_configs_request_3(b: memoryview, p: int = 0) -> DescribeConfigsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("resources is null")
     if n * 7 > end - p:
         raise fail("resources has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resources_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -212,6 +226,9 @@ def _decode_describe_configs_request_3(b: memoryview, p: int = 0) -> DescribeCon
         else:
             if n * 2 > end - p:
                 raise fail("configuration_keys has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             configuration_keys_2 = []
             for _ in range(n):
                 (n,) = _read_h(b, p)
@@ -232,6 +249,7 @@ def _decode_describe_configs_request_3(b: memoryview, p: int = 0) -> DescribeCon
 
 def _decode_describe_configs_request_4(b: memoryview, p: int = 0) -> DescribeConfigsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -241,6 +259,9 @@ def _decode_describe_configs_request_4(b: memoryview, p: int = 0) -> DescribeCon
         raise fail("resources is null")
     if n * 4 > end - p:
         raise fail("resources has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resources_1 = []
     for _ in range(n):
         (resource_type_2,) = _read_b(b, p)
@@ -267,6 +288,9 @@ def _decode_describe_configs_request_4(b: memoryview, p: int = 0) -> DescribeCon
         else:
             if n > end - p:
                 raise fail("configuration_keys has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             configuration_keys_2 = []
             for _ in range(n):
                 n = b[p] - 1

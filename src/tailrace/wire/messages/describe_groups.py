@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -103,12 +106,16 @@ class DescribeGroupsResponse(Message):
 
 def _decode_describe_groups_request_0(b: memoryview, p: int = 0) -> DescribeGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("groups is null")
     if n * 2 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -126,12 +133,16 @@ def _decode_describe_groups_request_0(b: memoryview, p: int = 0) -> DescribeGrou
 
 def _decode_describe_groups_request_3(b: memoryview, p: int = 0) -> DescribeGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("groups is null")
     if n * 2 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -151,6 +162,7 @@ def _decode_describe_groups_request_3(b: memoryview, p: int = 0) -> DescribeGrou
 
 def _decode_describe_groups_request_5(b: memoryview, p: int = 0) -> DescribeGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -160,6 +172,9 @@ def _decode_describe_groups_request_5(b: memoryview, p: int = 0) -> DescribeGrou
         raise fail("groups is null")
     if n > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         n = b[p] - 1

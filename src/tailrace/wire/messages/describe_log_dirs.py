@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -128,6 +131,7 @@ class DescribeLogDirsResponse(Message):
 
 def _decode_describe_log_dirs_request_1(b: memoryview, p: int = 0) -> DescribeLogDirsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
@@ -135,6 +139,9 @@ def _decode_describe_log_dirs_request_1(b: memoryview, p: int = 0) -> DescribeLo
     else:
         if n * 6 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -152,6 +159,9 @@ def _decode_describe_log_dirs_request_1(b: memoryview, p: int = 0) -> DescribeLo
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             topics_1.append(DescribableLogDirTopic(topic_2, partitions_2))
@@ -160,6 +170,7 @@ def _decode_describe_log_dirs_request_1(b: memoryview, p: int = 0) -> DescribeLo
 
 def _decode_describe_log_dirs_request_2(b: memoryview, p: int = 0) -> DescribeLogDirsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -170,6 +181,9 @@ def _decode_describe_log_dirs_request_2(b: memoryview, p: int = 0) -> DescribeLo
     else:
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -193,6 +207,9 @@ def _decode_describe_log_dirs_request_2(b: memoryview, p: int = 0) -> DescribeLo
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

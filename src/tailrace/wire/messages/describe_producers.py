@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -117,6 +120,7 @@ class DescribeProducersResponse(Message):
 
 def _decode_describe_producers_request_0(b: memoryview, p: int = 0) -> DescribeProducersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -126,6 +130,9 @@ def _decode_describe_producers_request_0(b: memoryview, p: int = 0) -> DescribeP
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -149,6 +156,9 @@ def _decode_describe_producers_request_0(b: memoryview, p: int = 0) -> DescribeP
             raise fail("partition_indexes is null")
         if n * 4 > end - p:
             raise fail("partition_indexes has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:

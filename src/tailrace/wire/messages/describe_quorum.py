@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -181,6 +184,7 @@ class DescribeQuorumResponse(Message):
 
 def _decode_describe_quorum_request_0(b: memoryview, p: int = 0) -> DescribeQuorumRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -190,6 +194,9 @@ def _decode_describe_quorum_request_0(b: memoryview, p: int = 0) -> DescribeQuor
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -213,6 +220,9 @@ def _decode_describe_quorum_request_0(b: memoryview, p: int = 0) -> DescribeQuor
             raise fail("partitions is null")
         if n * 5 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)

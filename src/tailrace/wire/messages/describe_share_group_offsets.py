@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -137,6 +140,7 @@ class DescribeShareGroupOffsetsResponse(Message):
 
 def _decode_describe_share_group_offsets_request_0(b: memoryview, p: int = 0) -> DescribeShareGroupOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -146,6 +150,9 @@ def _decode_describe_share_group_offsets_request_0(b: memoryview, p: int = 0) ->
         raise fail("groups is null")
     if n * 3 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -170,6 +177,9 @@ def _decode_describe_share_group_offsets_request_0(b: memoryview, p: int = 0) ->
         else:
             if n * 3 > end - p:
                 raise fail("topics has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             topics_2 = []
             for _ in range(n):
                 n = b[p] - 1
@@ -193,6 +203,9 @@ def _decode_describe_share_group_offsets_request_0(b: memoryview, p: int = 0) ->
                     raise fail("partitions is null")
                 if n * 4 > end - p:
                     raise fail("partitions has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 partitions_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 if b[p]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -146,6 +149,7 @@ class DescribeTopicPartitionsResponse(Message):
 
 def _decode_describe_topic_partitions_request_0(b: memoryview, p: int = 0) -> DescribeTopicPartitionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -155,6 +159,9 @@ def _decode_describe_topic_partitions_request_0(b: memoryview, p: int = 0) -> De
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1

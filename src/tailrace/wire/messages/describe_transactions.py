@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -93,6 +96,7 @@ class DescribeTransactionsResponse(Message):
 
 def _decode_describe_transactions_request_0(b: memoryview, p: int = 0) -> DescribeTransactionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -102,6 +106,9 @@ def _decode_describe_transactions_request_0(b: memoryview, p: int = 0) -> Descri
         raise fail("transactional_ids is null")
     if n > end - p:
         raise fail("transactional_ids has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     transactional_ids_1 = []
     for _ in range(n):
         n = b[p] - 1

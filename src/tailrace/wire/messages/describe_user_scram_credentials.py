@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -99,6 +102,7 @@ class DescribeUserScramCredentialsResponse(Message):
 
 def _decode_describe_user_scram_credentials_request_0(b: memoryview, p: int = 0) -> DescribeUserScramCredentialsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -109,6 +113,9 @@ def _decode_describe_user_scram_credentials_request_0(b: memoryview, p: int = 0)
     else:
         if n * 2 > end - p:
             raise fail("users has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         users_1 = []
         for _ in range(n):
             n = b[p] - 1

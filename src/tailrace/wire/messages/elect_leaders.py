@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -104,6 +107,7 @@ class ElectLeadersResponse(Message):
 
 def _decode_elect_leaders_request_0(b: memoryview, p: int = 0) -> ElectLeadersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
@@ -111,6 +115,9 @@ def _decode_elect_leaders_request_0(b: memoryview, p: int = 0) -> ElectLeadersRe
     else:
         if n * 6 > end - p:
             raise fail("topic_partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topic_partitions_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -128,6 +135,9 @@ def _decode_elect_leaders_request_0(b: memoryview, p: int = 0) -> ElectLeadersRe
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             topic_partitions_1.append(TopicPartitions(topic_2, partitions_2))
@@ -138,6 +148,7 @@ def _decode_elect_leaders_request_0(b: memoryview, p: int = 0) -> ElectLeadersRe
 
 def _decode_elect_leaders_request_1(b: memoryview, p: int = 0) -> ElectLeadersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (election_type_1,) = _read_b(b, p)
     p += 1
     (n,) = _read_i(b, p)
@@ -147,6 +158,9 @@ def _decode_elect_leaders_request_1(b: memoryview, p: int = 0) -> ElectLeadersRe
     else:
         if n * 6 > end - p:
             raise fail("topic_partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topic_partitions_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -164,6 +178,9 @@ def _decode_elect_leaders_request_1(b: memoryview, p: int = 0) -> ElectLeadersRe
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             topic_partitions_1.append(TopicPartitions(topic_2, partitions_2))
@@ -174,6 +191,7 @@ def _decode_elect_leaders_request_1(b: memoryview, p: int = 0) -> ElectLeadersRe
 
 def _decode_elect_leaders_request_2(b: memoryview, p: int = 0) -> ElectLeadersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (election_type_1,) = _read_b(b, p)
     p += 1
     n = b[p] - 1
@@ -186,6 +204,9 @@ def _decode_elect_leaders_request_2(b: memoryview, p: int = 0) -> ElectLeadersRe
     else:
         if n * 3 > end - p:
             raise fail("topic_partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topic_partitions_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -209,6 +230,9 @@ def _decode_elect_leaders_request_2(b: memoryview, p: int = 0) -> ElectLeadersRe
                 raise fail("partitions is null")
             if n * 4 > end - p:
                 raise fail("partitions has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partitions_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

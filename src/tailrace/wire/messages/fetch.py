@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -302,6 +305,7 @@ class FetchResponse(Message):
 
 def _decode_fetch_request_4(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1 = _read_iiiib(b, p)
     p += 17
     (n,) = _read_i(b, p)
@@ -310,6 +314,9 @@ def _decode_fetch_request_4(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -327,6 +334,9 @@ def _decode_fetch_request_4(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 16 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, fetch_offset_3, partition_max_bytes_3 = _read_iqi(b, p)
@@ -338,6 +348,7 @@ def _decode_fetch_request_4(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_5(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1 = _read_iiiib(b, p)
     p += 17
     (n,) = _read_i(b, p)
@@ -346,6 +357,9 @@ def _decode_fetch_request_5(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -363,6 +377,9 @@ def _decode_fetch_request_5(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 24 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, fetch_offset_3, log_start_offset_3, partition_max_bytes_3 = _read_iqqi(b, p)
@@ -374,6 +391,7 @@ def _decode_fetch_request_5(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiiibii(b, p)
     p += 25
     (n,) = _read_i(b, p)
@@ -382,6 +400,9 @@ def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -399,6 +420,9 @@ def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 24 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, fetch_offset_3, log_start_offset_3, partition_max_bytes_3 = _read_iqqi(b, p)
@@ -411,6 +435,9 @@ def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 6 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -428,6 +455,9 @@ def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         forgotten_topics_data_1.append(ForgottenTopic(topic_4, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', partitions_4))
@@ -436,6 +466,7 @@ def _decode_fetch_request_7(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiiibii(b, p)
     p += 25
     (n,) = _read_i(b, p)
@@ -444,6 +475,9 @@ def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -461,6 +495,9 @@ def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 28 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqqi(b, p)
@@ -473,6 +510,9 @@ def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 6 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -490,6 +530,9 @@ def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         forgotten_topics_data_1.append(ForgottenTopic(topic_4, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', partitions_4))
@@ -498,6 +541,7 @@ def _decode_fetch_request_9(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiiibii(b, p)
     p += 25
     (n,) = _read_i(b, p)
@@ -506,6 +550,9 @@ def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -523,6 +570,9 @@ def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 28 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqqi(b, p)
@@ -535,6 +585,9 @@ def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 6 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -552,6 +605,9 @@ def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         forgotten_topics_data_1.append(ForgottenTopic(topic_4, b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00', partitions_4))
@@ -569,6 +625,7 @@ def _decode_fetch_request_11(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiiibii(b, p)
     p += 25
     n = b[p] - 1
@@ -580,6 +637,9 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -603,6 +663,9 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 33 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqiqi(b, p)
@@ -626,6 +689,9 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 3 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -649,6 +715,9 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -670,6 +739,8 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
     p = q
     cluster_id_1 = None
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -699,6 +770,7 @@ def _decode_fetch_request_12(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiiibii(b, p)
     p += 25
     n = b[p] - 1
@@ -710,6 +782,9 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -723,6 +798,9 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 33 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqiqi(b, p)
@@ -746,6 +824,9 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_4,) = _read_16s(b, p)
@@ -759,6 +840,9 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -780,6 +864,8 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
     p = q
     cluster_id_1 = None
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -809,6 +895,7 @@ def _decode_fetch_request_13(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiibii(b, p)
     p += 21
     n = b[p] - 1
@@ -820,6 +907,9 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -833,6 +923,9 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 33 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqiqi(b, p)
@@ -856,6 +949,9 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_4,) = _read_16s(b, p)
@@ -869,6 +965,9 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_4 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -891,6 +990,8 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
     cluster_id_1 = None
     replica_state_1 = ReplicaState()
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -930,6 +1031,7 @@ def _decode_fetch_request_15(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiibii(b, p)
     p += 21
     n = b[p] - 1
@@ -941,6 +1043,9 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -954,12 +1059,17 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 33 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqiqi(b, p)
             p += 32
             replica_directory_id_3 = b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -988,6 +1098,9 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_5,) = _read_16s(b, p)
@@ -1001,6 +1114,9 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_5 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -1023,6 +1139,8 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
     cluster_id_1 = None
     replica_state_1 = ReplicaState()
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1062,6 +1180,7 @@ def _decode_fetch_request_17(b: memoryview, p: int = 0) -> FetchRequest:
 
 def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     max_wait_ms_1, min_bytes_1, max_bytes_1, isolation_level_1, session_id_1, session_epoch_1 = _read_iiibii(b, p)
     p += 21
     n = b[p] - 1
@@ -1073,6 +1192,9 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -1086,6 +1208,9 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 33 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, fetch_offset_3, last_fetched_epoch_3, log_start_offset_3, partition_max_bytes_3 = _read_iiqiqi(b, p)
@@ -1093,6 +1218,8 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
             replica_directory_id_3 = b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'
             high_watermark_3 = 9223372036854775807
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -1126,6 +1253,9 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_5,) = _read_16s(b, p)
@@ -1139,6 +1269,9 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_5 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -1161,6 +1294,8 @@ def _decode_fetch_request_18(b: memoryview, p: int = 0) -> FetchRequest:
     cluster_id_1 = None
     replica_state_1 = ReplicaState()
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1855,6 +1990,8 @@ def _decode_fetch_response_12(b: memoryview, p: int = 0) -> FetchResponse:
             current_leader_3 = LeaderIdAndEpoch()
             snapshot_id_3 = SnapshotId()
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -1974,6 +2111,8 @@ def _decode_fetch_response_13(b: memoryview, p: int = 0) -> FetchResponse:
             current_leader_3 = LeaderIdAndEpoch()
             snapshot_id_3 = SnapshotId()
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -2093,6 +2232,8 @@ def _decode_fetch_response_16(b: memoryview, p: int = 0) -> FetchResponse:
             current_leader_3 = LeaderIdAndEpoch()
             snapshot_id_3 = SnapshotId()
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -2139,6 +2280,8 @@ def _decode_fetch_response_16(b: memoryview, p: int = 0) -> FetchResponse:
         responses_1.append(FetchableTopicResponse('', topic_id_2, partitions_2))
     node_endpoints_1 = []
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

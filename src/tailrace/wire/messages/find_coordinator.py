@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -150,6 +153,7 @@ def _decode_find_coordinator_request_3(b: memoryview, p: int = 0) -> FindCoordin
 
 def _decode_find_coordinator_request_4(b: memoryview, p: int = 0) -> FindCoordinatorRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (key_type_1,) = _read_b(b, p)
     p += 1
     n = b[p] - 1
@@ -161,6 +165,9 @@ def _decode_find_coordinator_request_4(b: memoryview, p: int = 0) -> FindCoordin
         raise fail("coordinator_keys is null")
     if n > end - p:
         raise fail("coordinator_keys has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     coordinator_keys_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -461,6 +464,8 @@ def _decode_offset_commit_value_4(b: memoryview, p: int = 0) -> OffsetCommitValu
     p += 8
     topic_id_1 = b'\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00'
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1220,6 +1225,8 @@ def _decode_consumer_group_metadata_value_0(b: memoryview, p: int = 0) -> Consum
     p += 4
     metadata_hash_1 = 0
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1404,6 +1411,8 @@ def _decode_consumer_group_member_metadata_value_0(b: memoryview, p: int = 0) ->
         p = q
     classic_member_metadata_1 = ClassicMemberMetadata()
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1550,6 +1559,8 @@ def _decode_consumer_group_target_assignment_metadata_value_0(b: memoryview, p: 
     p += 4
     assignment_timestamp_1 = 0
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -1756,6 +1767,8 @@ def _decode_consumer_group_current_member_assignment_value_0(b: memoryview, p: i
         p += 4 * n
         assignment_epochs_2 = []
         n, p = read_varint(b, p)
+        if n > TAGS_LIMIT:
+            raise fail("too many tagged fields")
         for _ in range(n):
             tag, p = read_varint(b, p)
             n, p = read_varint(b, p)
@@ -1806,6 +1819,8 @@ def _decode_consumer_group_current_member_assignment_value_0(b: memoryview, p: i
         p += 4 * n
         assignment_epochs_4 = []
         n, p = read_varint(b, p)
+        if n > TAGS_LIMIT:
+            raise fail("too many tagged fields")
         for _ in range(n):
             tag, p = read_varint(b, p)
             n, p = read_varint(b, p)

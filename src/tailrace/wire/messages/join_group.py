@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -120,6 +123,7 @@ class JoinGroupResponse(Message):
 
 def _decode_join_group_request_0(b: memoryview, p: int = 0) -> JoinGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -155,6 +159,9 @@ def _decode_join_group_request_0(b: memoryview, p: int = 0) -> JoinGroupRequest:
         raise fail("protocols is null")
     if n * 6 > end - p:
         raise fail("protocols has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     protocols_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -181,6 +188,7 @@ def _decode_join_group_request_0(b: memoryview, p: int = 0) -> JoinGroupRequest:
 
 def _decode_join_group_request_1(b: memoryview, p: int = 0) -> JoinGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -216,6 +224,9 @@ def _decode_join_group_request_1(b: memoryview, p: int = 0) -> JoinGroupRequest:
         raise fail("protocols is null")
     if n * 6 > end - p:
         raise fail("protocols has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     protocols_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -242,6 +253,7 @@ def _decode_join_group_request_1(b: memoryview, p: int = 0) -> JoinGroupRequest:
 
 def _decode_join_group_request_5(b: memoryview, p: int = 0) -> JoinGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -287,6 +299,9 @@ def _decode_join_group_request_5(b: memoryview, p: int = 0) -> JoinGroupRequest:
         raise fail("protocols is null")
     if n * 6 > end - p:
         raise fail("protocols has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     protocols_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -313,6 +328,7 @@ def _decode_join_group_request_5(b: memoryview, p: int = 0) -> JoinGroupRequest:
 
 def _decode_join_group_request_6(b: memoryview, p: int = 0) -> JoinGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -373,6 +389,9 @@ def _decode_join_group_request_6(b: memoryview, p: int = 0) -> JoinGroupRequest:
         raise fail("protocols is null")
     if n * 3 > end - p:
         raise fail("protocols has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     protocols_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -413,6 +432,7 @@ def _decode_join_group_request_6(b: memoryview, p: int = 0) -> JoinGroupRequest:
 
 def _decode_join_group_request_8(b: memoryview, p: int = 0) -> JoinGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -473,6 +493,9 @@ def _decode_join_group_request_8(b: memoryview, p: int = 0) -> JoinGroupRequest:
         raise fail("protocols is null")
     if n * 3 > end - p:
         raise fail("protocols has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     protocols_1 = []
     for _ in range(n):
         n = b[p] - 1

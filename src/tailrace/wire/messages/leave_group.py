@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -114,6 +117,7 @@ def _decode_leave_group_request_0(b: memoryview, p: int = 0) -> LeaveGroupReques
 
 def _decode_leave_group_request_3(b: memoryview, p: int = 0) -> LeaveGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -129,6 +133,9 @@ def _decode_leave_group_request_3(b: memoryview, p: int = 0) -> LeaveGroupReques
         raise fail("members is null")
     if n * 4 > end - p:
         raise fail("members has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     members_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -156,6 +163,7 @@ def _decode_leave_group_request_3(b: memoryview, p: int = 0) -> LeaveGroupReques
 
 def _decode_leave_group_request_4(b: memoryview, p: int = 0) -> LeaveGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -177,6 +185,9 @@ def _decode_leave_group_request_4(b: memoryview, p: int = 0) -> LeaveGroupReques
         raise fail("members is null")
     if n * 3 > end - p:
         raise fail("members has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     members_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -218,6 +229,7 @@ def _decode_leave_group_request_4(b: memoryview, p: int = 0) -> LeaveGroupReques
 
 def _decode_leave_group_request_5(b: memoryview, p: int = 0) -> LeaveGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -239,6 +251,9 @@ def _decode_leave_group_request_5(b: memoryview, p: int = 0) -> LeaveGroupReques
         raise fail("members is null")
     if n * 4 > end - p:
         raise fail("members has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     members_1 = []
     for _ in range(n):
         n = b[p] - 1

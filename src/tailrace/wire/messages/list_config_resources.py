@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -76,6 +79,7 @@ def _decode_list_config_resources_request_0(b: memoryview, p: int = 0) -> ListCo
 
 def _decode_list_config_resources_request_1(b: memoryview, p: int = 0) -> ListConfigResourcesRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -85,6 +89,9 @@ def _decode_list_config_resources_request_1(b: memoryview, p: int = 0) -> ListCo
         raise fail("resource_types is null")
     if n > end - p:
         raise fail("resource_types has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     resource_types_1 = list(unpack_from(f">{n}b", b, p))
     p += n
     if b[p]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -89,6 +92,7 @@ def _decode_list_groups_request_3(b: memoryview, p: int = 0) -> ListGroupsReques
 
 def _decode_list_groups_request_4(b: memoryview, p: int = 0) -> ListGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -98,6 +102,9 @@ def _decode_list_groups_request_4(b: memoryview, p: int = 0) -> ListGroupsReques
         raise fail("states_filter is null")
     if n > end - p:
         raise fail("states_filter has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     states_filter_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -122,6 +129,7 @@ def _decode_list_groups_request_4(b: memoryview, p: int = 0) -> ListGroupsReques
 
 def _decode_list_groups_request_5(b: memoryview, p: int = 0) -> ListGroupsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -131,6 +139,9 @@ def _decode_list_groups_request_5(b: memoryview, p: int = 0) -> ListGroupsReques
         raise fail("states_filter is null")
     if n > end - p:
         raise fail("states_filter has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     states_filter_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -155,6 +166,9 @@ def _decode_list_groups_request_5(b: memoryview, p: int = 0) -> ListGroupsReques
         raise fail("types_filter is null")
     if n > end - p:
         raise fail("types_filter has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     types_filter_1 = []
     for _ in range(n):
         n = b[p] - 1

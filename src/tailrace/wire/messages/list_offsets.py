@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -131,6 +134,7 @@ class ListOffsetsResponse(Message):
 
 def _decode_list_offsets_request_1(b: memoryview, p: int = 0) -> ListOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (replica_id_1,) = _read_i(b, p)
     p += 4
     (n,) = _read_i(b, p)
@@ -139,6 +143,9 @@ def _decode_list_offsets_request_1(b: memoryview, p: int = 0) -> ListOffsetsRequ
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -156,6 +163,9 @@ def _decode_list_offsets_request_1(b: memoryview, p: int = 0) -> ListOffsetsRequ
             raise fail("partitions is null")
         if n * 12 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, timestamp_3 = _read_iq(b, p)
@@ -167,6 +177,7 @@ def _decode_list_offsets_request_1(b: memoryview, p: int = 0) -> ListOffsetsRequ
 
 def _decode_list_offsets_request_2(b: memoryview, p: int = 0) -> ListOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, isolation_level_1 = _read_ib(b, p)
     p += 5
     (n,) = _read_i(b, p)
@@ -175,6 +186,9 @@ def _decode_list_offsets_request_2(b: memoryview, p: int = 0) -> ListOffsetsRequ
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -192,6 +206,9 @@ def _decode_list_offsets_request_2(b: memoryview, p: int = 0) -> ListOffsetsRequ
             raise fail("partitions is null")
         if n * 12 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, timestamp_3 = _read_iq(b, p)
@@ -203,6 +220,7 @@ def _decode_list_offsets_request_2(b: memoryview, p: int = 0) -> ListOffsetsRequ
 
 def _decode_list_offsets_request_4(b: memoryview, p: int = 0) -> ListOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, isolation_level_1 = _read_ib(b, p)
     p += 5
     (n,) = _read_i(b, p)
@@ -211,6 +229,9 @@ def _decode_list_offsets_request_4(b: memoryview, p: int = 0) -> ListOffsetsRequ
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -228,6 +249,9 @@ def _decode_list_offsets_request_4(b: memoryview, p: int = 0) -> ListOffsetsRequ
             raise fail("partitions is null")
         if n * 16 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, current_leader_epoch_3, timestamp_3 = _read_iiq(b, p)
@@ -239,6 +263,7 @@ def _decode_list_offsets_request_4(b: memoryview, p: int = 0) -> ListOffsetsRequ
 
 def _decode_list_offsets_request_6(b: memoryview, p: int = 0) -> ListOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, isolation_level_1 = _read_ib(b, p)
     p += 5
     n = b[p] - 1
@@ -250,6 +275,9 @@ def _decode_list_offsets_request_6(b: memoryview, p: int = 0) -> ListOffsetsRequ
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -273,6 +301,9 @@ def _decode_list_offsets_request_6(b: memoryview, p: int = 0) -> ListOffsetsRequ
             raise fail("partitions is null")
         if n * 17 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, current_leader_epoch_3, timestamp_3 = _read_iiq(b, p)
@@ -296,6 +327,7 @@ def _decode_list_offsets_request_6(b: memoryview, p: int = 0) -> ListOffsetsRequ
 
 def _decode_list_offsets_request_10(b: memoryview, p: int = 0) -> ListOffsetsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     replica_id_1, isolation_level_1 = _read_ib(b, p)
     p += 5
     n = b[p] - 1
@@ -307,6 +339,9 @@ def _decode_list_offsets_request_10(b: memoryview, p: int = 0) -> ListOffsetsReq
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -330,6 +365,9 @@ def _decode_list_offsets_request_10(b: memoryview, p: int = 0) -> ListOffsetsReq
             raise fail("partitions is null")
         if n * 17 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, current_leader_epoch_3, timestamp_3 = _read_iiq(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -100,6 +103,7 @@ class ListPartitionReassignmentsResponse(Message):
 
 def _decode_list_partition_reassignments_request_0(b: memoryview, p: int = 0) -> ListPartitionReassignmentsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (timeout_ms_1,) = _read_i(b, p)
     p += 4
     n = b[p] - 1
@@ -112,6 +116,9 @@ def _decode_list_partition_reassignments_request_0(b: memoryview, p: int = 0) ->
     else:
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -135,6 +142,9 @@ def _decode_list_partition_reassignments_request_0(b: memoryview, p: int = 0) ->
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

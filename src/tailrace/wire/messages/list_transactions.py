@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -78,6 +81,7 @@ class ListTransactionsResponse(Message):
 
 def _decode_list_transactions_request_0(b: memoryview, p: int = 0) -> ListTransactionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -87,6 +91,9 @@ def _decode_list_transactions_request_0(b: memoryview, p: int = 0) -> ListTransa
         raise fail("state_filters is null")
     if n > end - p:
         raise fail("state_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     state_filters_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -111,6 +118,9 @@ def _decode_list_transactions_request_0(b: memoryview, p: int = 0) -> ListTransa
         raise fail("producer_id_filters is null")
     if n * 8 > end - p:
         raise fail("producer_id_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     producer_id_filters_1 = list(unpack_from(f">{n}q", b, p))
     p += 8 * n
     if b[p]:
@@ -122,6 +132,7 @@ def _decode_list_transactions_request_0(b: memoryview, p: int = 0) -> ListTransa
 
 def _decode_list_transactions_request_1(b: memoryview, p: int = 0) -> ListTransactionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -131,6 +142,9 @@ def _decode_list_transactions_request_1(b: memoryview, p: int = 0) -> ListTransa
         raise fail("state_filters is null")
     if n > end - p:
         raise fail("state_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     state_filters_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -155,6 +169,9 @@ def _decode_list_transactions_request_1(b: memoryview, p: int = 0) -> ListTransa
         raise fail("producer_id_filters is null")
     if n * 8 > end - p:
         raise fail("producer_id_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     producer_id_filters_1 = list(unpack_from(f">{n}q", b, p))
     p += 8 * n
     (duration_filter_1,) = _read_q(b, p)
@@ -168,6 +185,7 @@ def _decode_list_transactions_request_1(b: memoryview, p: int = 0) -> ListTransa
 
 def _decode_list_transactions_request_2(b: memoryview, p: int = 0) -> ListTransactionsRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -177,6 +195,9 @@ def _decode_list_transactions_request_2(b: memoryview, p: int = 0) -> ListTransa
         raise fail("state_filters is null")
     if n > end - p:
         raise fail("state_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     state_filters_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -201,6 +222,9 @@ def _decode_list_transactions_request_2(b: memoryview, p: int = 0) -> ListTransa
         raise fail("producer_id_filters is null")
     if n * 8 > end - p:
         raise fail("producer_id_filters has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     producer_id_filters_1 = list(unpack_from(f">{n}q", b, p))
     p += 8 * n
     (duration_filter_1,) = _read_q(b, p)

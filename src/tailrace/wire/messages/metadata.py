@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -161,12 +164,16 @@ class MetadataResponse(Message):
 
 def _decode_metadata_request_0(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 2 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -184,6 +191,7 @@ def _decode_metadata_request_0(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_1(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
@@ -191,6 +199,9 @@ def _decode_metadata_request_1(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -208,6 +219,7 @@ def _decode_metadata_request_1(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_4(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
@@ -215,6 +227,9 @@ def _decode_metadata_request_4(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -234,6 +249,7 @@ def _decode_metadata_request_4(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_8(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
@@ -241,6 +257,9 @@ def _decode_metadata_request_8(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -260,6 +279,7 @@ def _decode_metadata_request_8(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_9(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -270,6 +290,9 @@ def _decode_metadata_request_9(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 2 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -300,6 +323,7 @@ def _decode_metadata_request_9(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_10(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -310,6 +334,9 @@ def _decode_metadata_request_10(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 18 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (topic_id_2,) = _read_16s(b, p)
@@ -343,6 +370,7 @@ def _decode_metadata_request_10(b: memoryview, p: int = 0) -> MetadataRequest:
 
 def _decode_metadata_request_11(b: memoryview, p: int = 0) -> MetadataRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -353,6 +381,9 @@ def _decode_metadata_request_11(b: memoryview, p: int = 0) -> MetadataRequest:
     else:
         if n * 18 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (topic_id_2,) = _read_16s(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -135,6 +138,7 @@ class OffsetCommitResponse(Message):
 
 def _decode_offset_commit_request_2(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -163,6 +167,9 @@ def _decode_offset_commit_request_2(b: memoryview, p: int = 0) -> OffsetCommitRe
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -180,6 +187,9 @@ def _decode_offset_commit_request_2(b: memoryview, p: int = 0) -> OffsetCommitRe
             raise fail("partitions is null")
         if n * 14 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3 = _read_iq(b, p)
@@ -201,6 +211,7 @@ def _decode_offset_commit_request_2(b: memoryview, p: int = 0) -> OffsetCommitRe
 
 def _decode_offset_commit_request_5(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -227,6 +238,9 @@ def _decode_offset_commit_request_5(b: memoryview, p: int = 0) -> OffsetCommitRe
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -244,6 +258,9 @@ def _decode_offset_commit_request_5(b: memoryview, p: int = 0) -> OffsetCommitRe
             raise fail("partitions is null")
         if n * 14 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3 = _read_iq(b, p)
@@ -265,6 +282,7 @@ def _decode_offset_commit_request_5(b: memoryview, p: int = 0) -> OffsetCommitRe
 
 def _decode_offset_commit_request_6(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -291,6 +309,9 @@ def _decode_offset_commit_request_6(b: memoryview, p: int = 0) -> OffsetCommitRe
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -308,6 +329,9 @@ def _decode_offset_commit_request_6(b: memoryview, p: int = 0) -> OffsetCommitRe
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)
@@ -329,6 +353,7 @@ def _decode_offset_commit_request_6(b: memoryview, p: int = 0) -> OffsetCommitRe
 
 def _decode_offset_commit_request_7(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -365,6 +390,9 @@ def _decode_offset_commit_request_7(b: memoryview, p: int = 0) -> OffsetCommitRe
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -382,6 +410,9 @@ def _decode_offset_commit_request_7(b: memoryview, p: int = 0) -> OffsetCommitRe
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)
@@ -403,6 +434,7 @@ def _decode_offset_commit_request_7(b: memoryview, p: int = 0) -> OffsetCommitRe
 
 def _decode_offset_commit_request_8(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -451,6 +483,9 @@ def _decode_offset_commit_request_8(b: memoryview, p: int = 0) -> OffsetCommitRe
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -474,6 +509,9 @@ def _decode_offset_commit_request_8(b: memoryview, p: int = 0) -> OffsetCommitRe
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)
@@ -510,6 +548,7 @@ def _decode_offset_commit_request_8(b: memoryview, p: int = 0) -> OffsetCommitRe
 
 def _decode_offset_commit_request_10(b: memoryview, p: int = 0) -> OffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -558,6 +597,9 @@ def _decode_offset_commit_request_10(b: memoryview, p: int = 0) -> OffsetCommitR
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -571,6 +613,9 @@ def _decode_offset_commit_request_10(b: memoryview, p: int = 0) -> OffsetCommitR
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)

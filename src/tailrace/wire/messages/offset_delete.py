@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -110,6 +113,7 @@ class OffsetDeleteResponse(Message):
 
 def _decode_offset_delete_request_0(b: memoryview, p: int = 0) -> OffsetDeleteRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -125,6 +129,9 @@ def _decode_offset_delete_request_0(b: memoryview, p: int = 0) -> OffsetDeleteRe
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -142,6 +149,9 @@ def _decode_offset_delete_request_0(b: memoryview, p: int = 0) -> OffsetDeleteRe
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -194,6 +197,7 @@ class OffsetFetchResponse(Message):
 
 def _decode_offset_fetch_request_1(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -209,6 +213,9 @@ def _decode_offset_fetch_request_1(b: memoryview, p: int = 0) -> OffsetFetchRequ
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -226,6 +233,9 @@ def _decode_offset_fetch_request_1(b: memoryview, p: int = 0) -> OffsetFetchRequ
             raise fail("partition_indexes is null")
         if n * 4 > end - p:
             raise fail("partition_indexes has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         topics_1.append(OffsetFetchRequestTopic(name_2, partition_indexes_2))
@@ -234,6 +244,7 @@ def _decode_offset_fetch_request_1(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_2(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -250,6 +261,9 @@ def _decode_offset_fetch_request_2(b: memoryview, p: int = 0) -> OffsetFetchRequ
     else:
         if n * 6 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             (n,) = _read_h(b, p)
@@ -267,6 +281,9 @@ def _decode_offset_fetch_request_2(b: memoryview, p: int = 0) -> OffsetFetchRequ
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             topics_1.append(OffsetFetchRequestTopic(name_2, partition_indexes_2))
@@ -275,6 +292,7 @@ def _decode_offset_fetch_request_2(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_6(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -297,6 +315,9 @@ def _decode_offset_fetch_request_6(b: memoryview, p: int = 0) -> OffsetFetchRequ
     else:
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -320,6 +341,9 @@ def _decode_offset_fetch_request_6(b: memoryview, p: int = 0) -> OffsetFetchRequ
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:
@@ -336,6 +360,7 @@ def _decode_offset_fetch_request_6(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_7(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -358,6 +383,9 @@ def _decode_offset_fetch_request_7(b: memoryview, p: int = 0) -> OffsetFetchRequ
     else:
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_1 = []
         for _ in range(n):
             n = b[p] - 1
@@ -381,6 +409,9 @@ def _decode_offset_fetch_request_7(b: memoryview, p: int = 0) -> OffsetFetchRequ
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_2 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:
@@ -399,6 +430,7 @@ def _decode_offset_fetch_request_7(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_8(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -408,6 +440,9 @@ def _decode_offset_fetch_request_8(b: memoryview, p: int = 0) -> OffsetFetchRequ
         raise fail("groups is null")
     if n * 3 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -432,6 +467,9 @@ def _decode_offset_fetch_request_8(b: memoryview, p: int = 0) -> OffsetFetchRequ
         else:
             if n * 3 > end - p:
                 raise fail("topics has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             topics_2 = []
             for _ in range(n):
                 n = b[p] - 1
@@ -455,6 +493,9 @@ def _decode_offset_fetch_request_8(b: memoryview, p: int = 0) -> OffsetFetchRequ
                     raise fail("partition_indexes is null")
                 if n * 4 > end - p:
                     raise fail("partition_indexes has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 partition_indexes_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 if b[p]:
@@ -478,6 +519,7 @@ def _decode_offset_fetch_request_8(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_9(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -487,6 +529,9 @@ def _decode_offset_fetch_request_9(b: memoryview, p: int = 0) -> OffsetFetchRequ
         raise fail("groups is null")
     if n * 8 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -526,6 +571,9 @@ def _decode_offset_fetch_request_9(b: memoryview, p: int = 0) -> OffsetFetchRequ
         else:
             if n * 3 > end - p:
                 raise fail("topics has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             topics_2 = []
             for _ in range(n):
                 n = b[p] - 1
@@ -549,6 +597,9 @@ def _decode_offset_fetch_request_9(b: memoryview, p: int = 0) -> OffsetFetchRequ
                     raise fail("partition_indexes is null")
                 if n * 4 > end - p:
                     raise fail("partition_indexes has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 partition_indexes_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 if b[p]:
@@ -572,6 +623,7 @@ def _decode_offset_fetch_request_9(b: memoryview, p: int = 0) -> OffsetFetchRequ
 
 def _decode_offset_fetch_request_10(b: memoryview, p: int = 0) -> OffsetFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -581,6 +633,9 @@ def _decode_offset_fetch_request_10(b: memoryview, p: int = 0) -> OffsetFetchReq
         raise fail("groups is null")
     if n * 8 > end - p:
         raise fail("groups has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     groups_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -620,6 +675,9 @@ def _decode_offset_fetch_request_10(b: memoryview, p: int = 0) -> OffsetFetchReq
         else:
             if n * 18 > end - p:
                 raise fail("topics has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             topics_2 = []
             for _ in range(n):
                 (topic_id_3,) = _read_16s(b, p)
@@ -633,6 +691,9 @@ def _decode_offset_fetch_request_10(b: memoryview, p: int = 0) -> OffsetFetchReq
                     raise fail("partition_indexes is null")
                 if n * 4 > end - p:
                     raise fail("partition_indexes has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 partition_indexes_3 = list(unpack_from(f">{n}i", b, p))
                 p += 4 * n
                 if b[p]:

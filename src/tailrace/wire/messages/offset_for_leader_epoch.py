@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -116,12 +119,16 @@ class OffsetForLeaderEpochResponse(Message):
 
 def _decode_offset_for_leader_epoch_request_2(b: memoryview, p: int = 0) -> OffsetForLeaderEpochRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_i(b, p)
     p += 4
     if n < 0:
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -139,6 +146,9 @@ def _decode_offset_for_leader_epoch_request_2(b: memoryview, p: int = 0) -> Offs
             raise fail("partitions is null")
         if n * 12 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(b, p)
@@ -150,6 +160,7 @@ def _decode_offset_for_leader_epoch_request_2(b: memoryview, p: int = 0) -> Offs
 
 def _decode_offset_for_leader_epoch_request_3(b: memoryview, p: int = 0) -> OffsetForLeaderEpochRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (replica_id_1,) = _read_i(b, p)
     p += 4
     (n,) = _read_i(b, p)
@@ -158,6 +169,9 @@ def _decode_offset_for_leader_epoch_request_3(b: memoryview, p: int = 0) -> Offs
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -175,6 +189,9 @@ def _decode_offset_for_leader_epoch_request_3(b: memoryview, p: int = 0) -> Offs
             raise fail("partitions is null")
         if n * 12 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(b, p)
@@ -186,6 +203,7 @@ def _decode_offset_for_leader_epoch_request_3(b: memoryview, p: int = 0) -> Offs
 
 def _decode_offset_for_leader_epoch_request_4(b: memoryview, p: int = 0) -> OffsetForLeaderEpochRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (replica_id_1,) = _read_i(b, p)
     p += 4
     n = b[p] - 1
@@ -197,6 +215,9 @@ def _decode_offset_for_leader_epoch_request_4(b: memoryview, p: int = 0) -> Offs
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -220,6 +241,9 @@ def _decode_offset_for_leader_epoch_request_4(b: memoryview, p: int = 0) -> Offs
             raise fail("partitions is null")
         if n * 13 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_3, current_leader_epoch_3, leader_epoch_3 = _read_iii(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -181,6 +184,7 @@ class ProduceResponse(Message):
 
 def _decode_produce_request_3(b: memoryview, p: int = 0) -> ProduceRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -199,6 +203,9 @@ def _decode_produce_request_3(b: memoryview, p: int = 0) -> ProduceRequest:
         raise fail("topic_data is null")
     if n * 6 > end - p:
         raise fail("topic_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topic_data_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -216,6 +223,9 @@ def _decode_produce_request_3(b: memoryview, p: int = 0) -> ProduceRequest:
             raise fail("partition_data is null")
         if n * 8 > end - p:
             raise fail("partition_data has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partition_data_2 = []
         for _ in range(n):
             (index_3,) = _read_i(b, p)
@@ -237,6 +247,7 @@ def _decode_produce_request_3(b: memoryview, p: int = 0) -> ProduceRequest:
 
 def _decode_produce_request_9(b: memoryview, p: int = 0) -> ProduceRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -261,6 +272,9 @@ def _decode_produce_request_9(b: memoryview, p: int = 0) -> ProduceRequest:
         raise fail("topic_data is null")
     if n * 3 > end - p:
         raise fail("topic_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topic_data_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -284,6 +298,9 @@ def _decode_produce_request_9(b: memoryview, p: int = 0) -> ProduceRequest:
             raise fail("partition_data is null")
         if n * 6 > end - p:
             raise fail("partition_data has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partition_data_2 = []
         for _ in range(n):
             (index_3,) = _read_i(b, p)
@@ -320,6 +337,7 @@ def _decode_produce_request_9(b: memoryview, p: int = 0) -> ProduceRequest:
 
 def _decode_produce_request_13(b: memoryview, p: int = 0) -> ProduceRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -344,6 +362,9 @@ def _decode_produce_request_13(b: memoryview, p: int = 0) -> ProduceRequest:
         raise fail("topic_data is null")
     if n * 18 > end - p:
         raise fail("topic_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topic_data_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -357,6 +378,9 @@ def _decode_produce_request_13(b: memoryview, p: int = 0) -> ProduceRequest:
             raise fail("partition_data is null")
         if n * 6 > end - p:
             raise fail("partition_data has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partition_data_2 = []
         for _ in range(n):
             (index_3,) = _read_i(b, p)
@@ -793,6 +817,8 @@ def _decode_produce_response_10(b: memoryview, p: int = 0) -> ProduceResponse:
                 p = q
             current_leader_3 = LeaderIdAndEpoch()
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -821,6 +847,8 @@ def _decode_produce_response_10(b: memoryview, p: int = 0) -> ProduceResponse:
     p += 4
     node_endpoints_1 = []
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)
@@ -954,6 +982,8 @@ def _decode_produce_response_13(b: memoryview, p: int = 0) -> ProduceResponse:
                 p = q
             current_leader_3 = LeaderIdAndEpoch()
             n, p = read_varint(b, p)
+            if n > TAGS_LIMIT:
+                raise fail("too many tagged fields")
             for _ in range(n):
                 tag, p = read_varint(b, p)
                 n, p = read_varint(b, p)
@@ -982,6 +1012,8 @@ def _decode_produce_response_13(b: memoryview, p: int = 0) -> ProduceResponse:
     p += 4
     node_endpoints_1 = []
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -176,6 +179,7 @@ class ShareAcknowledgeResponse(Message):
 
 def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAcknowledgeRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -213,6 +217,9 @@ def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAckno
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -226,6 +233,9 @@ def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAckno
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -239,6 +249,9 @@ def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAckno
                 raise fail("acknowledgement_batches is null")
             if n * 18 > end - p:
                 raise fail("acknowledgement_batches has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             acknowledgement_batches_3 = []
             for _ in range(n):
                 first_offset_4, last_offset_4 = _read_qq(b, p)
@@ -252,6 +265,9 @@ def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAckno
                     raise fail("acknowledge_types is null")
                 if n > end - p:
                     raise fail("acknowledge_types has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 acknowledge_types_4 = list(unpack_from(f">{n}b", b, p))
                 p += n
                 if b[p]:
@@ -278,6 +294,7 @@ def _decode_share_acknowledge_request_1(b: memoryview, p: int = 0) -> ShareAckno
 
 def _decode_share_acknowledge_request_2(b: memoryview, p: int = 0) -> ShareAcknowledgeRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -315,6 +332,9 @@ def _decode_share_acknowledge_request_2(b: memoryview, p: int = 0) -> ShareAckno
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -328,6 +348,9 @@ def _decode_share_acknowledge_request_2(b: memoryview, p: int = 0) -> ShareAckno
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -341,6 +364,9 @@ def _decode_share_acknowledge_request_2(b: memoryview, p: int = 0) -> ShareAckno
                 raise fail("acknowledgement_batches is null")
             if n * 18 > end - p:
                 raise fail("acknowledgement_batches has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             acknowledgement_batches_3 = []
             for _ in range(n):
                 first_offset_4, last_offset_4 = _read_qq(b, p)
@@ -354,6 +380,9 @@ def _decode_share_acknowledge_request_2(b: memoryview, p: int = 0) -> ShareAckno
                     raise fail("acknowledge_types is null")
                 if n > end - p:
                     raise fail("acknowledge_types has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 acknowledge_types_4 = list(unpack_from(f">{n}b", b, p))
                 p += n
                 if b[p]:

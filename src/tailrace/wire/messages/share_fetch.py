@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -235,6 +238,7 @@ class ShareFetchResponse(Message):
 
 def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -272,6 +276,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -285,6 +292,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -298,6 +308,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
                 raise fail("acknowledgement_batches is null")
             if n * 18 > end - p:
                 raise fail("acknowledgement_batches has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             acknowledgement_batches_3 = []
             for _ in range(n):
                 first_offset_4, last_offset_4 = _read_qq(b, p)
@@ -311,6 +324,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
                     raise fail("acknowledge_types is null")
                 if n > end - p:
                     raise fail("acknowledge_types has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 acknowledge_types_4 = list(unpack_from(f">{n}b", b, p))
                 p += n
                 if b[p]:
@@ -337,6 +353,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_5,) = _read_16s(b, p)
@@ -350,6 +369,9 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_5 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:
@@ -366,6 +388,7 @@ def _decode_share_fetch_request_1(b: memoryview, p: int = 0) -> ShareFetchReques
 
 def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -403,6 +426,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
         raise fail("topics is null")
     if n * 18 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (topic_id_2,) = _read_16s(b, p)
@@ -416,6 +442,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
             raise fail("partitions is null")
         if n * 6 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             (partition_index_3,) = _read_i(b, p)
@@ -429,6 +458,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
                 raise fail("acknowledgement_batches is null")
             if n * 18 > end - p:
                 raise fail("acknowledgement_batches has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             acknowledgement_batches_3 = []
             for _ in range(n):
                 first_offset_4, last_offset_4 = _read_qq(b, p)
@@ -442,6 +474,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
                     raise fail("acknowledge_types is null")
                 if n > end - p:
                     raise fail("acknowledge_types has more elements than bytes")
+                left -= n
+                if left < 0:
+                    raise fail(TOO_MANY_ELEMENTS)
                 acknowledge_types_4 = list(unpack_from(f">{n}b", b, p))
                 p += n
                 if b[p]:
@@ -468,6 +503,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
         raise fail("forgotten_topics_data is null")
     if n * 18 > end - p:
         raise fail("forgotten_topics_data has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     forgotten_topics_data_1 = []
     for _ in range(n):
         (topic_id_5,) = _read_16s(b, p)
@@ -481,6 +519,9 @@ def _decode_share_fetch_request_2(b: memoryview, p: int = 0) -> ShareFetchReques
             raise fail("partitions is null")
         if n * 4 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_5 = list(unpack_from(f">{n}i", b, p))
         p += 4 * n
         if b[p]:

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -137,6 +140,7 @@ class ShareGroupDescribeResponse(Message):
 
 def _decode_share_group_describe_request_1(b: memoryview, p: int = 0) -> ShareGroupDescribeRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -146,6 +150,9 @@ def _decode_share_group_describe_request_1(b: memoryview, p: int = 0) -> ShareGr
         raise fail("group_ids is null")
     if n > end - p:
         raise fail("group_ids has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     group_ids_1 = []
     for _ in range(n):
         n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -100,6 +103,7 @@ class ShareGroupHeartbeatResponse(Message):
 
 def _decode_share_group_heartbeat_request_1(b: memoryview, p: int = 0) -> ShareGroupHeartbeatRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -149,6 +153,9 @@ def _decode_share_group_heartbeat_request_1(b: memoryview, p: int = 0) -> ShareG
     else:
         if n > end - p:
             raise fail("subscribed_topic_names has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         subscribed_topic_names_1 = []
         for _ in range(n):
             n = b[p] - 1

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -454,6 +457,8 @@ def _decode_share_group_target_assignment_metadata_value_0(b: memoryview, p: int
     p += 4
     assignment_timestamp_1 = 0
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

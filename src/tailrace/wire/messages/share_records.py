@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -148,6 +151,8 @@ def _decode_share_snapshot_value_0(b: memoryview, p: int = 0) -> ShareSnapshotVa
         state_batches_1.append(StateBatch(first_offset_2, last_offset_2, delivery_state_2, delivery_count_2))
     delivery_complete_count_1 = -1
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

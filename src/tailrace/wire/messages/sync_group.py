@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -87,6 +90,7 @@ class SyncGroupResponse(Message):
 
 def _decode_sync_group_request_0(b: memoryview, p: int = 0) -> SyncGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -113,6 +117,9 @@ def _decode_sync_group_request_0(b: memoryview, p: int = 0) -> SyncGroupRequest:
         raise fail("assignments is null")
     if n * 6 > end - p:
         raise fail("assignments has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     assignments_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -139,6 +146,7 @@ def _decode_sync_group_request_0(b: memoryview, p: int = 0) -> SyncGroupRequest:
 
 def _decode_sync_group_request_3(b: memoryview, p: int = 0) -> SyncGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -175,6 +183,9 @@ def _decode_sync_group_request_3(b: memoryview, p: int = 0) -> SyncGroupRequest:
         raise fail("assignments is null")
     if n * 6 > end - p:
         raise fail("assignments has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     assignments_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -201,6 +212,7 @@ def _decode_sync_group_request_3(b: memoryview, p: int = 0) -> SyncGroupRequest:
 
 def _decode_sync_group_request_4(b: memoryview, p: int = 0) -> SyncGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -249,6 +261,9 @@ def _decode_sync_group_request_4(b: memoryview, p: int = 0) -> SyncGroupRequest:
         raise fail("assignments is null")
     if n * 3 > end - p:
         raise fail("assignments has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     assignments_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -289,6 +304,7 @@ def _decode_sync_group_request_4(b: memoryview, p: int = 0) -> SyncGroupRequest:
 
 def _decode_sync_group_request_5(b: memoryview, p: int = 0) -> SyncGroupRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -363,6 +379,9 @@ def _decode_sync_group_request_5(b: memoryview, p: int = 0) -> SyncGroupRequest:
         raise fail("assignments is null")
     if n * 3 > end - p:
         raise fail("assignments has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     assignments_1 = []
     for _ in range(n):
         n = b[p] - 1

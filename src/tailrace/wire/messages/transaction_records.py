@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -206,6 +209,8 @@ def _decode_transaction_log_value_1(b: memoryview, p: int = 0) -> TransactionLog
     client_transaction_version_1 = 0
     next_producer_epoch_1 = -1
     n, p = read_varint(b, p)
+    if n > TAGS_LIMIT:
+        raise fail("too many tagged fields")
     for _ in range(n):
         tag, p = read_varint(b, p)
         n, p = read_varint(b, p)

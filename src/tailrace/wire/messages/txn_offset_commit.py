@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -135,6 +138,7 @@ class TxnOffsetCommitResponse(Message):
 
 def _decode_txn_offset_commit_request_0(b: memoryview, p: int = 0) -> TxnOffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -161,6 +165,9 @@ def _decode_txn_offset_commit_request_0(b: memoryview, p: int = 0) -> TxnOffsetC
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -178,6 +185,9 @@ def _decode_txn_offset_commit_request_0(b: memoryview, p: int = 0) -> TxnOffsetC
             raise fail("partitions is null")
         if n * 14 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3 = _read_iq(b, p)
@@ -199,6 +209,7 @@ def _decode_txn_offset_commit_request_0(b: memoryview, p: int = 0) -> TxnOffsetC
 
 def _decode_txn_offset_commit_request_2(b: memoryview, p: int = 0) -> TxnOffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (n,) = _read_h(b, p)
     p += 2
     if n < 0:
@@ -225,6 +236,9 @@ def _decode_txn_offset_commit_request_2(b: memoryview, p: int = 0) -> TxnOffsetC
         raise fail("topics is null")
     if n * 6 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         (n,) = _read_h(b, p)
@@ -242,6 +256,9 @@ def _decode_txn_offset_commit_request_2(b: memoryview, p: int = 0) -> TxnOffsetC
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)
@@ -263,6 +280,7 @@ def _decode_txn_offset_commit_request_2(b: memoryview, p: int = 0) -> TxnOffsetC
 
 def _decode_txn_offset_commit_request_3(b: memoryview, p: int = 0) -> TxnOffsetCommitRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -323,6 +341,9 @@ def _decode_txn_offset_commit_request_3(b: memoryview, p: int = 0) -> TxnOffsetC
         raise fail("topics is null")
     if n * 3 > end - p:
         raise fail("topics has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     topics_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -346,6 +367,9 @@ def _decode_txn_offset_commit_request_3(b: memoryview, p: int = 0) -> TxnOffsetC
             raise fail("partitions is null")
         if n * 18 > end - p:
             raise fail("partitions has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         partitions_2 = []
         for _ in range(n):
             partition_index_3, committed_offset_3, committed_leader_epoch_3 = _read_iqi(b, p)

@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -104,6 +107,7 @@ class UpdateFeaturesResponse(Message):
 
 def _decode_update_features_request_0(b: memoryview, p: int = 0) -> UpdateFeaturesRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (timeout_ms_1,) = _read_i(b, p)
     p += 4
     n = b[p] - 1
@@ -115,6 +119,9 @@ def _decode_update_features_request_0(b: memoryview, p: int = 0) -> UpdateFeatur
         raise fail("feature_updates is null")
     if n * 5 > end - p:
         raise fail("feature_updates has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     feature_updates_1 = []
     for _ in range(n):
         n = b[p] - 1
@@ -145,6 +152,7 @@ def _decode_update_features_request_0(b: memoryview, p: int = 0) -> UpdateFeatur
 
 def _decode_update_features_request_1(b: memoryview, p: int = 0) -> UpdateFeaturesRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     (timeout_ms_1,) = _read_i(b, p)
     p += 4
     n = b[p] - 1
@@ -156,6 +164,9 @@ def _decode_update_features_request_1(b: memoryview, p: int = 0) -> UpdateFeatur
         raise fail("feature_updates is null")
     if n * 5 > end - p:
         raise fail("feature_updates has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     feature_updates_1 = []
     for _ in range(n):
         n = b[p] - 1

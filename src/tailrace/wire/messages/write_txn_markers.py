@@ -7,7 +7,10 @@ from __future__ import annotations
 from struct import Struct, pack, unpack_from
 
 from tailrace.wire.message import (
+    ELEMENTS_LIMIT,
     NEW,
+    TAGS_LIMIT,
+    TOO_MANY_ELEMENTS,
     Message,
     fail,
     read_long_varint,
@@ -129,6 +132,7 @@ class WriteTxnMarkersResponse(Message):
 
 def _decode_write_txn_markers_request_1(b: memoryview, p: int = 0) -> WriteTxnMarkersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -138,6 +142,9 @@ def _decode_write_txn_markers_request_1(b: memoryview, p: int = 0) -> WriteTxnMa
         raise fail("markers is null")
     if n * 17 > end - p:
         raise fail("markers has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     markers_1 = []
     for _ in range(n):
         producer_id_2, producer_epoch_2, transaction_result_2 = _read_qht(b, p)
@@ -151,6 +158,9 @@ def _decode_write_txn_markers_request_1(b: memoryview, p: int = 0) -> WriteTxnMa
             raise fail("topics is null")
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -174,6 +184,9 @@ def _decode_write_txn_markers_request_1(b: memoryview, p: int = 0) -> WriteTxnMa
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:
@@ -197,6 +210,7 @@ def _decode_write_txn_markers_request_1(b: memoryview, p: int = 0) -> WriteTxnMa
 
 def _decode_write_txn_markers_request_2(b: memoryview, p: int = 0) -> WriteTxnMarkersRequest:
     end = len(b)
+    left = ELEMENTS_LIMIT
     n = b[p] - 1
     p += 1
     if n > 126:
@@ -206,6 +220,9 @@ def _decode_write_txn_markers_request_2(b: memoryview, p: int = 0) -> WriteTxnMa
         raise fail("markers is null")
     if n * 18 > end - p:
         raise fail("markers has more elements than bytes")
+    left -= n
+    if left < 0:
+        raise fail(TOO_MANY_ELEMENTS)
     markers_1 = []
     for _ in range(n):
         producer_id_2, producer_epoch_2, transaction_result_2 = _read_qht(b, p)
@@ -219,6 +236,9 @@ def _decode_write_txn_markers_request_2(b: memoryview, p: int = 0) -> WriteTxnMa
             raise fail("topics is null")
         if n * 3 > end - p:
             raise fail("topics has more elements than bytes")
+        left -= n
+        if left < 0:
+            raise fail(TOO_MANY_ELEMENTS)
         topics_2 = []
         for _ in range(n):
             n = b[p] - 1
@@ -242,6 +262,9 @@ def _decode_write_txn_markers_request_2(b: memoryview, p: int = 0) -> WriteTxnMa
                 raise fail("partition_indexes is null")
             if n * 4 > end - p:
                 raise fail("partition_indexes has more elements than bytes")
+            left -= n
+            if left < 0:
+                raise fail(TOO_MANY_ELEMENTS)
             partition_indexes_3 = list(unpack_from(f">{n}i", b, p))
             p += 4 * n
             if b[p]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import datetime
-import json
+import math
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
@@ -20,6 +20,12 @@ from tailrace.pipelines.incremental.casts import (
 )
 from tailrace.pipelines.incremental.clock_times import parse_time, short_time, time_of
 from tailrace.pipelines.incremental.functions import Scalar
+from tailrace.pipelines.incremental.library.json_reader import (
+    Constant,
+    Number,
+    Object,
+    read,
+)
 from tailrace.pipelines.incremental.library.signatures import declare, plain, plain_typed
 from tailrace.pipelines.incremental.types import (
     BINARY,
@@ -36,32 +42,19 @@ from tailrace.pipelines.incremental.types import (
     is_time,
 )
 from tailrace.pipelines.incremental.variant.encoding import encode
-from tailrace.pipelines.incremental.variant.texts import of_document, parse, quoted, to_json
+from tailrace.pipelines.incremental.variant.texts import of_document, quoted, to_json
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _PATH = re.compile(r"\.([^.\[\]*]+)|\[(\d+)\]|\['([^']*)'\]|\[\*\]")
+_WIDE = Context(prec=400, rounding="ROUND_HALF_UP")
 EVERY = None  # the step [*]
 Steps = list[str | int | None]
 
 
-class _Number(float):
-    """A number of a JSON text that keeps its digits."""
-
-    text: str
-
-    def __new__(cls, text: str) -> _Number:
-        made = super().__new__(cls, text)
-        made.text = text
-        return made
-
-
-def _constant(text: str) -> float:
-    raise ValueError(text)
-
-
-def parsed(text: str) -> Any:
-    """A JSON document; ValueError when it is none."""
-    return json.loads(text, parse_float=_Number, parse_constant=_constant)
+def parsed(text: str, *, strict: bool = False) -> Any:
+    """A JSON document; ValueError when it is none. `strict`: as from_json reads it, with NaN and
+    without line ends in texts."""
+    return read(text, controls=not strict, constants=strict)
 
 
 def written(value: Any) -> str:
@@ -71,10 +64,14 @@ def written(value: Any) -> str:
             return "null"
         case bool():
             return "true" if value else "false"
-        case _Number():
-            return format_float(float(value))
+        case Constant():
+            return f'"{value.text}"'
+        case Number():
+            text = format_float(float(value))
+            return text if math.isfinite(value) else f'"{text}"'
         case dict():
-            inner = ",".join(f"{written(str(k))}:{written(v)}" for k, v in value.items())
+            pairs = value.pairs if isinstance(value, Object) else value.items()
+            inner = ",".join(f"{written(str(k))}:{written(v)}" for k, v in pairs)
             return f"{{{inner}}}"
         case list():
             return f"[{','.join(map(written, value))}]"
@@ -112,18 +109,32 @@ def _get_json_object(text: str, path: str) -> str | None:
         value = parsed(text)
     except ValueError:
         return None
+    if not steps and value is None:
+        return "null"
     if EVERY in steps:
         found = _found(value, steps, "raw")
         return found[0] if found else None
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
+            value = _first(value, step)
         else:
             at = step or 0
-            value = value[at] if isinstance(value, list) and at < len(value) else None
+            if isinstance(value, list) and at < len(value):
+                value = value[at]
+                if value is None and number == len(steps):
+                    return "null"
+            else:
+                value = None
         if value is None:
             return None
     return value if value is None or isinstance(value, str) else written(value)
+
+
+def _first(value: Any, name: str) -> Any:
+    """The first value of that name in an object; None if it has none, or is none."""
+    if isinstance(value, Object):
+        return next((part for known, part in value.pairs if known == name), None)
+    return value.get(name) if isinstance(value, dict) else None
 
 
 def _found(value: Any, steps: Steps, style: str) -> list[str]:
@@ -137,7 +148,7 @@ def _found(value: Any, steps: Steps, style: str) -> list[str]:
         return [written(value)]
     step, rest = steps[0], steps[1:]
     if isinstance(step, str):
-        inner = value.get(step) if isinstance(value, dict) else None
+        inner = _first(value, step)
         return [] if inner is None else _found(inner, rest, style)
     if not isinstance(value, list):
         return []
@@ -171,6 +182,8 @@ def _json_object_keys(text: str) -> list[str] | None:
         value = parsed(text)
     except ValueError:
         return None
+    if isinstance(value, Object):
+        return [name for name, _ in value.pairs]
     return list(value) if isinstance(value, dict) else None
 
 
@@ -183,16 +196,14 @@ def _from_json(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         if not text.strip():
             return None
         try:
-            value = parsed(text)
+            value = parsed(text, strict=True)
         except ValueError:
             return _nothing(kind)
         if kind == VARIANT:
-            return _variant(text)
+            return typed(value, VARIANT)
         if value is None:
-            return None
+            return _nothing(kind)
         if pa.types.is_struct(kind):
-            if isinstance(value, list):
-                value = value[0] if len(value) == 1 else None
             return typed(value, kind) if isinstance(value, dict) else _nothing(kind)
         if (
             pa.types.is_list(kind)
@@ -203,13 +214,6 @@ def _from_json(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         return typed(value, kind)
 
     return compute
-
-
-def _variant(text: str) -> bytes | None:
-    try:
-        return parse(text)
-    except ValueError:
-        return None
 
 
 def _nothing(kind: pa.DataType) -> Any:
@@ -240,6 +244,8 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
         ):
             return None
         return value
+    if isinstance(value, Constant) and not is_float(kind):
+        return None
     if is_float(kind):
         if isinstance(value, str):
             special = {"NaN": "nan", "Infinity": "inf", "+Infinity": "inf", "INF": "inf", "+INF": "inf",
@@ -249,14 +255,14 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
     if is_decimal(kind):
         text = (
             value.text
-            if isinstance(value, _Number)
+            if isinstance(value, Number)
             else value
             if isinstance(value, str)
             else str(value)
         )
         if isinstance(value, bool | dict | list):
             return None
-        number = Decimal(text).quantize(Decimal(1).scaleb(-kind.scale), "ROUND_HALF_UP")
+        number = _WIDE.quantize(Decimal(text), Decimal(1).scaleb(-kind.scale))
         return number if abs(number) < 10 ** (kind.precision - kind.scale) else None
     if kind == DATE:
         return (
@@ -285,12 +291,20 @@ def _typed(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_map(kind):
         if not isinstance(value, dict):
             return None
-        return [(name, typed(part, kind.item_type)) for name, part in value.items()]
+        return [(name, _whole(part, kind.item_type)) for name, part in value.items()]
     if pa.types.is_list(kind):
         if not isinstance(value, list):
             return None
-        return [typed(part, kind.value_type) for part in value]
+        return [_whole(part, kind.value_type) for part in value]
     return None
+
+
+def _whole(value: Any, kind: pa.DataType) -> Any:
+    """An element of an array or a map: one that does not fit spoils all of it."""
+    made = _typed(value, kind)
+    if made is None and value is not None:
+        raise ValueError("an element of another type")
+    return made
 
 
 # to_json ----------------------------------------------------------------------------------------

@@ -24,6 +24,11 @@ from tailrace.pipelines.incremental.types import (
     is_integer,
 )
 
+
+def _ln(value: float) -> float:
+    return math.log(value) if value == value else value
+
+
 _REAL: dict[str, Callable[[float], float]] = {
     "acos": math.acos, "asin": math.asin, "atan": math.atan, "sinh": math.sinh,
     "cosh": math.cosh, "tanh": math.tanh, "asinh": math.asinh, "acosh": math.acosh,
@@ -35,18 +40,22 @@ declare("atanh", DOUBLE, DOUBLE)(
     lambda x: math.copysign(math.inf, x) if abs(x) == 1 else _real(math.atanh)(x)
 )
 declare("log1p", DOUBLE, DOUBLE)(_real(math.log1p, lambda x: x > -1))
-declare("sec", DOUBLE, DOUBLE)(lambda x: 1 / math.cos(x))
-declare("csc", DOUBLE, DOUBLE)(lambda x: 1 / math.sin(x) if x else math.copysign(math.inf, x))
-declare("cot", DOUBLE, DOUBLE)(lambda x: 1 / math.tan(x) if x else math.copysign(math.inf, x))
+declare("sec", DOUBLE, DOUBLE)(_real(lambda x: 1 / math.cos(x)))
+declare("csc", DOUBLE, DOUBLE)(
+    _real(lambda x: 1 / math.sin(x) if x else math.copysign(math.inf, x))
+)
+declare("cot", DOUBLE, DOUBLE)(
+    _real(lambda x: 1 / math.tan(x) if x else math.copysign(math.inf, x))
+)
 declare("atan2", DOUBLE, DOUBLE, DOUBLE)(lambda y, x: math.atan2(y + 0.0, x + 0.0))
 declare("hypot", DOUBLE, DOUBLE, DOUBLE)(math.hypot)
-declare("rint", DOUBLE, DOUBLE)(lambda x: float(round(x)) if math.isfinite(x) else x)
+declare("rint", DOUBLE, DOUBLE)(lambda x: math.copysign(round(x), x) if math.isfinite(x) else x)
 declare("nanvl", DOUBLE, DOUBLE, DOUBLE, keeps_null=True)(
     lambda a, b: None if a is None else b if a != a else a
 )
 declare("bin", STRING, BIGINT)(lambda value: format(value % (1 << 64), "b"))
 declare("log", DOUBLE, DOUBLE, DOUBLE)(
-    lambda base, x: None if base <= 0 or x <= 0 else _ratio(math.log(x), math.log(base))
+    lambda base, x: None if base <= 0 or x <= 0 else _ratio(_ln(x), _ln(base))
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import urllib.parse
 
@@ -29,12 +28,20 @@ def _base64(data: bytes) -> str:
     return "\r\n".join(encoded[at : at + 76] for at in range(0, len(encoded), 76))
 
 
+_NO_BASE64 = re.compile(r"[^A-Za-z0-9+/=]+")
+
+
 @declare("unbase64", BINARY, STRING)
 def _unbase64(text: str) -> bytes:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except binascii.Error as error:
-        raise EvaluationError(f"{text[:80]!r} is not base64") from error
+    """As Java's decoder of mail does: letters of no alphabet are passed over, and the `=` at the
+    end are all there or none of them."""
+    letters = _NO_BASE64.sub("", text)
+    body, mark, rest = letters.partition("=")
+    left = len(body) % 4
+    ended = not mark or (left == 2 and rest == "=") or (left == 3 and not rest)
+    if left == 1 or not ended:
+        raise EvaluationError(f"{text[:80]!r} is not base64")
+    return base64.b64decode(body + "=" * (-len(body) % 4))
 
 
 @declare("unhex", BINARY, STRING)

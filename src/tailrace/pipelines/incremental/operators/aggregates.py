@@ -25,7 +25,6 @@ from tailrace.pipelines.incremental.keys import holds_float, one_zero, zero_sign
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
 from tailrace.pipelines.incremental.library.guarded import one_row
 from tailrace.pipelines.incremental.library.histograms import shown
-from tailrace.pipelines.incremental.operators.described import in_order
 from tailrace.pipelines.incremental.types import is_decimal, is_float
 
 Slots = list[int]
@@ -52,7 +51,7 @@ class Aggregate:
     def describe(self) -> str:
         inner = ", ".join((*self.arguments, *map(str, self.parameters))) or "*"
         order = "".join(
-            f" {in_order(name)}{' desc' if desc else ''}{' nulls first' if nulls else ''}"
+            f" {name}{' desc' if desc else ''}{' nulls first' if nulls else ''}"
             for name, desc, nulls in self.order
         )
         return (

@@ -40,7 +40,6 @@ from tailrace.pipelines.incremental.graph import (
     TickContext,
 )
 from tailrace.pipelines.incremental.keys import encode_keys
-from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -129,9 +128,7 @@ class AsOf:
         kind = "left as-of join" if self.outer else "as-of join"
         kept = "for ever" if self.kept_ms is None else f"for {_words(self.kept_ms)}"
         what = "rows and replaced versions" if self.facts else "replaced versions"
-        shown = shown_columns(self.schema.names, len(self.left), self.right)
-        if not {*self.left_keys, self.time, *self.left}.isdisjoint(self.right):
-            shown += f" ({len(self.left)} of the left)"  # else a name might be of either side
+        shown = ", ".join(self.schema.names)
         return f"{kind} on {on} at {self.time} → {shown}; keeps {what} {kept}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:

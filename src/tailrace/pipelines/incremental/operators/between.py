@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.incremental.graph import WEIGHT
+from tailrace.pipelines.incremental.identity import not_identity
 from tailrace.pipelines.incremental.rows import dumps
 from tailrace.pipelines.state.store import OperatorState
 
@@ -44,8 +45,8 @@ class Between:
 
     left: str
     right: str
-    from_what: str
-    to_what: str
+    from_what: str = field(metadata=not_identity("a text for people"))
+    to_what: str = field(metadata=not_identity("a text for people"))
     least: int | None
     most: int | None
 

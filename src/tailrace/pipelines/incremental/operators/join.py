@@ -31,7 +31,6 @@ from tailrace.pipelines.incremental.operators.bags import (
     read_touched,
 )
 from tailrace.pipelines.incremental.operators.between import Between
-from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.expiry import PREFIX, Expiry, coarse
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -68,15 +67,10 @@ class Join:
     def describe(self) -> str:
         pairs = zip(self.left_keys, self.right_keys, self.null_safe, strict=True)
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
-        # Joins that forget at other times are other joins: their conditions differ.
         ends = "".join(f" until {one.column} + {one.adds}" for one in self.expiry or ())
         apart = self.between.describe() if self.between is not None else ""
-        shown = shown_columns(self.schema.names, len(self.left), self.right)
-        # Columns of one name on both sides: which of them is shown makes another join.
-        ours, theirs = {*self.left_keys, *self.left}, {*self.right_keys, *self.right}
-        alike = not ours.isdisjoint(self.right) or not theirs.isdisjoint(self.left)
-        sides = f" ({len(self.left)} of the left)" if alike else ""
-        return f"{self.mode} join on {on or 'everything'} → {shown}{sides}{ends}{apart}"
+        shown = ", ".join(self.schema.names)
+        return f"{self.mode} join on {on or 'everything'} → {shown}{ends}{apart}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         pairs = self._joined(state, inputs, tick)

@@ -14,13 +14,14 @@ import hashlib
 import marshal
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal, rewrite
 from tailrace.pipelines.incremental.graph import Graph, Node, Projection, TickContext
+from tailrace.pipelines.incremental.identity import not_identity
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -43,7 +44,7 @@ class Recompute:
     gives the rows. `clock`: it must run in every tick."""
 
     graph: Graph
-    reason: str
+    reason: str = field(metadata=not_identity("a text for people"))
     clock: bool
     schema: pa.Schema
     kind: ClassVar[str] = "recompute"
@@ -57,12 +58,7 @@ class Recompute:
         return self.clock
 
     def describe(self) -> str:
-        steps = "; ".join(
-            f"{node.operator.describe()} of {[(e.source, e.projection and e.projection.sql) for e in node.edges]}"
-            for node in self.graph.nodes
-        )
-        mark = hashlib.blake2b(steps.encode(), digest_size=6).hexdigest()
-        return f"recompute {mark} ({self.reason}) → {', '.join(self.schema.names)}"
+        return f"recompute ({self.reason}) → {', '.join(self.schema.names)}"
 
     def apply(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
         first = state.get(b"done") is None

@@ -30,7 +30,6 @@ import pyarrow.compute as pc
 from tailrace.pipelines.incremental.graph import WEIGHT, TickContext
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators.bags import Matches, by_key, read_bags, read_touched
-from tailrace.pipelines.incremental.operators.described import shown_columns
 from tailrace.pipelines.incremental.operators.sums import added_up, numbers, plus, times
 from tailrace.pipelines.incremental.rows import (
     Row,
@@ -77,12 +76,8 @@ class SumJoin:
     def describe(self) -> str:
         pairs = zip(self.keys, self.other_keys, self.null_safe, strict=True)
         on = " and ".join(f"{a} {'<=>' if safe else '='} {b}" for a, b, safe in pairs)
-        names = self.schema.names[: -self.width]
-        shown = shown_columns(names, len(self.kept), self.other)
-        shown += f" ({len(self.kept)} of the summed)" * bool(names)
-        calls = "".join("s" if one else "c" for one in self.summed)
-        what = f"{', '.join(self.measures)} ({calls}{' added' if self.added else ''})"
-        kind = "outer" if self.outer else "inner"
+        shown = ", ".join(self.schema.names[: -self.width])
+        kind, what = "outer" if self.outer else "inner", ", ".join(self.measures)
         return f"{kind} join on {on} → {shown or 'nothing'}; keeps sums of {what}"
 
     @property

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import bounded, encode_keys, encode_order
-from tailrace.pipelines.incremental.operators.described import in_order
 from tailrace.pipelines.incremental.rows import (
     Row,
     changes,
@@ -52,7 +51,7 @@ class Top:
 
     def describe(self) -> str:
         order = ", ".join(
-            f"{in_order(name)}{' desc' if desc else ''}{' nulls first' if nulls else ' nulls last'}"
+            f"{name}{' desc' if desc else ''}{' nulls first' if nulls else ' nulls last'}"
             for name, desc, nulls in self.order
         )
         each = f" of each ({', '.join(self.partition)})" if self.partition else ""

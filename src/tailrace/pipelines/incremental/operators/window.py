@@ -27,7 +27,6 @@ from tailrace.pipelines.incremental.operators.aggregates import (
     signed_values,
 )
 from tailrace.pipelines.incremental.operators.bags import by_key, read_bags
-from tailrace.pipelines.incremental.operators.described import in_order
 from tailrace.pipelines.incremental.operators.expiry import Expiry, coarse
 from tailrace.pipelines.incremental.operators.statistics import PAIRED
 from tailrace.pipelines.incremental.rows import (
@@ -105,7 +104,7 @@ class Window:
 
     def describe(self) -> str:
         order = ", ".join(
-            f"{in_order(n)}{' desc' if d else ''}{' nf' if f else ''}" for n, d, f in self.order
+            f"{n}{' desc' if d else ''}{' nf' if f else ''}" for n, d, f in self.order
         )
         listed = ", ".join(function.describe() for function in self.functions)
         return (

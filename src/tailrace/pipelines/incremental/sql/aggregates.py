@@ -19,7 +19,7 @@ from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
-from tailrace.pipelines.incremental.sql.sketched import sketched_call
+from tailrace.pipelines.incremental.sql.sketched import checked_share, sketched_call
 from tailrace.pipelines.incremental.sql.spans import measured
 from tailrace.pipelines.incremental.sql.stars import is_bare, is_table_star, spread
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
@@ -57,6 +57,28 @@ _OF_NULL = {
     **dict.fromkeys(("bool_and", "bool_or", "count_if"), types.BOOLEAN),
     **dict.fromkeys(BITS, types.INT),
 }
+# Where the clauses of a call have a meaning. Spark has no ORDER BY among the arguments; here it says
+# in which order values are gathered.
+_WITHIN_GROUP = ("percentile", "percentile_disc", "mode", "listagg")
+_ORDERED = ("collect_list", "listagg", "first", "last", "any_value")
+_IGNORE_NULLS = ("first", "last", "any_value", "collect_list", "collect_set")
+_WITHOUT_NULLS = ("collect_list", "collect_set")
+_DISTINCT_SKETCHES = {
+    "approx_count_distinct", "hll_sketch_agg", "theta_sketch_agg", "count_min_sketch",
+    "histogram_numeric", "vector_sum", "vector_avg", "tuple_sketch_agg_double",
+    "tuple_sketch_agg_integer", "kll_sketch_agg_bigint", "kll_sketch_agg_double",
+    "kll_sketch_agg_float",
+}  # fmt: skip
+_NOT_DISTINCT = {
+    *PERCENTILES, "median", "mode", "regr_avgx", "regr_avgy",
+    *{*SUMMARIES, *SKETCHED} - _DISTINCT_SKETCHES,
+}  # fmt: skip
+# Names of the parser's nodes that are no functions of Spark's.
+_OF_PARSER = {
+    "logical_and", "logical_or", "array_unique_agg", "group_concat", "quantile", "arg_max",
+    "arg_min", "variance_pop", "approx_distinct", "approx_quantile", "bitwise_and_agg",
+    "bitwise_or_agg", "bitwise_xor_agg",
+}  # fmt: skip
 RANKING = {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead",
            "first_value", "last_value", "nth_value", "counter_diff"}  # fmt: skip
 
@@ -76,6 +98,8 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 def function_name(node: exp.Expr) -> str:
     name, _ = name_and_arguments(node)
+    if isinstance(node, exp.Anonymous) and name in _OF_PARSER:
+        return name
     return NAMES.get(name, name)
 
 
@@ -153,28 +177,37 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
             within, node = True, node.this
         else:
             within = False
-        ignores = isinstance(node, exp.IgnoreNulls)
+        ignores, respects = (isinstance(node, k) for k in (exp.IgnoreNulls, exp.RespectNulls))
         if isinstance(node, exp.IgnoreNulls | exp.RespectNulls):
             node = node.this
         name = function_name(node)
         _, raw = name_and_arguments(node)
-        distinct = False
+        distinct, ordered = False, False
         arguments: list[exp.Expr] = []
         for argument in raw:
             if isinstance(argument, exp.Distinct):
                 distinct = True
                 arguments.extend(_counted(binder, name, argument.expressions, distinct=True))
             elif isinstance(argument, exp.Order):
-                order = bind_order(binder, argument.expressions)
+                order, ordered = bind_order(binder, argument.expressions), True
                 whole = argument.this
                 distinct |= isinstance(whole, exp.Distinct)
                 arguments.extend(whole.expressions if isinstance(whole, exp.Distinct) else [whole])
             else:
                 alone = len(raw) == 1
                 arguments += _counted(binder, name, raw) if alone else spread(binder, argument)
-        if arguments and isinstance(arguments[0], exp.Distinct):
-            distinct = True
+        clauses = {
+            "WITHIN GROUP": within and name not in _WITHIN_GROUP,
+            "ORDER BY": ordered and name not in _ORDERED,
+            "IGNORE NULLS": ignores and name not in _IGNORE_NULLS,
+            "RESPECT NULLS": respects and name in _WITHOUT_NULLS,
+            "DISTINCT": distinct and name in _NOT_DISTINCT,
+        }
+        for clause, refused in clauses.items():
+            if refused:
+                raise binder.context.not_incremental(f"{clause} in a call of {name}", outer)
         bound = [binder.bind(argument) for argument in arguments]
+        _check_order(binder, node, bound, order, within, distinct)
         passing = condition
         if ignores and bound:
             known: Expression = Call("is not null", (bound[0],), types.BOOLEAN)
@@ -186,6 +219,27 @@ def aggregate_call(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
     _no_intervals(binder, bound, outer)
     call = _typed(binder, name, bound, distinct, condition, order, within, outer)
     return call if passing is None else _only_where(passing, call)
+
+
+def _check_order(
+    binder: ExpressionBinder,
+    node: exp.Expr,
+    bound: list[Expression],
+    order: Order,
+    within: bool,
+    distinct: bool,
+) -> None:
+    """How many arguments and how many orders a call has that knows WITHIN GROUP."""
+    name, context = function_name(node), binder.context
+    by_order = isinstance(node, exp.PercentileCont | exp.PercentileDisc)
+    if by_order and not within:
+        raise context.type_error(f"{name} needs WITHIN GROUP (ORDER BY …)", node)
+    if within and name != "listagg" and (len(order) != 1 or len(bound) != int(by_order)):
+        raise context.type_error(f"{name} WITHIN GROUP takes one column in its order", node)
+    if distinct and any(key != bound[0] for key, _, _ in order):
+        raise context.not_incremental(f"{name}(DISTINCT …) in the order of something else", node)
+    if isinstance(node, exp.Count) and not (node.this or node.expressions):
+        raise context.type_error("count needs an argument; count(*) counts rows", node)
 
 
 def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.Expr) -> None:
@@ -237,11 +291,11 @@ def _typed(
     parameters: tuple[object, ...] = ()
     if within:  # percentile_cont(0.5) WITHIN GROUP (ORDER BY x), mode() …, listagg(x, ',') …
         if name in ("percentile", "percentile_disc"):
-            parameters = (_constant(binder, bound[0], node),)
+            parameters = (_share(binder, bound[0], node),)
         if name in ("percentile", "percentile_disc", "mode"):
             bound = [order[0][0]]
     elif name == "percentile" and len(bound) == 2:
-        parameters = (_constant(binder, bound[1], node),)
+        parameters = (_share(binder, bound[1], node),)
         bound = bound[:1]
     most = _MOST_ARGUMENTS.get(name, 2 if name in PAIRED else 1)
     if len(bound) > most and name not in (*SUMMARIES, *SKETCHED, "count"):
@@ -376,6 +430,13 @@ def _constant(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> ob
     return bound.value
 
 
+def _share(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> object:
+    """The constant that a percentile is asked for, which Spark would take."""
+    share = _constant(binder, bound, node)
+    checked_share(binder, share, node)
+    return share
+
+
 def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
     """(expression, descending, nulls first) of each ORDER BY item; NULLs first ascending."""
     order = []
@@ -413,16 +474,27 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     ignores = isinstance(inner, exp.IgnoreNulls)
     bare = inner.this if isinstance(inner, exp.IgnoreNulls | exp.RespectNulls) else inner
     name, arguments = name_and_arguments(bare)
-    if name in RANKING or name in ("first", "last"):
-        call = _ranking(binder, {"first": "first_value", "last": "last_value"}.get(name, name),
-                        [binder.bind(a) for a in arguments], frame, ignores, node)  # fmt: skip
+    if name in RANKING or name in _PLACES:
+        name = _PLACES.get(name, name)
+        _check_ranking(binder, name, ignores, isinstance(inner, exp.RespectNulls), frame, node)
+        call = _ranking(binder, name, [binder.bind(a) for a in arguments], frame, ignores, node)
     else:
         if not is_aggregate(inner):
             raise binder.context.not_incremental(f"window function {name!r} is not known", node)
         # Aggregates of a GROUP BY may stand inside: sum(sum(x)) OVER ().
         aggregate = _over_aggregate(binder, inner)
-        if aggregate.distinct:
+        if aggregate.distinct or any(bare.find_all(exp.Distinct)):
             raise binder.context.not_incremental("DISTINCT in a window function", node)
+        framed = bool(order) or node.args.get("spec") is not None
+        if framed and aggregate.function in ("median", *PERCENTILES):
+            raise binder.context.type_error(
+                f"{aggregate.function} over an ORDER BY or a frame",
+                node,
+                "OVER (PARTITION BY …)",
+            )
+        if aggregate.function in ("collect_list", "listagg") and len(aggregate.order) == 1:
+            # In the order of the window; values that it does not tell apart in their own.
+            aggregate = replace(aggregate, order=(*order, *aggregate.order))
         if aggregate.function == "collect_union":
             raise binder.context.not_incremental(
                 "collect_union in a window function",
@@ -443,6 +515,34 @@ def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:
     made = Field(binder.context.fresh(name), name, call.type)
     collected.windows.append(WindowUse(made, call, partition, order))
     return merged_schema(made.column) if name == "schema_of_variant_agg" else made.column
+
+
+_PLACES = {"first": "first_value", "last": "last_value", "any_value": "first_value"}
+_BY_NULLS = ("lag", "lead", "first_value", "last_value", "nth_value", "counter_diff")
+_FRAMES: dict[str, Frame] = {
+    **dict.fromkeys(
+        ("row_number", "rank", "dense_rank", "ntile", "percent_rank"), ("rows", None, 0)
+    ),
+    "cume_dist": ("range", None, 0),
+}
+
+
+def _check_ranking(
+    binder: ExpressionBinder,
+    name: str,
+    ignores: bool,
+    respects: bool,
+    frame: Frame,
+    node: exp.Window,
+) -> None:
+    """The clauses beside a function that looks at the order of rows, as Spark takes them."""
+    context, framed = binder.context, node.args.get("spec") is not None
+    if (ignores or respects) and name not in _BY_NULLS:
+        raise context.not_incremental(f"IGNORE NULLS or RESPECT NULLS of {name}", node)
+    if (name in _FRAMES or name in ("lag", "lead")) and node.args.get("order") is None:
+        raise context.type_error(f"{name} needs an ORDER BY in its window", node)
+    if framed and (name in ("lag", "lead") or _FRAMES.get(name, frame) != frame):
+        raise context.type_error(f"{name} has a frame of its own", node, "leave the frame out")
 
 
 def _over_aggregate(binder: ExpressionBinder, node: exp.Expr) -> AggregateCall:
@@ -470,20 +570,36 @@ def _ranking(
 ) -> WindowCall:
     _no_intervals(binder, bound, node)
     match name:
-        case "row_number" | "rank" | "dense_rank" | "ntile":
-            parameters = (_constant(binder, bound[0], node),) if bound else ()
-            return WindowCall(name, (), types.INT, frame, parameters)
+        case "row_number" | "rank" | "dense_rank":
+            return WindowCall(name, (), types.INT, frame, ())
+        case "ntile":
+            parts = _constant(binder, bound[0], node) if bound else 1
+            if type(parts) is not int or parts < 1:
+                raise binder.context.type_error("ntile needs a whole number of 1 or more", node)
+            return WindowCall(name, (), types.INT, frame, (parts,))
         case "percent_rank" | "cume_dist":
             return WindowCall(name, (), types.DOUBLE, frame)
         case "lag" | "lead":
-            offset = _constant(binder, bound[1], node) if len(bound) > 1 else 1
+            steps = _constant(binder, bound[1], node) if len(bound) > 1 else 1
+            if type(steps) is not int:
+                raise binder.context.type_error(f"the offset of {name} is a whole number", node)
             default = bound[2] if len(bound) > 2 else Literal(None, types.NULL)
             default = binder.coerce(default, bound[0].type, node)
-            return WindowCall(name, (bound[0], default), bound[0].type, frame, (offset, ignores))
+            return WindowCall(name, (bound[0], default), bound[0].type, frame, (steps, ignores))
         case "counter_diff":
             return _counter_diff(binder, bound, ignores, node)
         case _:
-            offset = _constant(binder, bound[1], node) if name == "nth_value" else 1
+            offset: object = 1
+            if name == "nth_value":
+                offset = _constant(binder, bound[1], node) if len(bound) == 2 else None
+                if type(offset) is not int or offset < 1:
+                    raise binder.context.type_error(
+                        "nth_value(value, n) needs a whole number of 1 or more", node
+                    )
+            elif len(bound) != 1:
+                raise binder.context.not_incremental(
+                    f"{name} with a second argument", node, f"{name}(…) IGNORE NULLS OVER (…)"
+                )
             return WindowCall(name, (bound[0],), bound[0].type, frame, (offset, ignores))
 
 
@@ -526,10 +642,17 @@ def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
 
     def bound(side: str) -> int | float | None:
         value = spec.args.get(side)
+        toward = str(spec.args.get(f"{side}_side") or "PRECEDING").upper()
+        if value is None and side == "end":
+            return 0  # ROWS 1 PRECEDING ends with the current row
         if isinstance(value, str):
-            if value.upper() == "UNBOUNDED":
-                return None
-            return 0
+            if value.upper() != "UNBOUNDED":
+                return 0
+            if toward != ("PRECEDING" if side == "start" else "FOLLOWING"):
+                raise binder.context.type_error(
+                    f"a frame does not {side} with UNBOUNDED {toward}", node
+                )
+            return None
         constant = binder.bind(value)
         if kind == "range":
             distance, unit = _distance(binder, constant, order, node)
@@ -538,12 +661,13 @@ def _frame(binder: ExpressionBinder, node: exp.Window, order: Order) -> Frame:
             distance = constant.value
         else:
             raise binder.context.not_incremental("a frame needs constant whole numbers", node)
-        toward = str(spec.args.get(f"{side}_side") or "PRECEDING").upper()
         return -distance if toward == "PRECEDING" else distance
 
     start, end = bound("start"), bound("end")
     if len(units) > 1:
         raise binder.context.type_error("a frame of months on one side alone", node)
+    if start is not None and end is not None and start > end and start and end:
+        raise binder.context.type_error("a frame that ends before it starts", node)
     if kind == "range" and any(side not in (None, 0) for side in (start, end)):
         kind = units.pop()
     return (kind, start, end)

@@ -22,7 +22,7 @@ from tailrace.pipelines.incremental.sql import (
     stars,
     subqueries,
 )
-from tailrace.pipelines.incremental.sql.aggregates import bind_order
+from tailrace.pipelines.incremental.sql.aggregates import Order, bind_order
 from tailrace.pipelines.incremental.sql.catalog import Catalog
 from tailrace.pipelines.incremental.sql.expressions import OPERANDS, Collected, ExpressionBinder
 from tailrace.pipelines.incremental.sql.plan import (
@@ -38,6 +38,7 @@ from tailrace.pipelines.incremental.sql.plan import (
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, Context, Scope
 
 Common = Mapping[str, Callable[[], Plan]]
+_USED = "used"  # in the meta of a query of WITH that was read
 
 
 class QueryBinder:
@@ -57,12 +58,19 @@ class QueryBinder:
             common = self._common(with_node, common, outer)
         match node:
             case exp.Select():
-                return self._select(node, common, outer)
+                plan = self._select(node, common, outer)
             case exp.SetOperation():
-                return self._ordered(node, self._set(node, common, outer), common, outer)
+                plan = self._ordered(node, self._set(node, common, outer), common, outer)
             case exp.Values():
-                return relations.bind_values(self, node)
-        raise self.context.not_incremental(f"{node.key} is not a query a view can keep", node)
+                plan = relations.bind_values(self, node)
+            case _:
+                raise self.context.not_incremental(
+                    f"{node.key} is not a query a view can keep", node
+                )
+        for item in with_node.expressions if with_node is not None else ():
+            if _USED not in item.meta:  # what nobody reads must be right, too
+                common[item.alias.lower()]()
+        return plan
 
     def _common(self, node: exp.Expr, common: Common, outer: Scope | None) -> Common:
         if node.args.get("recursive"):
@@ -70,12 +78,11 @@ class QueryBinder:
         known = dict(common)
         for item in node.expressions:
             before = dict(known)
-            names = [c.name for c in item.args["alias"].args.get("columns") or ()]
 
-            def make(
-                item: exp.Expr = item, before: Common = before, names: list[str] = names
-            ) -> Plan:
-                return rename(self.query(item.this, before, outer), names)
+            def make(item: exp.Expr = item, before: Common = before) -> Plan:
+                item.meta[_USED] = True
+                plan = self.query(item.this, before, outer)
+                return rename(self.context, plan, item.args["alias"])
 
             known[item.alias.lower()] = make
         return known
@@ -106,7 +113,7 @@ class QueryBinder:
         aliases = {name.lower(): bound for name, bound in items}
         having_bound = _asked(binder, aliases, having)
         qualify_bound = _asked(binder, aliases, qualify)
-        order = self._order(node, binder, items)
+        order = self._order(node, binder, items, work)
         group = node.args.get("group")
         rewriter = grouping.Rewriter.none()
         if group is not None or collected.aggregates or having is not None:
@@ -185,20 +192,41 @@ class QueryBinder:
         return replace(binder, subquery=binder.inner_subquery).bind(item)
 
     def _order(
-        self, node: exp.Select, binder: ExpressionBinder, items: list[tuple[str, Expression]]
-    ) -> tuple[tuple[Expression, bool, bool], ...]:
-        if node.args.get("limit") is None and node.args.get("offset") is None:
-            return ()  # an order without a limit says nothing about a set of rows
+        self,
+        node: exp.Select,
+        binder: ExpressionBinder,
+        items: list[tuple[str, Expression]],
+        work: subqueries.Work,
+    ) -> Order:
+        """ORDER BY. Without a LIMIT it says nothing about a set of rows; it must be right, though:
+        then it is bound aside."""
         order = node.args.get("order")
         if order is None:
             return ()
+        limited = node.args.get("limit") is not None or node.args.get("offset") is not None
+        if not limited:
+            if [*map(_word, order.expressions)] == ["ALL"]:
+                return ()
+            aside = subqueries.Work(self, work.common, work.plan)
+            binder = replace(binder, subquery=aside.bind, collected=Collected())
         # A bare name means a column of the result first, as in Spark.
         shown = {name.lower(): bound for name, bound in items}
         inner = replace(binder, aliases={**binder.aliases, **shown})
         bound = bind_order(inner, order.expressions)
+        placed = self._by_place(order, bound, [bound for _, bound in items])
+        return placed if limited else ()
+
+    def _by_place(self, order: exp.Expr, bound: Order, columns: list[Expression]) -> Order:
+        """ORDER BY 2 means the second column."""
+        for item, (key, _, _) in zip(order.expressions, bound, strict=True):
+            place = key.value if isinstance(key, Literal) and type(key.value) is int else 1
+            if not 0 < place <= len(columns):
+                raise self.context.name_error(
+                    f"ORDER BY {place}: there are {len(columns)} columns", item
+                )
         return tuple(
-            (items[e.value - 1][1], d, n)
-            if isinstance(e, Literal) and isinstance(e.value, int) and 0 < e.value <= len(items)
+            (columns[e.value - 1], d, n)
+            if isinstance(e, Literal) and type(e.value) is int
             else (e, d, n)
             for e, d, n in bound
         )
@@ -270,19 +298,16 @@ class QueryBinder:
     def _ordered(self, node: exp.Expr, plan: Plan, common: Common, outer: Scope | None) -> Plan:
         """ORDER BY … LIMIT behind a set operation or a parenthesised query."""
         limit, offset = self._limit(node)
-        if limit is None:
-            return plan
         order = node.args.get("order")
+        if limit is None and (order is None or order.find(exp.Query) is not None):
+            return plan
         scope = Scope([relations.source("", plan)], outer)
         binder = ExpressionBinder(self.context, scope, subqueries.refuse(self.context))
-        bound = bind_order(binder, order.expressions) if order is not None else ()
-        bound = tuple(
-            (plan.fields[e.value - 1].column, d, n)
-            if isinstance(e, Literal) and isinstance(e.value, int)
-            else (e, d, n)
-            for e, d, n in bound
-        )
-        return Top(plan, bound, limit, offset)
+        bound: Order = ()
+        if order is not None:
+            columns: list[Expression] = [field.column for field in plan.fields]
+            bound = self._by_place(order, bind_order(binder, order.expressions), columns)
+        return plan if limit is None else Top(plan, bound, limit, offset)
 
     # UNION, INTERSECT, EXCEPT --------------------------------------------------------------
 
@@ -368,29 +393,44 @@ class QueryBinder:
         return Field(self.context.fresh(name), name, bound.type)
 
 
+_WINDOW_PARTS = ("partition_by", "order", "spec")
+
+
 def inline_windows(context: Context, node: exp.Select) -> None:
     """`OVER w` with `WINDOW w AS (…)` → `OVER (…)`."""
-    named = {window.name.lower(): window for window in node.args.get("windows") or ()}
-    for use in list(node.find_all(exp.Window)):
-        alias = use.args.get("alias")
-        if alias is None or use in named.values():
-            continue
-        found = named.get(alias.name.lower())
-        if found is None:
-            raise context.name_error(f"there is no window {alias.name!r}", use)
-        for part in ("partition_by", "order", "spec"):
-            if not use.args.get(part):
-                use.set(part, found.args.get(part))
-        use.set("alias", None)
+    named: dict[str, exp.Expr] = {}
+    for window in node.args.get("windows") or ():
+        if named.setdefault(window.name.lower(), window) is not window:
+            raise context.name_error(f"there are two windows {window.name!r}", window)
+    for use in [*named.values(), *node.find_all(exp.Window)]:
+        seen = set[str]()
+        while (alias := use.args.get("alias")) is not None:
+            if any(use.args.get(part) for part in _WINDOW_PARTS):
+                raise context.not_incremental(
+                    f"the window {alias.name!r} with more beside it", use, "write all of it out"
+                )
+            found = named.get(alias.name.lower())
+            if found is None or alias.name.lower() in seen:
+                raise context.name_error(f"there is no window {alias.name!r}", use)
+            seen.add(alias.name.lower())
+            for part in (*_WINDOW_PARTS, "alias"):
+                value = found.args.get(part)
+                use.set(part, value.copy() if isinstance(value, exp.Expr) else value)
 
 
-def rename(plan: Plan, names: list[str]) -> Plan:
-    """The plan with other column names (`t(a, b)`); missing names stay."""
-    if not names:
+def rename(context: Context, plan: Plan, alias: exp.Expr | None) -> Plan:
+    """The plan with the column names of an alias (`t(a, b)`), if it has some."""
+    columns = (alias.args.get("columns") or ()) if alias is not None else ()
+    if alias is None or not columns:
         return plan
+    names = [column.name for column in columns]
+    if len(names) != len(plan.fields):
+        raise context.name_error(
+            f"{len(names)} names for {len(plan.fields)} columns", alias, "name all of them"
+        )
     fields = tuple(
-        Field(f"{field.id}'", names[i] if i < len(names) else field.name, field.type)
-        for i, field in enumerate(plan.fields)
+        Field(f"{field.id}'", name, field.type)
+        for name, field in zip(names, plan.fields, strict=True)
     )
     return Project(plan, fields, tuple(field.column for field in plan.fields))
 
@@ -418,3 +458,9 @@ def flat_and(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.And):
         return flat_and(node.this) + flat_and(node.expression)
     return [node]
+
+
+def _word(item: exp.Expr) -> str:
+    """The word that an item of ORDER BY is, if it is one."""
+    inner = item.this if isinstance(item, exp.Ordered) else item
+    return inner.name.upper() if isinstance(inner, exp.Column | exp.Var | exp.All) else ""

@@ -19,12 +19,14 @@ from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
 from tailrace.pipelines.incremental.library.regular import compiled
 from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
+from tailrace.pipelines.incremental.sql.arities import takes
 from tailrace.pipelines.incremental.sql.collations import COLLATIONS, collation_name
 from tailrace.pipelines.incremental.sql.format_calls import FORMATS
 from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
 from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.parse import is_unsigned
 from tailrace.pipelines.incremental.sql.refused import REFUSED
+from tailrace.pipelines.incremental.sql.scope import Context
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.spans import call_of, part_of
@@ -49,6 +51,9 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
     )
     name, arguments = name_and_arguments(node)
+    written = node.name.lower() if isinstance(node, exp.Anonymous) else ""
+    if not takes(written, len(arguments)):
+        raise binder.context.type_error(f"wrong number of arguments for {written}", node)
     higher = HIGHER.get(name)
     if higher is not None:
         return higher(binder, arguments, node)
@@ -56,7 +61,7 @@ def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return UNITS_FIRST[name](binder, arguments, node)
     rule, signature = RULES.get(name), SIGNATURES.get(name)
     if rule is None and signature is None:
-        raise _unknown(binder, name, node)
+        raise unknown_function(binder.context, name, node)
     given = typed_nulls(binder, name, [binder.bind(a) for a in arguments], node)
     if any(value.type == types.INTERVAL for value in given):
         made = call_of(binder, name, given, node)
@@ -91,20 +96,19 @@ PATTERNED = ("rlike", "regexp_like", "regexp_replace", "regexp_extract", "regexp
              "regexp_substr", "regexp_instr")  # fmt: skip
 
 
-def _unknown(binder: ExpressionBinder, name: str, node: exp.Expr) -> ViewError:
+def unknown_function(context: Context, name: str, node: exp.Expr) -> ViewError:
+    """The error for a function that a view does not compute."""
     if name in REFUSED:
-        return binder.context.not_incremental(
-            f"{name} is not computed in views", node, REFUSED[name]
-        )
+        return context.not_incremental(f"{name} is not computed in views", node, REFUSED[name])
     if name in ("any", "all"):
-        return binder.context.not_incremental(
+        return context.not_incremental(
             f"{name.upper()} (SELECT …) is not of Spark's SQL",
             node,
             "use EXISTS, or max() or min()",
         )
     near = difflib.get_close_matches(name, known_functions(), 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    return binder.context.name_error(
+    return context.name_error(
         f"unknown function {name!r}", node, f"{hint}docs/reference/view-sql.md lists what works"
     )
 
@@ -186,7 +190,8 @@ def _named(node: exp.Expr) -> list[exp.Expr]:
         elif isinstance(part, exp.Alias):
             parts += [_string(part.alias), part.this]
         else:
-            parts += [_string(part.name or f"col{place}"), part]
+            named = part.name if isinstance(part, exp.Column | exp.Dot) else ""
+            parts += [_string(named or f"col{place}"), part]
     return parts
 
 
@@ -368,6 +373,18 @@ def _null_test(name: str) -> Rule:
     return rule
 
 
+def _timestamp_seconds(
+    binder: ExpressionBinder, given: list[Expression], node: exp.Expr
+) -> Expression:
+    """Of any number; of whole ones as BIGINT, of fractions with all of their digits."""
+    value = given[0]
+    if types.is_float(value.type):
+        value = binder.coerce(value, types.DOUBLE, node)
+    elif not types.is_decimal(value.type):
+        value = binder.coerce(value, types.BIGINT, node)
+    return Call("timestamp_seconds", (value,), types.TIMESTAMP)
+
+
 def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     name, _ = name_and_arguments(node)
     value = given[0]
@@ -432,7 +449,8 @@ def _window(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -
 
 def _named_struct(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     """struct(a, b AS c), named_struct('a', a, 'c', b): one value with named fields."""
-    names = [str(name.value) for name in given[::2] if isinstance(name, Literal)]
+    constants = [name.value for name in given[::2] if isinstance(name, Literal)]
+    names = [name for name in constants if isinstance(name, str)]
     if not given or len(given) % 2 or len(names) * 2 != len(given):
         raise binder.context.type_error("a struct needs constant names, each with a value", node)
     if len({name.lower() for name in names}) < len(names):
@@ -470,10 +488,10 @@ def _timestampdiff(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr
 def _timestampadd(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) -> Expression:
     """timestampadd(unit, count, time); date_add(date, days)."""
     if len(raw) == 2:
-        day = binder.coerce(binder.bind(raw[0]), types.DATE, node)
-        return Call(
-            "date_add", (day, binder.coerce(binder.bind(raw[1]), types.INT, node)), types.DATE
-        )
+        day, count = binder.coerce(binder.bind(raw[0]), types.DATE, node), binder.bind(raw[1])
+        if count.type == types.INTERVAL:
+            raise binder.context.type_error("date_add counts days", node, "d + INTERVAL '1' DAY")
+        return Call("date_add", (day, binder.coerce(count, types.INT, node)), types.DATE)
     if len(raw) != 3:
         raise binder.context.type_error("wrong number of arguments", node)
     unit = Literal(_named_unit(binder, raw[0], node), types.STRING)
@@ -576,7 +594,7 @@ RULES: dict[str, Rule] = {
     "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
     "window": _window,
     "named_struct": _named_struct,
-    "timestamp_seconds": _fixed(types.TIMESTAMP, types.BIGINT),
+    "timestamp_seconds": _timestamp_seconds,
     "weekday": _part_of_time,
     "ascii": _fixed(types.INT, types.STRING),
     "make_date": _fixed(types.DATE, types.INT, types.INT, types.INT),

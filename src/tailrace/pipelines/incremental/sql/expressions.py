@@ -133,6 +133,8 @@ class ExpressionBinder:
                 digits = str(node.this)
                 return Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), types.BINARY)
             case exp.Neg():
+                if node.this.is_int and isinstance(node.this, exp.Literal):
+                    return bind_literal(self.context, node.this, negative=True)
                 inner = self.bind(node.this)
                 if inner.type == types.INTERVAL:
                     return spans.negated(self, inner, node)
@@ -163,9 +165,11 @@ class ExpressionBinder:
                 return self._case(node)
             case exp.If():
                 otherwise = node.args.get("false")
+                if otherwise is None:
+                    raise self.context.type_error("if takes a condition and two values", node)
                 return self.choose(
                     [(self.condition(node.this, types.NULL), self.bind(node.args["true"]))],
-                    self.bind(otherwise) if otherwise is not None else None,
+                    self.bind(otherwise),
                     node,
                 )
             case exp.Cast():
@@ -294,8 +298,7 @@ class ExpressionBinder:
         if bound.type == types.INTERVAL:
             return spans.as_type(self, bound, kind, node)
         known = castable(bound.type, kind, written=written)
-        nested = pa.types.is_nested(bound.type) or pa.types.is_nested(kind)
-        if isinstance(bound, Literal) and (known or not nested):
+        if isinstance(bound, Literal) and known:
             from tailrace.pipelines.incremental.casts import cast_array
 
             try:

@@ -89,7 +89,7 @@ def _schema_of_json(
         raise binder.context.not_incremental("schema_of_json with options", node)
     wants(binder, given, node, 1, 1)
     try:
-        document = parsed(str(constant(binder, given[0], node, "the document")))
+        document = parsed(str(constant(binder, given[0], node, "the document")), strict=True)
     except ValueError as error:
         raise binder.context.type_error("this is no JSON", node) from error
     return Literal(schema_of(document), types.STRING)

@@ -42,7 +42,6 @@ def generator_name(node: exp.Expr) -> str:
     if not isinstance(inner, exp.Func | exp.Anonymous):
         return ""
     name, _ = name_and_arguments(inner)
-    name = {"unnest": "explode", "explode_outer": "explode_outer"}.get(name, name)
     return name if name in GENERATORS else ""
 
 

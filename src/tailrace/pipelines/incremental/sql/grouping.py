@@ -185,7 +185,7 @@ def _map_grouping(
         for part in walk(bound):
             if isinstance(part, Call) and part.function == "grouping_id":
                 wanted = part.arguments or tuple(keys)
-                if all(key in keys for key in wanted):
+                if wanted == tuple(keys):  # Spark knows no other order, and no part of them
                     numbers = [bits(wanted, chosen) for chosen in sets]
                     mapped[part] = by_set(numbers, types.BIGINT)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression
 from tailrace.pipelines.incremental.sql.scope import Context
+from tailrace.records.like import compile_like
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -50,14 +51,17 @@ def escaped(context: Context, node: exp.Escape) -> exp.Expr:
     known = isinstance(pattern, exp.Literal) and isinstance(letter, exp.Literal)
     if not known or not pattern.is_string or len(letter.name) != 1:
         raise context.not_incremental("LIKE … ESCAPE with a pattern that is no constant", node)
-    text, parts, at = pattern.name, [], 0
-    while at < len(text):
-        if text[at] == letter.name and at + 1 < len(text):
-            parts.append("\\" + text[at + 1])
-            at += 2
-            continue
-        parts.append("\\\\" if text[at] == "\\" else text[at])
-        at += 1
+    text = pattern.name.lower() if isinstance(inner, exp.ILike) else pattern.name
+    try:
+        compile_like(text, letter.name)
+    except ValueError as error:
+        raise context.type_error(str(error), node) from error
+    parts, letters = [], iter(text)
+    for one in letters:
+        meant = next(letters) if one == letter.name else None
+        plain = one if meant is None else meant
+        bare = meant is None and plain in "%_"
+        parts.append(plain if bare or plain not in "%_\\" else "\\" + plain)
     changed: exp.Expr = like.copy()
     target = changed.this if isinstance(changed, exp.Not) else changed
     target.set("expression", exp.Literal.string("".join(parts)))

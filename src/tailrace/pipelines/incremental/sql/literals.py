@@ -21,12 +21,13 @@ _UNITS = {
     "WEEK": ("DAY", Decimal(7)),
 }  # fmt: skip
 _AMOUNT = re.compile(r"\s*([+-]?\d+(?:\.\d+)?)\s+([A-Za-z]+)")
+_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)\s*", re.ASCII)
 _BETWEEN = {"MONTH": "-", "HOUR": " ", "MINUTE": ":", "SECOND": ":"}  # before a field
 _MOST = {"MONTH": 11, "HOUR": 23, "MINUTE": 59, "SECOND": 59}  # of a field behind another
 
 
-def bind_literal(context: Context, node: exp.Expr) -> Literal:
-    """A constant with Spark's type for it."""
+def bind_literal(context: Context, node: exp.Expr, *, negative: bool = False) -> Literal:
+    """A constant with Spark's type for it; -2147483648 is one, and an INT."""
     if isinstance(node, exp.Null):
         return Literal(None, types.NULL)
     if isinstance(node, exp.Boolean):
@@ -35,12 +36,13 @@ def bind_literal(context: Context, node: exp.Expr) -> Literal:
     if node.is_string:
         return Literal(text, types.STRING)
     if text.isdigit():
-        number = int(text)
-        if number < 1 << 63:
-            return Literal(number, types.INT if number < 1 << 31 else types.BIGINT)
+        number = -int(text) if negative and not node.is_string else int(text)
+        for kind, bits in ((types.INT, 31), (types.BIGINT, 63)):
+            if -(1 << bits) <= number < 1 << bits:
+                return Literal(number, kind)
     if "e" in text.lower():
         return Literal(float(text), types.DOUBLE)
-    value = Decimal(text)
+    value = Decimal(f"-{text}" if negative else text)
     exponent = value.as_tuple().exponent
     scale = max(0, -int(exponent))
     precision = max(len(value.as_tuple().digits), scale)
@@ -58,7 +60,16 @@ def interval_parts(context: Context, node: exp.Interval) -> tuple[int, int, int,
         return _parts_in_words(context, str(amount.this), node)
     if unit is None or not isinstance(amount, exp.Literal | exp.Neg):
         raise _not_understood(context, node)
-    return _added(context, [(amount.sql().strip("'"), unit.name)], node)
+    sign = "-" if isinstance(amount, exp.Neg) else ""
+    number = amount.this if isinstance(amount, exp.Neg) else amount
+    if not isinstance(number, exp.Literal):
+        raise _not_understood(context, node)
+    written = str(number.this).strip()
+    if sign and written[:1] in "+-":
+        sign, written = ("" if written[0] == "-" else "-"), written[1:]
+    if not _NUMBER.fullmatch(written):
+        raise _not_understood(context, node)
+    return _added(context, [(sign + written, unit.name)], node)
 
 
 def span_parts(
@@ -110,6 +121,8 @@ def _added(
         name = word.upper().removesuffix("S")
         if name not in _UNITS:
             raise context.type_error(f"unknown unit {word!r}", node)
+        if not _NUMBER.fullmatch(amount):
+            raise _not_understood(context, node)
         if "." in amount and name != "SECOND":
             raise context.type_error(f"{amount} {word}: only seconds have fractions", node)
         field, factor = _UNITS[name]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +19,7 @@ from tailrace.pipelines.incremental.expression import (
     substitute,
 )
 from tailrace.pipelines.incremental.graph import Edge, Node, Operator, Projection, TableInput
+from tailrace.pipelines.incremental.identity import identify
 from tailrace.pipelines.incremental.keys import form_of
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate
 from tailrace.pipelines.incremental.operators.counts import Constants, Counts, UnionAll
@@ -87,9 +87,9 @@ def new_names(prefix: str, count: int, used: Iterable[str]) -> list[str]:
     return [name for name in numbered if name not in taken][:count]
 
 
-def _forms(operator: Operator, inputs: Sequence[dict[str, pa.DataType]]) -> list[str]:
-    """What else names a node: the forms of its state that have changed since the first. State
-    of another form is then that of another node, which nobody reads, and the view is filled."""
+def state_forms(operator: Operator, inputs: Sequence[dict[str, pa.DataType]]) -> tuple[int, int]:
+    """What else names a node: the forms of its state and of the keys in it. State of another
+    form is then that of another node, which nobody reads, and the view is filled."""
     match operator:
         case JoinOperator():
             keys = (operator.left_keys, operator.right_keys)
@@ -98,8 +98,7 @@ def _forms(operator: Operator, inputs: Sequence[dict[str, pa.DataType]]) -> list
             kinds = [inputs[0][key] for key in operator.key]
         case _:  # they look up by any of their columns
             kinds = [kind for one in inputs for kind in one.values()]
-    own, looked_up = getattr(operator, "form", 1), max(map(form_of, kinds), default=1)
-    return [f"form {own}"] * (own > 1) + [f"keys in form {looked_up}"] * (looked_up > 1)
+    return getattr(operator, "form", 1), max(map(form_of, kinds), default=1)
 
 
 class Lowering:
@@ -172,28 +171,17 @@ class Lowering:
         spread: tuple[str, ...] | None,
     ) -> str:
         """Add a node, or find the equal one. `spread`: the output columns it is sharded by."""
-        text = [operator.kind, operator.describe(), str(schema)]
-        text += _forms(operator, [self._types(edge) for edge in edges])
         level = 0
         for edge in edges:
-            text.append(
-                f"{edge.source} {edge.projection.sql if edge.projection else '*'} {edge.route}"
-            )
             if edge.projection is not None:
                 self._check(edge.projection)
             if edge.source in self.nodes:
                 step = 0 if edge.route is None else 1
                 level = max(level, self.nodes[edge.source].level + step)
-        digest = hashlib.blake2b("\n".join(text).encode(), digest_size=8).hexdigest()
+        forms = state_forms(operator, [self._types(edge) for edge in edges])
+        digest = identify(operator.kind, operator, tuple(edges), schema, forms)
         identity = f"{operator.kind}-{digest}"
-        node = Node(identity, operator, tuple(edges), schema, level)
-        # By text, where a NaN equals itself.
-        if repr(self.nodes.setdefault(identity, node)) != repr(node):
-            raise NotIncrementalError(
-                "two different operators are described alike",
-                detail=operator.describe(),
-                hint="this is a defect; other names of columns may avoid it",
-            )
+        self.nodes.setdefault(identity, Node(identity, operator, tuple(edges), schema, level))
         self._spread.setdefault(identity, spread)
         return identity
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import lru_cache
 from itertools import zip_longest
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import sqlglot
 from sqlglot import Parser, Token, TokenType, exp
@@ -14,6 +14,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+from tailrace.pipelines.incremental.sql.spark_words import KEYWORDS, PARSED_FUNCTIONS
 
 
 def _placed(
@@ -21,6 +22,14 @@ def _placed(
 ) -> Callable[[Parser, Token], exp.Expr]:
     """The parser of a constant that keeps its place, as that of texts does."""
     return lambda parser, token: parsed(parser, token).update_positions(token)
+
+
+_SIZED = (["VARCHAR"], ["CHAR"], ["CHARACTER"])
+
+
+def _of_spark(text: str) -> bool:
+    """Whether words, or signs, are of Spark's SQL."""
+    return all(word in KEYWORDS or not word[:1].isalpha() for word in text.upper().split())
 
 
 class AnsiSpark(Spark):
@@ -76,18 +85,131 @@ class AnsiSpark(Spark):
             return f"TIME{digits}"
 
 
+class OnlySpark(AnsiSpark):
+    """Spark's SQL and nothing of other dialects: their words are names, their forms are errors."""
+
+    class Tokenizer(AnsiSpark.Tokenizer):
+        KEYWORDS = {
+            word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if _of_spark(word)
+        }
+
+    class Parser(AnsiSpark.Parser):
+        def _match_text_seq(self, *texts: str, advance: bool = True) -> bool:
+            return all(map(_of_spark, texts)) and bool(
+                super()._match_text_seq(*texts, advance=advance)
+            )
+
+        def _match_texts(self, texts: Collection[str], advance: bool = True) -> bool:
+            known = [text for text in texts if _of_spark(text)]
+            return bool(super()._match_texts(known, advance=advance))
+
+        def _match_pair(self, first: TokenType, second: TokenType, advance: bool = True) -> bool:
+            """Behind `FILTER (` stands WHERE."""
+            matched = bool(super()._match_pair(first, second, advance))
+            if matched and advance and first == TokenType.FILTER:
+                self._needed(self._match(TokenType.WHERE, advance=False), "WHERE")
+            return matched
+
+        def _needed(self, found: object, what: str) -> None:
+            """An error at the next word unless it was found. (`raise_error` is the parser's.)"""
+            if not found:
+                self.raise_error(f"Expecting {what}")
+
+        def _parse_id_var(
+            self, any_token: bool = True, tokens: Collection[TokenType] | None = None
+        ) -> exp.Expr | None:
+            """A name is no text: not `AS 'x'`."""
+            if self._match(TokenType.STRING, advance=False):
+                return None
+            named: exp.Expr | None = super()._parse_id_var(any_token, tokens)
+            return named
+
+        def _parse_string_as_identifier(self) -> exp.Identifier | None:
+            return None
+
+        def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            """`xs[0]`; there is no `[1, 2]`."""
+            begins = self._match(TokenType.L_BRACKET, advance=False)
+            self._needed(this is not None or not begins, "array(…)")
+            taken: exp.Expr | None = super()._parse_bracket(this)
+            return taken
+
+        ARRAY_CONSTRUCTORS: ClassVar[dict[str, type[exp.Expr]]] = {}
+
+        def _parse_using_identifiers(self) -> list[exp.Expr]:
+            names: list[exp.Expr] = self._parse_wrapped_id_vars()
+            return names
+
+        def _parse_table_parts(self, *how: object, **more: object) -> exp.Expr | None:
+            """A table's name, without the star that other dialects take behind it."""
+            table: exp.Expr | None = super()._parse_table_parts(*how, **more)
+            self._needed(not self._match(TokenType.STAR, advance=False), "no * here")
+            return table
+
+        def _parse_star_op(self, *keywords: str) -> list[exp.Expr] | None:
+            """`* EXCEPT (…)`, which others call EXCLUDE."""
+            named = [word for word in keywords if word != "EXCLUDE"]
+            listed: list[exp.Expr] | None = super()._parse_star_op(*named)
+            return listed
+
+        def _parse_limit(self, *how: object, **more: object) -> exp.Expr | None:
+            """LIMIT n, without `LIMIT offset, n`."""
+            limit: exp.Expr | None = super()._parse_limit(*how, **more)
+            several = isinstance(limit, exp.Limit) and limit.args.get("offset")
+            self._needed(not several, "LIMIT n OFFSET m")
+            return limit
+
+        def _parse_offset(self, this: exp.Expr | None = None) -> exp.Expr | None:
+            """OFFSET n, without ROWS."""
+            offset: exp.Expr | None = super()._parse_offset(this)
+            rows = offset is not this and self._prev.text.upper() in ("ROW", "ROWS")
+            self._needed(not rows, "OFFSET n without ROWS")
+            return offset
+
+        def _parse_extract(self, *how: object, **more: object) -> exp.Expr:
+            """EXTRACT(unit FROM time), without a comma."""
+            begin = self._index
+            part: exp.Expr = super()._parse_extract(*how, **more)
+            words = self._tokens[begin : self._index]
+            self._needed(any(w.token_type == TokenType.FROM for w in words), "FROM")
+            return part
+
+        def _parse_substring(self, *how: object, **more: object) -> exp.Expr:
+            """SUBSTRING(text FROM place [FOR count]), or with commas."""
+            begin = self._index
+            part: exp.Expr = super()._parse_substring(*how, **more)
+            words = {word.token_type for word in self._tokens[begin : self._index]}
+            self._needed(TokenType.FROM in words or TokenType.FOR not in words, "FROM")
+            return part
+
+        def _parse_types(self, *how: object, **more: object) -> exp.Expr | None:
+            """A type, without `BIGINT[]` and TIMESTAMP WITH TIME ZONE."""
+            begin = self._index
+            kind: exp.Expr | None = super()._parse_types(*how, **more)
+            words = [token.text.upper() for token in self._tokens[begin : self._index]]
+            self._needed(not isinstance(kind, exp.Cast), "CAST(… AS …)")
+            if isinstance(kind, exp.DataType):
+                self._needed("[" not in words, "ARRAY<…>")
+                self._needed(words not in _SIZED, "a length, or STRING,")
+                zoned = words[-2:] == ["TIME", "ZONE"] and words[-3] == "WITH"
+                self._needed(not zoned, "TIMESTAMP, which has a time zone")
+                kind.meta["literal"] = self._match(TokenType.STRING, advance=False)
+            return kind
+
+
 def _keep_words() -> None:
-    """Have the parser leave calls of scalar functions as they are written, with Spark's names
-    and arguments in Spark's order: its own forms drop arguments and rewrite patterns."""
+    """Have the parsers leave calls of scalar functions as they are written, with Spark's names
+    and arguments in Spark's order: their own forms drop arguments and rewrite patterns."""
     from tailrace.pipelines.incremental.sql.calls import known_functions
 
-    parser = AnsiSpark.Parser
     typed = {"array", "struct", "named_struct", "if", "ceil", "floor", "trim", "substring", "position",
              "extract", "overlay", "initcap", "chr", "char", "cast"}  # fmt: skip
     plain = {name.upper() for name in known_functions() if name not in typed} | {"PERCENTILE"}
     for table in ("FUNCTIONS", "FUNCTION_PARSERS", "NO_PAREN_FUNCTION_PARSERS"):
-        kept = {k: v for k, v in getattr(parser, table).items() if str(k) not in plain}
-        setattr(parser, table, kept)
+        parsed = {k: v for k, v in getattr(AnsiSpark.Parser, table).items() if str(k) not in plain}
+        setattr(AnsiSpark.Parser, table, parsed)
+        kept = {name: made for name, made in parsed.items() if str(name) in PARSED_FUNCTIONS}
+        setattr(OnlySpark.Parser, table, kept)
 
 
 def is_unsigned(shift: exp.Expr) -> bool:
@@ -96,10 +218,10 @@ def is_unsigned(shift: exp.Expr) -> bool:
 
 
 @lru_cache(1)
-def dialect() -> type[AnsiSpark]:
+def dialect() -> type[OnlySpark]:
     """The dialect, made once."""
     _keep_words()
-    return AnsiSpark
+    return OnlySpark
 
 
 Problem = TypeVar("Problem", bound=ViewError)
@@ -127,7 +249,7 @@ def parse(sql: str, view: str) -> exp.Query:
             detail=f"a text or a comment is never closed\n{_open_quote(sql)}",
             hint=_HINT,
         ) from error
-    _refuse_empty_items(sql, view)
+    _refuse_by_words(sql, view)
     found = [statement for statement in statements if statement is not None]
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise SqlSyntaxError(
@@ -135,7 +257,15 @@ def parse(sql: str, view: str) -> exp.Query:
             detail=place(sql, found[-1]) if found else "",
             hint="a view is a single SELECT",
         )
-    return found[0]
+    query = found[0]
+    for select in query.find_all(exp.Select):
+        hint = select.args.get("hint")
+        if hint is not None and all(isinstance(part, _HINTS) for part in hint.expressions):
+            select.set("hint", None)  # it says how to compute, never what; its names are no tables
+    return query
+
+
+_HINTS = (exp.Anonymous, exp.Column, exp.JoinHint, exp.Func, exp.Var)
 
 
 _HINT = "correct it at the mark or before it; the SQL is Spark's: docs/reference/view-sql.md"
@@ -162,21 +292,59 @@ _AFTER_COMMA = {TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.WH
                 TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.LIMIT}  # fmt: skip
 
 
-def _refuse_empty_items(sql: str, view: str) -> None:
-    """`a,, b` and `a, FROM`: the parser lets them pass, Spark does not."""
+def _refuse_by_words(sql: str, view: str) -> None:
+    """What the parser lets pass and leaves no trace of, and Spark does not: `a,, b`, `a, FROM`,
+    a query without SELECT, hints behind anything else, `{fn …}`, and 0x1F."""
     tokens = dialect()().tokenize(sql)
     for token, following in zip_longest(tokens, tokens[1:]):
-        if token.token_type == TokenType.COMMA and (
-            following is None or following.token_type in _AFTER_COMMA
-        ):
-            at = (following or token).start
-            line = sql.count("\n", 0, at) + 1
-            column = at - (sql.rfind("\n", 0, at) + 1) + 1
-            raise SqlSyntaxError(
-                f"the SQL of view {view!r} does not parse",
-                detail=f"nothing stands behind a comma\n{point(sql, line, column)}",
-                hint="take the comma out, or write what is missing",
-            )
+        said = _wrong_words(sql, token, following)
+        if said:
+            raise _does_not_parse(sql, view, (following or token).start, *said)
+    for at, token in enumerate(tokens):
+        begins = at == 0 or tokens[at - 1].token_type in (TokenType.L_PAREN, TokenType.UNION)
+        if token.token_type == TokenType.FROM and begins and not _selects(tokens[at:]):
+            raise _does_not_parse(sql, view, token.start, "a query needs SELECT", "SELECT … FROM …")
+
+
+def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, str] | None:
+    kind, behind = token.token_type, following.token_type if following else None
+    if kind == TokenType.COMMA and (behind is None or behind in _AFTER_COMMA):
+        return "nothing stands behind a comma", "take the comma out, or write what is missing"
+    if kind == TokenType.SELECT and behind in _NO_ITEM:
+        return "nothing is selected", "write what is missing"
+    if behind == TokenType.HINT and kind != TokenType.SELECT:
+        return "a hint stands behind SELECT", "take it out"
+    if behind == TokenType.L_BRACE:
+        return "this was not expected here", "Spark's SQL has no braces"
+    if behind == TokenType.HEX_STRING and following and sql[following.start] == "0":
+        return "this is no number", "write X'1F' for bytes, conv('1F', 16, 10) for a number"
+    return None
+
+
+def _selects(tokens: list[Token]) -> bool:
+    """Whether SELECT comes before the query ends that begins with these."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+        if depth < 0 or (not depth and token.token_type in _SETS):
+            return False
+        if not depth and token.token_type == TokenType.SELECT:
+            return True
+    return False
+
+
+_SETS = {TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT}
+_NO_ITEM = {None, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, *_SETS}
+
+
+def _does_not_parse(sql: str, view: str, at: int, said: str, hint: str) -> SqlSyntaxError:
+    line = sql.count("\n", 0, at) + 1
+    column = at - (sql.rfind("\n", 0, at) + 1) + 1
+    return SqlSyntaxError(
+        f"the SQL of view {view!r} does not parse",
+        detail=f"{said}\n{point(sql, line, column)}",
+        hint=hint,
+    )
 
 
 _WINDOW_CALL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|\bwindow(?=\s*\()", re.I)

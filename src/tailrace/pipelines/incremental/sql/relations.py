@@ -152,10 +152,9 @@ def _relation(
                 plan = _function(binder, node.this, names, scope)
         case _:
             raise binder.context.not_incremental(f"{node.key} in FROM is not known", node)
-    if names:
-        from tailrace.pipelines.incremental.sql.bind import rename
+    from tailrace.pipelines.incremental.sql.bind import rename
 
-        plan = rename(plan, names)
+    plan = rename(binder.context, plan, node.args.get("alias"))
     _unique(binder, alias, scope, node)
     unseen = {f.id for f in plan.fields if f.name == VERSIONED_AT}
     scope.sources.append(Source(alias, plan.fields, unseen))

@@ -106,6 +106,7 @@ class Context:
 
 
 _HINTS: dict[type[ViewError], str] = {
+    SqlNameError: "correct the name at the mark; it means what FROM, WITH, WINDOW and SELECT bring",
     SqlTypeError: "CAST(… AS …) makes a type fit; docs/reference/view-sql.md lists the functions",
     NotIncrementalError: "docs/reference/view-sql.md lists what a view can keep",
 }

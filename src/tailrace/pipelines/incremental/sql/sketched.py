@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -36,7 +37,8 @@ def sketched_call(
     match name:
         case "approx_count_distinct":
             result = types.BIGINT
-            parameters = (_precision(float(given[0])) if given else sketches.PRECISION,)  # type: ignore[arg-type]
+            wanted = None if not given else checked_share(binder, given[0], node)
+            parameters = (sketches.PRECISION if wanted is None else _precision(wanted),)
         case "approx_percentile":
             if value.type == types.STRING:
                 value = binder.coerce(value, types.DOUBLE, node)
@@ -46,7 +48,7 @@ def sketched_call(
                 raise binder.context.type_error("approx_percentile needs a share, as 0.95", node)
             shares, result = _shares(binder, given[0], value.type, node)
             # Spark's accuracy a means a rank within 1/a; KLL needs about 3 a values for it.
-            accuracy = int(given[1]) if len(given) > 1 else 0  # type: ignore[call-overload]
+            accuracy = _whole(binder, given[1], node) if len(given) > 1 else 0
             parameters = (shares, min(max(3 * accuracy, sketches.SIZE), 65_000))
         case "hll_sketch_agg":
             if value.type != types.STRING and not types.is_integer(value.type):
@@ -59,7 +61,8 @@ def sketched_call(
             parameters = (precision,)
         case "bloom_filter_agg":
             expected = _whole(binder, given[0], node) if given else 10_000
-            parameters = (expected, float(given[1]) if len(given) > 1 else 0.01)  # type: ignore[arg-type]
+            wrong = checked_share(binder, given[1], node) if len(given) > 1 else 0.01
+            parameters = (expected, wrong)
         case _:
             if value.type != types.BINARY:
                 raise binder.context.type_error(f"{name} merges sketches, which are BINARY", node)
@@ -84,10 +87,17 @@ def _shares(
     binder: ExpressionBinder, given: object, kind: pa.DataType, node: exp.Expr
 ) -> tuple[object, pa.DataType]:
     listed = given if isinstance(given, tuple) else (given,)
-    shares = tuple(float(share) for share in listed)
-    if not all(0 <= share <= 1 for share in shares):
-        raise binder.context.type_error("a percentile's share lies between 0 and 1", node)
+    shares = tuple(checked_share(binder, share, node) for share in listed)
     return (shares, pa.list_(kind)) if isinstance(given, tuple) else (shares[0], kind)
+
+
+def checked_share(binder: ExpressionBinder, share: object, node: exp.Expr) -> float:
+    """A constant part of a whole, as Spark takes it: a number from 0 to 1."""
+    if isinstance(share, bool) or not isinstance(share, int | float | Decimal):
+        raise binder.context.type_error("this argument must be a number", node)
+    if not 0 <= share <= 1:
+        raise binder.context.type_error("this argument lies between 0 and 1", node)
+    return float(share)
 
 
 def _whole(binder: ExpressionBinder, given: object, node: exp.Expr) -> int:

@@ -233,9 +233,10 @@ def _zero(to_null: bool) -> Rule:
     def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
         wants(binder, given, node, 1, 1)
         value = binder.number(given[0], node)
-        zero = binder.coerce(Literal(0, types.INT), value.type, node)
         if not to_null:
-            return Call("coalesce", (value, zero), value.type)
+            (value, nought), kind = binder.alike([value, Literal(0, types.INT)], node)
+            return Call("coalesce", (value, nought), kind)
+        zero = binder.coerce(Literal(0, types.INT), value.type, node)
         equal = binder.compare("=", value, zero, node)
         return binder.choose([(equal, Literal(None, value.type))], value, node)
 

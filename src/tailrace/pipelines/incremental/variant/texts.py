@@ -97,7 +97,9 @@ def parse(text: str) -> bytes:
 
 
 def of_document(value: Any) -> Node:
-    """The node of a document that `library.json` has read."""
+    """The node of a document that `library.json` has read; ValueError if a name is there twice."""
+    if hasattr(value, "pairs"):  # a `json_reader.Object`, whose room imports this one
+        raise ValueError("a name is there twice")
     if isinstance(value, dict):
         return {name: of_document(part) for name, part in value.items()}
     if isinstance(value, list):

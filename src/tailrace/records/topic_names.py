@@ -21,6 +21,13 @@ def topic_name(source: str, schema: str, table: str) -> str:
     return f"{source}.{_part(schema)}.{_part(table)}"
 
 
+def topics_of(source: str, name: str) -> frozenset[str]:
+    """The change topic of a table given as `schema.table`; with more dots in it, those of
+    every table that has this name."""
+    dots = (place for place, letter in enumerate(name) if letter == ".")
+    return frozenset(topic_name(source, name[:dot], name[dot + 1 :]) for dot in dots)
+
+
 def _part(name: str) -> str:
     coded = _OTHER.sub(lambda found: f"_x{ord(found[0]):x}_", name)
     if len(coded) <= LONGEST_PART:

@@ -1,0 +1,171 @@
+"""What a page of another site can do to the console of the person who looks at it: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import subprocess
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+from servers.consoles import Console
+from servers.running_console import running
+from servers.sites import CHROMIUM, Site
+from tailrace.console import conditions
+from tailrace.console.conditions import compile_condition, within
+from tailrace.console.errors import ConditionTimeoutError
+from tailrace.console.feed import Feed, Subscription
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+SLOW = f"'{'a' * 300}' LIKE '{'%a' * 8}%b'"
+NAVIGATION = {"sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_only_a_link_to_the_page_works_from_another_site(console: Console, site: str) -> None:
+    client, foreign = console.client, {"sec-fetch-site": site}
+    for path in ("/api/status", "/api/views/open_orders/changes", "/api/views/open_orders/NL", "/metrics", "/assets/index.js", "/"):  # fmt: skip
+        refused = client.get(path, headers=foreign)
+        assert refused.status_code == 403, path
+        assert refused.json()["code"] == "foreign-request"
+    assert client.get("/api/status", headers={**foreign, **NAVIGATION}).status_code == 403
+    framed = {**foreign, **NAVIGATION, "sec-fetch-dest": "iframe"}
+    assert client.get("/", headers=framed).status_code == 403
+    assert client.get("/", headers={**foreign, **NAVIGATION}).status_code == 200
+    for own in ("same-origin", "none"):
+        assert client.get("/api/status", headers={"sec-fetch-site": own}).status_code == 200
+
+
+def test_no_answer_may_be_embedded_elsewhere(console: Console) -> None:
+    for path in ("/", "/api/status", "/api/views/open_orders/NL", "/nowhere"):
+        answer = console.client.get(path)
+        assert answer.headers["cross-origin-resource-policy"] == "same-origin", path
+
+
+def test_a_pattern_takes_time_in_proportion_to_the_text() -> None:
+    # In a process of its own: a regular expression that backtracks cannot be interrupted.
+    text = f"'{'a' * 3_000}'"
+    code = f"""
+from tailrace.console.conditions import compile_condition
+for word in ("LIKE", "ILIKE", "NOT LIKE"):
+    condition = compile_condition("{text} " + word + " '{"%a" * 20}%b'")
+    assert condition({{}}) is (word == "NOT LIKE")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_letters_of_any_case_stand_for_each_other_one_by_one() -> None:
+    for text, pattern, expected in [
+        ("STRASSE", "strass_", True),
+        ("İx", "_X", True),  # its lower case has two letters
+        ("Éa", "é_", True),
+        ("a\nb", "A_B", True),
+        ("a.c", "A.C", True),
+        ("abc", "A.C", False),
+        ("50\\%", "50\\%", True),  # no letter escapes another
+    ]:
+        assert compile_condition(f"t ILIKE '{pattern}'")({"t": text}) is expected, (text, pattern)
+
+
+def test_a_condition_has_a_time_limit() -> None:
+    always = compile_condition("TRUE")
+    assert within(always)({}) is True
+    with pytest.raises(ConditionTimeoutError):
+        within(always, -1.0)({})
+
+
+def test_a_condition_out_of_time_ends_its_own_subscription(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conditions.within, "__defaults__", (-1.0,))
+    sent: list[bytes] = []
+    twice = asyncio.Event()
+
+    async def send(message: object) -> None:
+        assert isinstance(message, dict)
+        sent.append(message["body"])
+        if len(sent) == 2:
+            twice.set()
+
+    async def listen() -> None:
+        feed = Feed(console.served.views)
+        feed.start()
+        where = "orders > 0"
+        chosen = Subscription("open_orders", None, (where, compile_condition(where)))
+        await asyncio.wait_for(feed.pump(chosen, send), 30)
+        plain = Subscription("open_orders", None)
+        pumping = asyncio.create_task(feed.pump(plain, send))
+        await asyncio.wait_for(twice.wait(), 30)
+        await feed.stop()
+        await pumping
+
+    asyncio.run(listen())
+    assert sent[0].startswith(b"event: failed\n")
+    assert b'"code":"condition-timeout"' in sent[0]
+    assert b"event: snapshot" in sent[1]
+
+
+def test_slow_conditions_hold_up_nobody(console: Console) -> None:
+    path = f"/api/views/open_orders/changes?where={quote(SLOW)}"
+    with running(console) as port:
+        asking = [http.client.HTTPConnection("127.0.0.1", port, timeout=60) for _ in range(8)]
+        for connection in asking:
+            connection.request("GET", path)
+        other = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        for _ in range(5):
+            other.request("GET", "/api/status")
+            assert other.getresponse().read()
+        for connection in (*asking, other):
+            connection.close()
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: make setup-browser")
+def test_a_foreign_page_in_a_browser_reaches_nothing(browser: Browser, site: Site) -> None:
+    places = [
+        f"{site.address}/api/views/open_orders/changes?where={quote(SLOW)}",
+        f"{site.address}/api/status",
+    ]
+    document = "".join(f'<img src="{place}"><script src="{place}"></script>' for place in places)
+
+    class Foreign(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(document.encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Foreign)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        for name in ("localhost", "127.0.0.1"):  # another site; another port of the same
+            opened = browser.new_page()
+            seen: list[str] = []
+            opened.on("response", lambda one, kept=seen: kept.append(f"{one.status} {one.url}"))
+            opened.on("requestfailed", lambda one, kept=seen: kept.append(f"none {one.url}"))
+            opened.goto(f"http://{name}:{server.server_port}/")
+            until = time.monotonic() + 20
+            while len(seen) < 5 and time.monotonic() < until:
+                opened.wait_for_timeout(50)
+            asked = {one for one in seen if "/api/" in one}
+            assert asked == {f"none {place}" for place in places}  # what came is kept from it
+            opened.close()
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    own = browser.new_page()
+    own.goto(f"{site.address}/api/status")
+    assert "shop" in own.content()
+    own.close()
