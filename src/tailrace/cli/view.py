@@ -1,4 +1,4 @@
-"""`tailrace view …`: look up, list, watch, explain and rebuild views."""
+"""`tailrace view …`: look up, list, watch, explain, verify and rebuild views."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def open_views(address: str | None) -> Views | RemoteViews:
 
 @click.group()
 def view() -> None:
-    """Views: look up, watch, explain, rebuild."""
+    """Views: look up, watch, explain, compare with Spark, rebuild."""
 
 
 @view.command("list")
