@@ -60,6 +60,7 @@ KEYS: dict[str, Key] = {
     "spark.state": Key("text", None, "Where state files rest; on a cluster a directory or URL that all hosts share."),
     "spark.cache": Key("text", None, "Directory on every host for the caches of state; beside the project's files if absent."),
     "spark.cache_limit": Key("size", None, "Most disk that the caches of state take on a host; those longest unused go first."),
+    "spark.ui": Key("flag", False, "Whether Spark's own pages are served, on this machine alone under `local[*]`; its jobs are named by tick."),
     "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
@@ -113,6 +114,12 @@ class SparkSettings:
     state: str | None = field(default=None, repr=False)
     cache_limit: int | None = None
     cache: str | None = None
+
+
+def _spark_conf(values: Mapping[str, Any]) -> Mapping[str, str]:
+    """Spark's own settings, with what `spark.ui` means unless they say otherwise."""
+    shown = {"spark.ui.enabled": "true"} if values["spark.ui"] else {}
+    return {**shown, **values["spark.conf"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +369,7 @@ def load(
         spark=SparkSettings(
             values["spark.master"],
             values["spark.shards"],
-            values["spark.conf"],
+            _spark_conf(values),
             values["spark.state"],
             values["spark.cache_limit"],
             values["spark.cache"],

@@ -32,6 +32,17 @@ def kept_connections_closed() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def catalyst() -> Iterator[None]:
+    """The JVM that computes expressions which are Spark's, for all tests that need it."""
+    from tailrace.pipelines.catalyst import client, door
+
+    door.connect().close()
+    yield
+    client.close()
+    door.end()
+
+
+@pytest.fixture(scope="session")
 def spark(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[SparkSession]:

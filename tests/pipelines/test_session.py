@@ -13,10 +13,24 @@ import sys
 from pathlib import Path
 from tailrace.pipelines import session
 
-spark = session.start("t", Path(sys.argv[1]), master="local[1]", conf={"spark.pyspark.python": sys.argv[2]})
+spark = session.start("t", Path(sys.argv[1]), master="local[1]", conf={"spark.pyspark.python": sys.argv[2], "spark.ui.enabled": "true", "spark.ui.port": "0"})
 def same(batches):
     yield from batches
 assert spark.range(3).mapInArrow(same, "id BIGINT").count() == 3
+import urllib.request
+import psutil
+from types import SimpleNamespace
+from tailrace.pipelines.ticks.job import name_job
+work = SimpleNamespace(graph=SimpleNamespace(views=dict.fromkeys("abcdefg")), context=SimpleNamespace(number=7))
+name_job(spark.sparkContext, work)
+spark.sparkContext.parallelize([1], 1).count()
+page = urllib.request.urlopen(spark.sparkContext.uiWebUrl + "/api/v1/applications/" + spark.sparkContext.applicationId + "/jobs").read().decode()
+assert "tick 7: a, b, c, d, e" in page, page
+port = int(spark.sparkContext.uiWebUrl.rpartition(":")[2])
+for process in psutil.Process().children(recursive=True):
+    for one in process.net_connections("inet"):
+        if one.status == psutil.CONN_LISTEN and one.laddr.port == port:
+            assert one.laddr.ip in ("127.0.0.1", "::ffff:127.0.0.1"), one
 spark.stop()
 """
 

@@ -40,6 +40,7 @@ SETTINGS = {
     ),
     "spark.sql.streaming.numRecentProgressUpdates": "30",
     "spark.ui.enabled": "false",
+    "spark.ui.killEnabled": "false",  # any page in a browser could end a tick's job
     "spark.ui.showConsoleProgress": "false",
     "spark.scheduler.mode": "FAIR",
     "spark.locality.wait": "0s",
@@ -99,6 +100,9 @@ def start(
         **_local_settings(master, directory, log4j, queries),
         **dict(conf or {}),
     }
+    if master.startswith("local") and settings["spark.ui.enabled"] == "true":
+        # Its pages listen on every address of the machine unless this says otherwise.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)

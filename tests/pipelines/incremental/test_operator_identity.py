@@ -44,10 +44,6 @@ TYPES = {
         "CAST(from_csv(word, 'a STRING').a AS STRING)",
         "CAST(from_csv(word, 'b STRING, a STRING').a AS STRING)",
     ),
-    "from_xml": (
-        "CAST(from_xml(concat('<r><a>1</a></r>', substr(word, 1, 0)), 'a INT').a AS STRING)",
-        "CAST(from_xml(concat('<r><a>1</a></r>', substr(word, 1, 0)), 'a DOUBLE').a AS STRING)",
-    ),
     "variant_get": (
         "CAST(variant_get(parse_json(word), '$.a', 'int') AS STRING)",
         "CAST(variant_get(parse_json(word), '$.a', 'double') AS STRING)",

@@ -7,7 +7,8 @@ decimals are exact and rounded half up to Spark's result type.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow.compute as pc
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.expression import (
+    SPARK,
     Call,
     Column,
     Expression,
@@ -44,7 +46,7 @@ def in_arrow(expression: Expression, *, clock: bool = False) -> bool:
         or node.function in FUNCTIONS
         or node.function in PLAIN
         or node.function in LAMBDAS
-        or node.function == "lambda"
+        or node.function in ("lambda", SPARK)
         or (clock and node.function == "now")
         for node in walk(expression)
         if isinstance(node, Call)
@@ -69,13 +71,56 @@ def _projected(table: pa.Table, projection: Projection) -> pa.Table:
     if projection.where is not None:
         mask = evaluate(projection.where, table)
         table = table.filter(mask)
-    columns = {name: evaluate(expression, table) for name, expression in projection.columns}
+    columns = _evaluated(projection, table)
     schema = pa.schema(
         [(name, expression.type) for name, expression in projection.columns]
         + [pa.field(WEIGHT, pa.int64(), nullable=False)]
     )
     arrays = [*columns.values(), table.column(WEIGHT)]
     return consolidate(pa.Table.from_arrays(arrays, schema=schema))
+
+
+def _evaluated(projection: Projection, table: pa.Table) -> dict[str, pa.Array]:
+    """The columns of a projection; those that are Spark's are asked for together."""
+    asked = {
+        name: expression
+        for name, expression in projection.columns
+        if isinstance(expression, Call) and expression.function == SPARK
+    }
+    kinds = [expression.type for expression in asked.values()]
+    found = _by_spark([expression.arguments for expression in asked.values()], kinds, table)
+    given = dict(zip(asked, found, strict=True))
+    return {
+        name: given[name] if name in given else evaluate(expression, table)
+        for name, expression in projection.columns
+    }
+
+
+def _by_spark(
+    calls: Sequence[tuple[Expression, ...]], kinds: Sequence[pa.DataType], table: pa.Table
+) -> list[pa.Array]:
+    """The values of calls that Spark computes."""
+    if not calls or not table.num_rows:
+        return [pa.array([], kind) for kind in kinds]
+    from tailrace.pipelines.catalyst.client import column, values_of
+
+    places: dict[Expression, int] = {}
+    texts = []
+    for text, *arguments in calls:
+        assert isinstance(text, Literal)
+        numbers = [places.setdefault(argument, len(places)) for argument in arguments]
+        texts.append(
+            _ARGUMENT.sub(lambda found: column(numbers[int(found[1])]), str(text.value))  # noqa: B023
+        )
+    arrays = [evaluate(argument, table) for argument in places]
+    found = values_of(texts, arrays, table.num_rows)
+    return [
+        array if array.type == kind else array.cast(kind)
+        for array, kind in zip(found, kinds, strict=True)
+    ]
+
+
+_ARGUMENT = re.compile("`a([0-9]+)`")
 
 
 def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
@@ -95,6 +140,8 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
                 return _short_circuit(function, arguments, table)
             if function == "coalesce":
                 return _coalesce(arguments, table, kind)
+            if function == SPARK:
+                return _by_spark([arguments], [kind], table)[0]
             if function in LAMBDAS:
                 return apply(function, arguments, table, kind, evaluate)
             values = [evaluate(argument, table) for argument in arguments]

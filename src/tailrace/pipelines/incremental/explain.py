@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tailrace.pipelines.incremental.graph import Graph, Node
+from tailrace.pipelines.incremental.expression import SPARK, Call, walk
+from tailrace.pipelines.incremental.graph import Graph, Node, Projection
 from tailrace.pipelines.incremental.operators.between import told
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.sql.recompute import part_of_input, whole_input
@@ -93,10 +94,25 @@ def _tell(
     for edge in node.edges:
         if edge.projection is not None and edge.projection.where is not None:
             lines.append(f"{pad}  where {edge.projection.where.sql}")
+        if edge.projection is not None:
+            lines += (f"{pad}  {line}" for line in _evaluated(edge.projection))
         if edge.source in nodes:
             _tell(edge.source, depth + 1, nodes, users, view, sizes, lines, seen)
         else:
             lines.append(f"{pad}  └ topic {edge.source.removeprefix('table:')}")
+
+
+def _evaluated(projection: Projection) -> Iterator[str]:
+    """Who computes the expressions between two operators, if there are any."""
+    bounds = [bound for _, bound in projection.columns]
+    if projection.where is not None:
+        bounds.append(projection.where)
+    parts = [part for bound in bounds for part in walk(bound) if isinstance(part, Call)]
+    theirs = dict.fromkeys(part.sql for part in parts if part.function == SPARK)
+    if theirs:
+        yield f"evaluated by spark: {', '.join(theirs)}"
+    if any(part.function != SPARK for part in parts):
+        yield "evaluated by arrow" + (": the rest" if theirs else "")
 
 
 def _amount(count: int) -> str:

@@ -16,12 +16,13 @@ import pyarrow as pa
 from tailrace.pipelines.incremental.types import STRING, VARIANT, ddl, is_decimal
 
 Value: TypeAlias = object
+SPARK = "spark"  # a call that Spark computes: its text, and the columns in it
 PARAMETER = "λ"  # parameters of lambdas are columns whose names begin so
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
           "like", "||", "rlike", "&", "|", "^"}  # fmt: skip
 # The types of their results are told by no argument; where nothing is said they are VARIANT.
-_TYPED = {"from_json", "from_csv", "from_xml", "variant_get", "try_variant_get", "arrays_zip",
+_TYPED = {"from_json", "from_csv", "variant_get", "try_variant_get", "arrays_zip",
           "shape_of_wkb"}  # fmt: skip
 
 
@@ -99,6 +100,8 @@ class Call:
         if name in _INFIX and len(texts) == 2:
             return f"({texts[0]} {name.upper()} {texts[1]})"
         match name:
+            case "spark":
+                return spark_text(self)
             case "cast" | "try_cast":
                 return f"{name.upper()}({texts[0]} AS {ddl(self.type)})"
             case "not":
@@ -130,6 +133,16 @@ class Call:
 
 
 Expression: TypeAlias = Column | Literal | Call
+
+
+def spark_text(call: Call) -> str:
+    """The text of a call that Spark computes, with its arguments in their places."""
+    text, *arguments = call.arguments
+    assert isinstance(text, Literal)
+    shown = str(text.value)
+    for number, argument in enumerate(arguments):
+        shown = shown.replace(f"`a{number}`", argument.sql)
+    return shown
 
 
 def literal_sql(value: Value, kind: pa.DataType) -> str:

@@ -54,6 +54,9 @@ _costs = Costs()
 # A view's name with records of its changelog; or what a task did; or why it failed.
 Answer: TypeAlias = "tuple[str, Piece] | TaskOutcome | TailraceError"
 
+JOB_GROUP = "tailrace ticks"
+_NAMED_VIEWS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
@@ -318,6 +321,7 @@ def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
     """One task on Spark for the whole tick, or a few where its views are many."""
     context = spark.sparkContext
     works = in_parts(work, context.defaultParallelism, _costs)
+    name_job(context, work)
 
     def task(given: Iterable[int]) -> Iterator[Answer]:
         for number in given:
@@ -328,6 +332,13 @@ def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
     outcome = complete(gather(numbers(context, count).mapPartitions(task).collect()), count)
     _costs.learn(outcome.spent, outcome.records)
     return outcome
+
+
+def name_job(context: SparkContext, work: Work) -> None:
+    """Say in Spark's pages what the next job of this thread is."""
+    names = sorted(work.graph.views)
+    shown = ", ".join(names[:_NAMED_VIEWS]) + (", …" if len(names) > _NAMED_VIEWS else "")
+    context.setJobGroup(JOB_GROUP, f"tick {work.context.number}: {shown}")
 
 
 def in_parts(work: Work, cores: int, costs: Costs) -> list[Work]:

@@ -48,6 +48,7 @@ from tailrace.pipelines.ticks.job import (
     Work,
     adopt,
     begin,
+    name_job,
     numbers,
     read_inputs,
     run_on_spark,
@@ -317,6 +318,7 @@ def _seeds_much(work: Work) -> bool:
 def run_levels(spark: SparkSession, work: Work) -> Outcome:
     """One tick as a chain of levels."""
     context = spark.sparkContext
+    name_job(context, work)
     tasks = max(1, min(work.shards, context.defaultParallelism))
     depth = max((node.level for node in work.graph.nodes), default=0)
     values = numbers(context, tasks).mapPartitions(_first(work, tasks))

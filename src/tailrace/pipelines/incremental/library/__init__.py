@@ -27,7 +27,6 @@ from tailrace.pipelines.incremental.library import (
     tuples,
     variants,
     vectors,
-    xpaths,
 )
 
 __all__ = [
@@ -51,5 +50,4 @@ __all__ = [
     "tuples",
     "variants",
     "vectors",
-    "xpaths",
 ]

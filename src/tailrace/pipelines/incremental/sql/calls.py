@@ -30,13 +30,13 @@ from tailrace.pipelines.incremental.sql.scope import Context
 from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
 from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
 from tailrace.pipelines.incremental.sql.spans import call_of, part_of
+from tailrace.pipelines.incremental.sql.spark_calls import BY_SPARK
 from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
 from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
 from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
 from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
 from tailrace.pipelines.incremental.sql.voids import is_null, null_result, typed_nulls
-from tailrace.pipelines.incremental.sql.xml_calls import XML
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -608,7 +608,7 @@ RULES: dict[str, Rule] = {
     **CLOCK_TIMES,
     **VARIANTS,
     **SHAPES,
-    **XML,
+    **BY_SPARK,
     **COLLATIONS,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),

@@ -24,7 +24,6 @@ _GROUPS = {
     "need a package that Spark comes without, spark-avro or spark-protobuf: decode in a stream before the view": """
         from_avro to_avro schema_of_avro from_protobuf to_protobuf
     """,
-    "breaks texts by tables of the Java that Spark runs on": "sentences",
 }  # fmt: skip
 REFUSED: dict[str, str] = {
     name: reason for reason, names in _GROUPS.items() for name in names.split()

@@ -1,0 +1,280 @@
+import java.io.*;
+import java.net.StandardProtocolFamily;
+import java.net.UnixDomainSocketAddress;
+import java.nio.ByteBuffer;
+import java.nio.channels.*;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.*;
+import java.util.*;
+import java.util.concurrent.atomic.*;
+
+import com.fasterxml.jackson.databind.ObjectMapper;
+import org.apache.arrow.memory.RootAllocator;
+import org.apache.arrow.vector.FieldVector;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.ipc.ArrowStreamReader;
+import org.apache.arrow.vector.ipc.ArrowStreamWriter;
+import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.sql.AnalysisException;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.QueryPlanningTracker;
+import org.apache.spark.sql.catalyst.analysis.*;
+import org.apache.spark.sql.catalyst.catalog.*;
+import org.apache.spark.sql.catalyst.expressions.*;
+import org.apache.spark.sql.catalyst.optimizer.*;
+import org.apache.spark.sql.catalyst.parser.CatalystSqlParser$;
+import org.apache.spark.sql.catalyst.plans.logical.*;
+import org.apache.spark.sql.catalyst.types.DataTypeUtils$;
+import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.execution.arrow.ArrowWriter$;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.internal.SQLConf$;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.sql.util.ArrowUtils$;
+import org.apache.spark.sql.vectorized.*;
+
+/**
+ * Spark's analyser and generated code behind a Unix socket, without a session.
+ *
+ * A request is a header (JSON: what to do, and the texts of expressions) and an Arrow IPC stream
+ * of their columns; each has its length before it, 4 bytes, big-endian. The answer is one byte (0
+ * good, 1 an error), the length in 4 bytes and the bytes: types as JSON, an Arrow stream of the
+ * results, or an error as JSON. The process ends by itself when nobody has been connected for a
+ * while.
+ */
+public class Catalyst {
+    static final int KEPT = 200;
+    static final int LARGEST = 1 << 30;
+    static final AtomicInteger open = new AtomicInteger();
+    static final AtomicLong left = new AtomicLong(System.nanoTime());
+    static final ObjectMapper JSON = new ObjectMapper();
+
+    public static void main(String[] arguments) throws Exception {
+        final Path path = Paths.get(arguments[0]);
+        final long idle = Long.parseLong(arguments[1]) * 1000000L;
+        ServerSocketChannel server = ServerSocketChannel.open(StandardProtocolFamily.UNIX);
+        server.bind(UnixDomainSocketAddress.of(path));
+        Thread watch = new Thread() {
+            public void run() {
+                while (true) {
+                    try { Thread.sleep(200L); } catch (InterruptedException e) { return; }
+                    if (open.get() == 0 && System.nanoTime() - left.get() > idle) {
+                        try { Files.deleteIfExists(path); } catch (IOException e) { }
+                        Runtime.getRuntime().halt(0);
+                    }
+                }
+            }
+        };
+        watch.setDaemon(true);
+        watch.start();
+        while (true) {
+            final SocketChannel channel = server.accept();
+            open.incrementAndGet();
+            Thread thread = new Thread(null, new Connection(channel), "connection", 16L << 20);
+            thread.setDaemon(true);
+            thread.start();
+        }
+    }
+
+    static class Connection implements Runnable {
+        final SocketChannel channel;
+        final RootAllocator allocator = new RootAllocator();
+        final LinkedHashMap prepared = new LinkedHashMap(16, 0.75f, true) {
+            protected boolean removeEldestEntry(Map.Entry eldest) { return size() > KEPT; }
+        };
+
+        Connection(SocketChannel channel) { this.channel = channel; }
+
+        public void run() {
+            try {
+                SQLConf conf = SQLConf$.MODULE$.get();
+                conf.setConfString("spark.sql.session.timeZone", "UTC");
+                conf.setConfString("spark.sql.ansi.enabled", "true");
+                conf.setConfString("spark.sql.timeType.enabled", "true");
+                while (true) {
+                    byte[] header = read();
+                    if (header == null) return;
+                    byte[] columns = read();
+                    if (columns == null) return;
+                    answer(header, columns);
+                }
+            } catch (Throwable problem) {
+                problem.printStackTrace();
+            } finally {
+                try { channel.close(); } catch (IOException e) { }
+                left.set(System.nanoTime());
+                open.decrementAndGet();
+            }
+        }
+
+        byte[] read() throws IOException {
+            ByteBuffer length = ByteBuffer.allocate(4);
+            if (!fill(length)) return null;
+            int size = length.getInt(0);
+            if (size < 0 || size > LARGEST) throw new IOException("a request of " + size + " bytes");
+            ByteBuffer content = ByteBuffer.allocate(size);
+            return fill(content) ? content.array() : null;
+        }
+
+        boolean fill(ByteBuffer buffer) throws IOException {
+            while (buffer.hasRemaining()) if (channel.read(buffer) < 0) return false;
+            return true;
+        }
+
+        void write(int status, byte[] content) throws IOException {
+            ByteBuffer buffer = ByteBuffer.allocate(5 + content.length);
+            buffer.put((byte) status).putInt(content.length).put(content).flip();
+            while (buffer.hasRemaining()) channel.write(buffer);
+        }
+
+        void answer(byte[] header, byte[] columns) throws IOException {
+            byte[] found;
+            try {
+                Map asked = (Map) JSON.readValue(header, Map.class);
+                found = work((String) asked.get("do"), (List) asked.get("texts"), header, columns);
+            } catch (Throwable problem) {
+                write(1, JSON.writeValueAsBytes(told(problem)));
+                return;
+            }
+            write(0, found);
+        }
+
+        byte[] work(String what, List texts, byte[] header, byte[] columns) throws Exception {
+            ArrowStreamReader reader =
+                new ArrowStreamReader(new ByteArrayInputStream(columns), allocator);
+            try {
+                VectorSchemaRoot root = reader.getVectorSchemaRoot();
+                String name = root.getSchema().toJson() + texts.toString();
+                Prepared plan = (Prepared) prepared.get(name);
+                if (plan == null) {
+                    plan = new Prepared(root.getSchema(), texts);
+                    prepared.put(name, plan);
+                }
+                if (what.equals("types")) return JSON.writeValueAsBytes(plan.types());
+                return plan.evaluate(reader, allocator);
+            } finally {
+                reader.close();
+            }
+        }
+    }
+
+    static Map told(Throwable problem) {
+        Map told = new LinkedHashMap();
+        Throwable cause = problem;
+        while (!(cause instanceof org.apache.spark.SparkThrowable)
+                && cause.getCause() != null && cause.getCause() != cause) cause = cause.getCause();
+        told.put("class", cause.getClass().getName());
+        told.put("message", cause.getMessage() == null ? cause.toString() : cause.getMessage());
+        if (cause instanceof org.apache.spark.SparkThrowable) {
+            told.put("condition", ((org.apache.spark.SparkThrowable) cause).getCondition());
+            told.put("state", ((org.apache.spark.SparkThrowable) cause).getSqlState());
+        }
+        told.put("analysis", Boolean.valueOf(cause instanceof AnalysisException));
+        return told;
+    }
+
+    /** Expressions as generated code: the projections that make them, one behind the other. */
+    static class Prepared {
+        final UnsafeProjection first;
+        final List steps = new ArrayList();
+        final StructType result;
+
+        Prepared(Schema schema, List texts) throws Exception {
+            StructType given = ArrowUtils$.MODULE$.fromArrowSchema(schema);
+            scala.collection.immutable.Seq attributes = DataTypeUtils$.MODULE$.toAttributes(given);
+            List named = new ArrayList();
+            for (int i = 0; i < texts.size(); i++) {
+                Expression parsed = CatalystSqlParser$.MODULE$.parseExpression((String) texts.get(i));
+                named.add(new Alias(parsed, "x" + i, NamedExpression$.MODULE$.newExprId(),
+                    list(new ArrayList()), scala.Option.empty(), list(new ArrayList())));
+            }
+            LogicalPlan plan = new Project(list(named), new LocalRelation(
+                attributes, list(new ArrayList()), false, scala.Option.empty()));
+            Analyzer analyzer = new Analyzer(new SessionCatalog(new InMemoryCatalog(
+                    new org.apache.spark.SparkConf(false), new org.apache.hadoop.conf.Configuration(false)),
+                FunctionRegistry$.MODULE$.builtin(), TableFunctionRegistry$.MODULE$.builtin()));
+            plan = analyzer.executeAndCheck(plan, new QueryPlanningTracker(scala.Option.empty()));
+            refuse(plan);
+            plan = (LogicalPlan) ReplaceExpressions$.MODULE$.apply(plan);
+            plan = (LogicalPlan) RewriteWithExpression$.MODULE$.apply(plan);
+            plan = (LogicalPlan) ReplaceUpdateFieldsExpression$.MODULE$.apply(plan);
+            plan = (LogicalPlan) ConstantFolding$.MODULE$.apply(plan);
+            List chain = new ArrayList();
+            while (plan instanceof Project) {
+                chain.add(0, plan);
+                plan = ((Project) plan).child();
+            }
+            if (!(plan instanceof LocalRelation))
+                throw new IllegalArgumentException("no expression of columns: " + plan.nodeName());
+            first = UnsafeProjection.create(given);
+            scala.collection.immutable.Seq input = ((LocalRelation) plan).output();
+            Project last = null;
+            for (int i = 0; i < chain.size(); i++) {
+                last = (Project) chain.get(i);
+                steps.add(UnsafeProjection.create(last.projectList(), input));
+                input = last.output();
+            }
+            result = DataTypeUtils$.MODULE$.fromAttributes(last.output());
+            initialize();
+        }
+
+        static scala.collection.immutable.Seq list(List items) {
+            return scala.jdk.javaapi.CollectionConverters.asScala(items).toList();
+        }
+
+        static void refuse(LogicalPlan plan) {
+            scala.collection.Iterator all = plan.expressions().iterator();
+            while (all.hasNext()) {
+                Expression one = (Expression) all.next();
+                if (!one.deterministic())
+                    throw new IllegalArgumentException(
+                        "gives another answer each time: " + one.children().head().toString());
+            }
+        }
+
+        void initialize() {
+            for (int i = 0; i < steps.size(); i++) ((UnsafeProjection) steps.get(i)).initialize(0);
+        }
+
+        List types() throws Exception {
+            List found = new ArrayList();
+            StructField[] fields = result.fields();
+            for (int i = 0; i < fields.length; i++)
+                found.add(JSON.readValue(fields[i].dataType().json(), Object.class));
+            return found;
+        }
+
+        byte[] evaluate(ArrowStreamReader reader, RootAllocator allocator) throws Exception {
+            ByteArrayOutputStream out = new ByteArrayOutputStream();
+            VectorSchemaRoot made = VectorSchemaRoot.create(
+                ArrowUtils$.MODULE$.toArrowSchema(result, "UTC", false, false, false), allocator);
+            try {
+                ArrowWriter writer = ArrowWriter$.MODULE$.create(made);
+                ArrowStreamWriter stream = new ArrowStreamWriter(made, null, out);
+                stream.start();
+                while (reader.loadNextBatch()) {
+                    VectorSchemaRoot root = reader.getVectorSchemaRoot();
+                    List vectors = root.getFieldVectors();
+                    ColumnVector[] columns = new ColumnVector[vectors.size()];
+                    for (int i = 0; i < columns.length; i++)
+                        columns[i] = new ArrowColumnVector((FieldVector) vectors.get(i));
+                    ColumnarBatch batch = new ColumnarBatch(columns, root.getRowCount());
+                    Iterator rows = batch.rowIterator();
+                    while (rows.hasNext()) {
+                        InternalRow row = first.apply((InternalRow) rows.next());
+                        for (int i = 0; i < steps.size(); i++)
+                            row = ((UnsafeProjection) steps.get(i)).apply(row);
+                        writer.write(row);
+                    }
+                    writer.finish();
+                    stream.writeBatch();
+                    writer.reset();
+                }
+                stream.end();
+                return out.toByteArray();
+            } finally {
+                made.close();
+            }
+        }
+    }
+}
