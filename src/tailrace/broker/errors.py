@@ -27,7 +27,7 @@ class ListenError(BrokerError):
 
 
 class StartError(BrokerError):
-    """A broker in a child process did not come up. The detail holds its last words."""
+    """A broker in a child process did not come up. The detail shows its last output."""
 
     code = "broker-start"
 

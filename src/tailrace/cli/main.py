@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
     "doctor": ("doctor", "What this machine has, lacks, and what that means."),
     "errors": ("errors", "Explain an error code."),
-    "version": ("version", "Version of Tailrace and of what it stands on."),
+    "version": ("version", "Version of Tailrace and of its dependencies."),
     "completion": ("completion", "Shell completion for bash, zsh or fish."),
 }
 
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         interrupted = isinstance(aborted.__cause__, KeyboardInterrupt)
         if not interrupted and (sys.stdin is None or not sys.stdin.isatty()):
             unasked = UsageError(
-                "this asks first, and nobody is there to answer", hint="give --yes"
+                "this asks for confirmation, and there is no terminal", hint="give --yes"
             )
             _fail(unasked, arguments, 2)
         sys.exit(130)

@@ -60,7 +60,7 @@ def sink() -> None:
 @log_option
 @json_option
 def list_sinks(address: str | None, as_json: bool) -> None:
-    """Every copy: what of, where to, how it is."""
+    """List sinks: view, target, state."""
     project = _load(address)
     reports = _reports(project)
     rows = [

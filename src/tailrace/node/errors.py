@@ -19,7 +19,7 @@ class AlreadyRunningError(NodeError):
 
 
 class BrokerDidNotStartError(NodeError):
-    """The embedded broker ended before it answered. The detail holds its last words."""
+    """The embedded broker ended before it answered. The detail shows its last output."""
 
     code = "broker-did-not-start"
 

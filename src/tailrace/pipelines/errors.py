@@ -189,7 +189,7 @@ class DiskFullError(PipelineError):
 
 
 class SparkUnavailableError(PipelineError):
-    """Spark did not start. The detail holds its last words."""
+    """Spark did not start. The detail shows its last output."""
 
     code = "spark-unavailable"
 

@@ -92,8 +92,8 @@ class SinkHeldError(SinkError):
 
 
 class TooManyRefusedError(SinkError):
-    """The target refused so many rows in a row that something else must be wrong than the
-    rows. Nothing more is sent to dead letters until somebody has looked."""
+    """The target refused so many rows in a row that the rows are probably not the problem.
+    No more rows become dead letters until the cause is removed."""
 
     code = "sink-refuses-all"
 
