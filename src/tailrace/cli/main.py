@@ -15,6 +15,7 @@ from types import TracebackType
 
 import click
 
+from tailrace import __version__
 from tailrace.errors import (
     EnvironmentProblem,
     NotWritableError,
@@ -84,6 +85,7 @@ class LazyCommands(click.Group):
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="tailrace %(version)s")
 def cli() -> None:
     """Tailrace keeps every copy of your data in step with its source."""
 

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def open_views(address: str | None) -> Views | RemoteViews:
-    """The views behind `--log`: a console's HOST:PORT or a project's directory."""
-    from tailrace import config
+    """The views of a place: a console's HOST:PORT or a project's directory."""
+    from tailrace.project.load import settings_of
     from tailrace.views.connect import views
 
     if address and ":" in address and not address.startswith((".", "/")):
         return views(address)
-    return views(config.load(address or ".").state_directory)
+    return views(settings_of(address or ".").state_directory)
 
 
 @click.group()
@@ -86,13 +86,13 @@ def list_views(address: str | None, as_json: bool) -> None:
 
 def _fills(address: str | None) -> dict[str, str]:
     """Views that are being filled, in words; none where only a console's address is known."""
-    from tailrace import config
     from tailrace.cli.filling import filling
     from tailrace.node.health import status_of
+    from tailrace.project.load import settings_of
 
     if address and ":" in address and not address.startswith((".", "/")):
         return {}
-    return filling(status_of(config.load(address or "."))["parts"])
+    return filling(status_of(settings_of(address or "."))["parts"])
 
 
 @view.command()
@@ -237,9 +237,9 @@ def _ask(directory: Path, action: str, name: str, generation: int | None = None)
 
 
 def _state_directory(address: str | None) -> Path:
-    from tailrace import config
+    from tailrace.project.load import settings_of
 
-    directory: Path = config.load(address or ".").state_directory
+    directory: Path = settings_of(address or ".").state_directory
     if not directory.is_dir():
         raise UsageError("this project has not run yet", hint="start it: `tailrace up`")
     return directory
@@ -253,11 +253,11 @@ def _is_held(directory: Path, name: str) -> bool:
 
 def _last_tick(address: str | None) -> Tick:
     """The last committed tick of the project; an error before the first."""
-    from tailrace import config
     from tailrace.pipelines.reader import LogReader
     from tailrace.pipelines.ticks.driver import last_row
+    from tailrace.project.load import settings_of
 
-    name = config.load(address or ".").project.name
+    name = settings_of(address or ".").project.name
     with LogReader(bootstrap_address(address)) as reader:
         last = last_row(reader, name)
     if last is None:

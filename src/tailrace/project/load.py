@@ -49,6 +49,23 @@ class Project:
         return self.settings.directory
 
 
+def settings_of(
+    directory: str | Path,
+    *,
+    flags: Mapping[str, object] | None = None,
+    need_file: bool = True,
+) -> config.Settings:
+    """The settings of the project in `directory`, without its declarations."""
+    settings = config.load(directory, flags=flags)
+    if need_file and not (settings.directory / config.FILE_NAME).exists():
+        raise ProjectMissingError(
+            f"no {config.FILE_NAME} here",
+            detail=f"looked in {settings.directory}",
+            hint="`tailrace init DIR` makes a project; or name one with --project DIR",
+        )
+    return settings
+
+
 def load(
     directory: str | Path = ".",
     *,
@@ -56,14 +73,8 @@ def load(
     need_file: bool = True,
 ) -> Project:
     """The project in `directory`, or an error that points at the user's line."""
-    settings = config.load(directory, flags=flags)
+    settings = settings_of(directory, flags=flags, need_file=need_file)
     home = settings.directory
-    if need_file and not (home / config.FILE_NAME).exists():
-        raise ProjectMissingError(
-            f"no {config.FILE_NAME} here",
-            detail=f"looked in {home}",
-            hint="`tailrace init DIR` makes a project; or go to your project's directory",
-        )
     collector = _Collector(home)
     for module in _modules(home):
         for name, value in vars(module).items():
