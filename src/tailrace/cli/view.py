@@ -218,7 +218,7 @@ def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None)
             unknown = [name for name in names if name not in views.names]
             if unknown:
                 raise UsageError(
-                    f"there is no view {unknown[0]!r} to build anew",
+                    f"there is no view {unknown[0]!r} to rebuild",
                     detail=f"Views there are: {', '.join(views.names) or 'none'}.",
                     hint="a view that is declared for the first time is filled by itself",
                 )
@@ -337,7 +337,7 @@ def rollback(name: str, address: str | None) -> None:
     """Show the generation of view NAME before the present one, as it last was.
 
     It does not follow the tables any more; the present one does, unseen, until `tailrace view
-    switch NAME` or until the view is built anew.
+    switch NAME` or until the view is rebuilt.
     """
     directory, last = _state_directory(address), _last_tick(address)
     _known(last, name)

@@ -99,7 +99,7 @@ class RecordTooLargeError(RequestError):
 
 class OffsetOutOfRangeError(RequestError):
     """The offset is not in the log: before its start (retention removed it) or past its
-    end (the log was truncated or made anew)."""
+    end (the log was truncated or recreated)."""
 
     code = "client-offset-out-of-range"
     error_code = ErrorCode.OFFSET_OUT_OF_RANGE

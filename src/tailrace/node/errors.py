@@ -13,7 +13,7 @@ class NodeError(TailraceError):
 
 class AlreadyRunningError(NodeError):
     """Another `tailrace up` runs this project in the same directory. Two would fence
-    each other for ever. Stop the first, or look at it with `tailrace status`."""
+    each other endlessly. Stop the first, or look at it with `tailrace status`."""
 
     code = "already-running"
 

@@ -31,7 +31,7 @@ class SinkDeclarationError(SinkError):
 
 
 class TargetUnavailableError(SinkError):
-    """The target does not answer, or broke off. The sink waits and tries again, for ever;
+    """The target does not answer, or broke off. The sink waits and tries again without end;
     capture and the other sinks go on meanwhile, and nothing is lost."""
 
     code = "target-unavailable"
@@ -86,7 +86,7 @@ class SinkBehindError(SinkError):
 class SinkHeldError(SinkError):
     """The copy was rolled back with `tailrace sink rollback` to another generation than the
     view has now, and stays there: going on would build the newer one again. `tailrace
-    sink switch NAME` goes forward again, `tailrace sink replay NAME` fills it anew."""
+    sink switch NAME` goes forward again, `tailrace sink replay NAME` fills it again."""
 
     code = "sink-held"
 
