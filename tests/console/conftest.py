@@ -58,7 +58,7 @@ def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
     views.close()
 
 
-@pytest.fixture(scope="module")  # while it lives, no other test of the process can asyncio.run
+@pytest.fixture(scope="module")  # its loop runs in the main thread: coroutines use `fresh_loop`
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
