@@ -45,7 +45,7 @@ from tailrace.errors import TailraceError
 from tailrace.log.errors import StorageError
 from tailrace.log.files import FILES, Files
 from tailrace.log.partition import Appended, Partition
-from tailrace.log.store import Store, Topic
+from tailrace.log.store import Steps, Store, Topic, at_once
 from tailrace.wire.apis import ApiKey
 
 if TYPE_CHECKING:
@@ -306,7 +306,23 @@ class Broker:
         validate_only: bool = False,
     ) -> Topic:
         """Create a topic; raises errors with a `kafka_code`."""
-        topic = self.store.create_topic(
+        return at_once(
+            self.create_topic_in_steps(
+                name, partitions, overrides, internal=internal, validate_only=validate_only
+            )
+        )
+
+    def create_topic_in_steps(
+        self,
+        name: str,
+        partitions: int,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        internal: bool = False,
+        validate_only: bool = False,
+    ) -> Steps[Topic]:
+        """`create_topic`, a step a partition."""
+        topic = yield from self.store.create_topic_in_steps(
             name,
             partitions,
             dict(overrides or {}),
@@ -326,11 +342,12 @@ class Broker:
         if name not in self.store.topics:
             self.create_topic(name, partitions, config, internal=True)
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; clients that read it are told at once."""
+    def delete_topic_in_steps(self, name: str) -> Steps[None]:
+        """Delete a topic, a step a partition; clients that read it are told with the first."""
         topic = self.store.topics[name]
         partitions = list(topic.partitions)
-        self.store.delete_topic(name)
+        steps = self.store.delete_topic_in_steps(name)
+        next(steps)
         self._by_name.pop(name, None)
         self._by_name.pop(name.encode(), None)
         self._by_id.pop(topic.id.bytes, None)
@@ -341,10 +358,12 @@ class Broker:
             self._coordination.groups.forget_topic(name)
         self.metrics.forget(name)
         controller_log.info("topic deleted", extra={"topic": name})
+        yield
+        yield from steps
 
-    def add_partitions(self, name: str, total: int) -> None:
-        """Let a topic have `total` partitions."""
-        self.store.add_partitions(name, total)
+    def add_partitions_in_steps(self, name: str, total: int) -> Steps[None]:
+        """Let a topic have `total` partitions, a step each."""
+        yield from self.store.add_partitions_in_steps(name, total)
         controller_log.info("partitions added", extra={"topic": name, "partitions": total})
         self._know(self.store.topics[name])
 

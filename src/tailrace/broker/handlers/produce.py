@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tailrace.broker.connection import Hold
 from tailrace.broker.guard import write_refusal
 from tailrace.broker.inspection import Look
-from tailrace.broker.router import Route
+from tailrace.broker.router import TURN_SECONDS, Route
 from tailrace.errors import TailraceError
 from tailrace.log.admission import (
     INLINE_BYTES,
     INLINE_DECOMPRESSED_BYTES,
-    is_compressed,
+    InlineWork,
     is_large,
 )
 from tailrace.records.errors import OversizedBatchError
@@ -63,6 +63,9 @@ _FRAME = Struct(">ii")
 _TRANSACTIONAL = 0x10
 _ATTRIBUTES_AT = 21
 _PRODUCER_AT = 43
+
+TURN_MASK = 31
+"""The clock is looked at every 32 batches."""
 
 SLOW_GROUP = "a group that this topic waits for is too far behind"
 
@@ -125,21 +128,32 @@ class Produce:
         braked: list[str] = []
         if self._broker.pressure.topics:
             braked = self._braked(batches, version)
-            if braked and self._held(connection, braked, timeout_ms if acks else 0):
+            begun = connection.look is not None and connection.look.appended
+            if braked and not begun and self._held(connection, braked, timeout_ms if acks else 0):
                 connection.look = None
                 connection.send_now(
                     encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
                 )
                 return
-        looked_at = self._look(connection, view, position, batches, version)
-        if transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
+        look = self._look(connection, view, position, batches, version)
+        looked_at = look.verdicts
+        topics = look.appended
+        if not topics and transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
             self._join(connection, transactional_id, view, batches, version)
-        topics: list[tuple[bytes, list[Result]]] = []
-        unsynced: list[Partition] = []
-        failed = False
-        for key, partitions in batches:
-            results: list[Result] = []
-            for index, start, stop in partitions:
+        until = 0.0
+        turn = 0
+        for number, (key, partitions) in enumerate(batches):
+            if number == len(topics):
+                topics.append((key, []))
+            results = topics[number][1]
+            for index, start, stop in partitions[len(results) :] if results else partitions:
+                turn += 1
+                if turn & TURN_MASK == 0:
+                    now = connection.monotonic()
+                    if until == 0.0:
+                        until = now + TURN_SECONDS
+                    elif now >= until:
+                        self._go_on_later(connection, look)
                 result, partition = self._append(
                     connection,
                     key,
@@ -152,10 +166,10 @@ class Produce:
                 )
                 results.append(result)
                 if result[1]:
-                    failed = True
+                    look.failed = True
                 elif partition is not None and partition.needs_sync:
-                    unsynced.append(partition)
-            topics.append((key, results))
+                    look.unsynced.append(partition)
+        unsynced = look.unsynced
         pause = 0.0
         if self._broker.metering:
             pause = self._broker.quotas.produced(connection, end - position)
@@ -165,7 +179,7 @@ class Produce:
             connection.mute(pause)
         if acks == 0:
             self._broker.metrics.unacknowledged_requests += 1
-            if failed:
+            if look.failed:
                 self._broker.metrics.unacknowledged_failures += 1
                 # The only way to tell a producer that does not listen: Kafka does the same.
                 connection.close()
@@ -181,7 +195,7 @@ class Produce:
         position: int,
         batches: list[tuple[bytes, list[tuple[int, int, int]]]],
         version: int,
-    ) -> dict[int, Verdict] | None:
+    ) -> Look:
         """Verdicts on batches by their distance from `position`, as far as looking into them
         is work; raises Hold to have it done beside the loop. Nothing is appended before."""
         look = connection.look
@@ -189,19 +203,20 @@ class Produce:
             if look.verdicts is None:
                 raise Hold  # something else woke the connection meanwhile
             connection.look = None
-            return look.verdicts
+            return look
         found: dict[int, Verdict] | None = None
         large: list[tuple[int, Partition, int, int]] = []
+        inline = InlineWork()
         for key, partitions in batches:
             for index, start, stop in partitions:
                 batch = view[start:stop]
-                compressed = is_compressed(batch)
-                if not compressed and stop - start <= INLINE_BYTES:
+                compressed, too_much = inline.take(batch)
+                if not (compressed or too_much) and stop - start <= INLINE_BYTES:
                     continue
                 partition = self._partition(key, index, version)
                 if partition is None:
                     continue
-                if is_large(batch, partition.config):
+                if too_much or is_large(batch, partition.config):
                     large.append((start - position, partition, start, stop))
                 elif compressed:
                     if found is None:
@@ -215,16 +230,32 @@ class Produce:
                     except TailraceError as error:
                         found[start - position] = error
         if not large:
-            return found
+            look = Look()
+            look.verdicts = found
+            return look
         work = [(at, owner, bytearray(view[start:stop])) for at, owner, start, stop in large]
+        # What was found here lies in the receive buffer, which may move while the request waits.
+        known = {at: each for at, each in (found or {}).items() if isinstance(each, TailraceError)}
 
         connection.look = look = Look()
 
         def done(verdicts: dict[int, Verdict]) -> None:
-            look.verdicts = verdicts
+            look.verdicts = {**known, **verdicts}
             connection.unmute()
 
         self._broker.inspector.inspect(work, done)
+        raise Hold
+
+    def _go_on_later(self, connection: Connection, look: Look) -> None:
+        """Let others have their turn; raises Hold. The rest of the batches is appended then."""
+        # An inline verdict lies in the receive buffer, which may move: it is found once more.
+        look.verdicts = {
+            at: each
+            for at, each in (look.verdicts or {}).items()
+            if isinstance(each, TailraceError) or isinstance(each.batch, bytearray)
+        }
+        connection.look = look
+        self._broker.loop.call_later(0, connection.unmute)
         raise Hold
 
     def _braked(
@@ -435,6 +466,7 @@ def decode_request(
     acks, timeout_ms = _ACKS.unpack_from(view, position)
     count, position = _count(view, position + 6, end, flexible)
     topics: list[tuple[bytes, list[tuple[int, int, int]]]] = []
+    named: set[tuple[bytes, int]] = set()
     left = ELEMENTS_LIMIT
     for _ in range(count):
         if version >= TOPIC_IDS:
@@ -466,6 +498,9 @@ def decode_request(
             if position > end:
                 raise DecodeError("records past the end")
             partitions.append((index, start, position))
+            if (key, index) in named:
+                raise DecodeError("a partition is named twice")
+            named.add((key, index))
             if flexible:
                 position = skip_tags(view, position) if view[position] else position + 1
         topics.append((key, partitions))
