@@ -118,6 +118,7 @@ def _relation(
 ) -> Plan:
     """One entry of FROM; its names are added to `scope`."""
     alias = node.alias
+    before: tuple[str, ...] = ()
     names = (
         [column.name for column in node.args["alias"].args.get("columns") or ()]
         if node.args.get("alias")
@@ -129,8 +130,11 @@ def _relation(
             if isinstance(node.this, exp.Func):
                 plan = _function(binder, node.this, names, outer)
             else:
-                alias = alias or node.name
                 plan = _table(binder, node, common)
+                if not alias and isinstance(plan, Scan):
+                    *parts, last = plan.table.topic.lower().split(".")
+                    before = tuple(parts) if last == node.name.lower() else ()
+                alias = alias or node.name
         case exp.Subquery() if _is_join(node.this):
             plan, inner = _in_parentheses(binder, node, common, outer)
             if not alias:
@@ -157,7 +161,7 @@ def _relation(
     plan = rename(binder.context, plan, node.args.get("alias"))
     _unique(binder, alias, scope, node)
     unseen = {f.id for f in plan.fields if f.name == VERSIONED_AT}
-    scope.sources.append(Source(alias, plan.fields, unseen))
+    scope.sources.append(Source(alias, plan.fields, unseen, before))
     where = place(binder.context.sql, node)
     binder.context.places |= {f.id: where for f in plan.fields}
     return plan
