@@ -41,7 +41,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "quota": ("quota", "How much clients may send, fetch and ask."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
-    "view": ("view", "Views: look up, watch, explain, rebuild."),
+    "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
     "sql": ("sql", "Query the project's views in one consistent tick."),
     "sink": ("sink", "Copies: status, replay, verify, dead letters."),
     "search": ("search", "Search the embedded full-text copies."),

@@ -1,9 +1,9 @@
-"""`tailrace view …`: look up, list, watch, explain and rebuild views."""
+"""`tailrace view …`: look up, list, watch, explain, verify and rebuild views."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +18,12 @@ from tailrace.cli.output import (
     said_option,
     say,
 )
-from tailrace.errors import UsageError
+from tailrace.errors import TailraceError, UsageError
 from tailrace.files import FILES
 
 if TYPE_CHECKING:
     from tailrace.pipelines.ticks.row import Tick
+    from tailrace.pipelines.verification import Verdict
     from tailrace.views.reader import Views
     from tailrace.views.remote import RemoteViews
 
@@ -39,7 +40,7 @@ def open_views(address: str | None) -> Views | RemoteViews:
 
 @click.group()
 def view() -> None:
-    """Views: look up, watch, explain, rebuild."""
+    """Views: look up, watch, explain, compare with Spark, rebuild."""
 
 
 @view.command("list")
@@ -427,3 +428,98 @@ def diff(
                 click.echo(f"  {row}")
     if found.rows:
         context.exit(1)
+
+
+@view.command()
+@click.argument("names", nargs=-1, required=True)
+@click.option("--max", "most", default=20, show_default=True, help="Differing keys to list.")
+@log_option
+@json_option
+@click.pass_context
+def verify(
+    context: click.Context, names: tuple[str, ...], most: int, address: str | None, as_json: bool
+) -> None:
+    """Compare view NAMES with Spark's own batch answer to their SQL.
+
+    The tables are read again up to where the last tick read them, and Spark, started here for
+    this question alone, gets the SQL as it is written: what it answers is compared with the view
+    as of that tick, key by key. Exits with 1 if anything differs, or cannot be compared.
+    """
+    from tailrace.project.load import load
+    from tailrace.project.verify import verify_views
+
+    project = load(address or ".")
+    for name in names:
+        if name not in project.views:
+            raise _unknown(name, project.views)
+    bootstrap = bootstrap_address(address)
+    found: list[dict[str, Any]] = []
+    for name, verdict in verify_views(project, bootstrap, names, most=most):
+        if not isinstance(verdict, TailraceError):
+            found.append(_verdict(verdict))
+        elif len(names) == 1:
+            raise verdict
+        else:
+            found.append({"view": name, "error": verdict.as_dict(), "equal": None})
+    if as_json:
+        print_json(found[0] if len(names) == 1 else found)
+    else:
+        for one in found:
+            click.echo("\n".join(_judged(one)))
+    if not all(one["equal"] for one in found):
+        context.exit(1)
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "view": verdict.view,
+        "tick": verdict.tick,
+        "positions": dict(verdict.positions),
+        "equal": verdict.equal,
+        "rows": verdict.rows,
+        "spark_rows": verdict.spark_rows,
+        "differing": verdict.differing,
+        "differences": [
+            {"key": one.key, "view": one.view, "spark": one.spark, "times": one.times}
+            for one in verdict.differences
+        ],
+        "types": [
+            {"column": name, "view": ours, "spark": theirs} for name, ours, theirs in verdict.types
+        ],
+    }
+
+
+def _judged(one: Mapping[str, Any]) -> Iterator[str]:
+    """A verdict in words."""
+    if "error" in one:
+        yield f"{one['view']}: not compared\n  {one['error']['message']}"
+        if one["error"]["detail"]:
+            yield f"  {one['error']['detail']}"
+        return
+    rows = counted(one["rows"], "row")
+    if one["equal"]:
+        yield f"{one['view']}: equal to Spark's answer at tick {one['tick']}, {rows}"
+        return
+    yield (
+        f"{one['view']}: {counted(one['differing'], 'key')} of {rows} differ at tick {one['tick']}"
+        f" (Spark has {counted(one['spark_rows'], 'row')})"
+    )
+    for kind in one["types"]:
+        yield f"  column {kind['column']} is {kind['view']}, in Spark {kind['spark']}"
+    for difference in one["differences"]:
+        yield f"  {_json(difference['key'])}"
+        yield f"    view   {_json(difference['view']) if difference['view'] is not None else 'no row'}"
+        often = f" ({difference['times']} times)" if difference["times"] > 1 else ""
+        yield f"    spark  {_json(difference['spark']) + often if difference['spark'] is not None else 'no row'}"
+    if one["differing"] > len(one["differences"]):
+        yield f"  … {one['differing'] - len(one['differences'])} more: --max"
+
+
+def counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _json(value: Any) -> str:
+    import orjson
+
+    return orjson.dumps(value).decode()

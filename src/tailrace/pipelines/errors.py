@@ -209,6 +209,14 @@ class ViewError(PipelineError):
     view = ""  # whose SQL it is about, where that is known
 
 
+class ViewNotJudgedError(ViewError):
+    """`tailrace view verify` cannot say what the view should hold: it depends on the clock or
+    on a watermark, records it was made of are gone, it is not kept as it is declared now, or
+    Spark does not take its SQL as a batch query. The detail says which."""
+
+    code = "view-not-judged"
+
+
 class SqlSyntaxError(ViewError):
     """The SQL of a view does not parse. The detail shows the line and points at it."""
 

@@ -56,7 +56,7 @@ def explain_view(project: Project, bootstrap: str, name: str) -> str:
                 tick.state,
             )
     sizes = {operator: Size(size.rows, size.bytes) for operator, size in found.items()}
-    graph = as_carried(_compiled(project, bootstrap), tick)
+    graph = as_carried(compiled(project, bootstrap), tick)
     text = explain(graph, name, sizes, _apart(graph, state / "cache", found))
     return text if exact else f"{text}\nrows and bytes are of the tick before"
 
@@ -80,7 +80,7 @@ def _apart(graph: Graph, cache: Path, known: Collection[str]) -> dict[str, dict[
 def draw_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]:
     """The operators of view `name` as nodes and edges, tables first."""
     _known(project, name)
-    graph = subgraph(_compiled(project, bootstrap), [name])
+    graph = subgraph(compiled(project, bootstrap), [name])
     nodes = [
         {"id": f"{TABLE}{topic}", "kind": "table", "what": topic, "level": 0}
         for topic in graph.tables
@@ -124,7 +124,7 @@ def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]
         tick = last_row(reader, project.name)
     if tick is None:
         raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
-    graph = subgraph(as_carried(_compiled(project, bootstrap), tick), [name])
+    graph = subgraph(as_carried(compiled(project, bootstrap), tick), [name])
     files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:
         found = sizes(files, Path(scratch), tick.state)
@@ -149,7 +149,8 @@ def _known(project: Project, name: str) -> None:
         )
 
 
-def _compiled(project: Project, bootstrap: str) -> Graph:
+def compiled(project: Project, bootstrap: str) -> Graph:
+    """The graph of its views; types come from the log, or the databases."""
     tables = _from_log(bootstrap) if _answers(bootstrap) else _from_databases(project)
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
     return compile_views(project.views.values(), tables)

@@ -38,12 +38,13 @@ class ChangeFeed:
     ) -> None:  # fmt: skip
         self.source = source
         self.tables = {table.name: table for table in tables}
-        self.rows: dict[str, dict[bytes, Row]] = {name: {} for name in self.tables}
+        self.rows: dict[str, dict[bytes | None, Row]] = {name: {} for name in self.tables}
         self.remember = remember
         self.position = 0
         with Admin(bootstrap) as admin:
-            for name in self.tables:
-                admin.ensure_topic(self.topic(name), partitions, {"cleanup.policy": "compact"})
+            for name, table in self.tables.items():
+                policy = "compact" if table.key else "delete"
+                admin.ensure_topic(self.topic(name), partitions, {"cleanup.policy": policy})
             admin.ensure_topic(f"{source}.schemas", 1, {"cleanup.policy": "compact"})
             admin.ensure_topic(f"{source}.transactions", 1, {})
         self._writer = TransactionalWriter(bootstrap, f"tailrace.{source}.feed")
@@ -93,8 +94,9 @@ class ChangeFeed:
         self.position += 1
         writer = self._writer
         for table, key_columns, row in changes:
-            key = orjson.dumps({name: key_columns[name] for name in self.tables[table].key})
-            old = self.rows[table].get(key)
+            parts = {name: key_columns[name] for name in self.tables[table].key}
+            key = orjson.dumps(parts) if parts else None
+            old = self.rows[table].get(key) if parts else None
             op = "d" if row is None else "r" if copied else "c" if old is None else "u"
             full = None if row is None else {**key_columns, **row}
             envelope = {

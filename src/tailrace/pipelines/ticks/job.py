@@ -164,7 +164,7 @@ class Outcome:
         self.tasks += 1
 
 
-def _records(wanted: Range, columns: RecordColumns) -> Records:
+def records_of(wanted: Range, columns: RecordColumns) -> Records:
     """Records as Python values."""
     return Records(
         wanted.topic,
@@ -203,13 +203,13 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
     inputs.records += len(columns)
     decoded = decode_whole(table, columns, wanted.partition % work.shards, envelope=envelope)
     if decoded is None:
-        decoded = decode(table, _records(wanted, columns), work.shards, envelope=envelope)
+        decoded = decode(table, records_of(wanted, columns), work.shards, envelope=envelope)
     inputs.dead += decoded.dead
     if topic not in work.times or decoded.indices is None:
         return decoded.rows
     mark = work.context.watermarks.get(topic)
     return on_time(
-        decoded.rows, decoded.indices, _records(wanted, columns), work.times[topic], mark,
+        decoded.rows, decoded.indices, records_of(wanted, columns), work.times[topic], mark,
         inputs.timing, work.context.now_ms,
     )  # fmt: skip
 
