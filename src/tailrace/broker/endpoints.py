@@ -78,8 +78,10 @@ def told(found: list[Endpoint], settings: BrokerSettings) -> list[Endpoint]:
     advertised = list(_addresses("advertised.listeners", settings.text("advertised.listeners")))
     _refuse_twins("advertised.listeners", [name for name, _, _ in advertised])
     names = {each.name for each in found}
-    if len(advertised) == 1 and len(found) == 1 and "://" not in settings.text(
-        "advertised.listeners"
+    if (
+        len(advertised) == 1
+        and len(found) == 1
+        and "://" not in settings.text("advertised.listeners")
     ):
         (_, host, port) = advertised[0]
         return [replace(found[0], told_host=host, told_port=port)]
@@ -90,7 +92,7 @@ def told(found: list[Endpoint], settings: BrokerSettings) -> list[Endpoint]:
             hint=f"listeners has {', '.join(sorted(names))}",
         )
     for name, (host, port) in by_name.items():
-        if host in ("", "0.0.0.0", "::") or not port:  # noqa: S104
+        if host in ("", "0.0.0.0", "::") or not port:
             raise InvalidConfigError(
                 f"clients cannot connect to the advertised address of {name}",
                 hint="advertise a name and a port that clients can reach",

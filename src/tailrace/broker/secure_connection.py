@@ -32,7 +32,14 @@ Out = deque[bytes | bytearray | memoryview | Range]
 class SecureConnection(Connection):
     """Owns a non-blocking SSLSocket."""
 
-    __slots__ = ("_again_planned", "_kernel", "_read_wants_write", "_sending", "_tls", "established")
+    __slots__ = (
+        "_again_planned",
+        "_kernel",
+        "_read_wants_write",
+        "_sending",
+        "_tls",
+        "established",
+    )
 
     sock: ssl.SSLSocket
 

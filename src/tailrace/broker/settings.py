@@ -130,7 +130,9 @@ PER_LISTENER = frozenset(
 )
 """What may be said of one listener, as `listener.name.LISTENER.NAME`."""
 PER_MECHANISM = frozenset(
-    name for name in PER_LISTENER if not name.startswith("ssl.") and name != "sasl.enabled.mechanisms"
+    name
+    for name in PER_LISTENER
+    if not name.startswith("ssl.") and name != "sasl.enabled.mechanisms"
 )
 """What may be said of one mechanism there, as `listener.name.LISTENER.MECHANISM.NAME`."""
 _OF_LISTENER = re.compile(r"listener\.name\.([a-z0-9_-]{1,100})\.(.{1,200})")

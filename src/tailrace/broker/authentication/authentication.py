@@ -190,7 +190,7 @@ class Authentication:
         if self._pool is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._pool = ThreadPoolExecutor(1, thread_name_prefix="log-in")
+            self._pool = ThreadPoolExecutor(2, thread_name_prefix="log-in")
         loop = self._broker.loop
 
         def run() -> None:

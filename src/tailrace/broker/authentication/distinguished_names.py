@@ -90,10 +90,8 @@ def subject(certificate: bytes) -> str:
     require("cryptography")
     from cryptography import x509
 
-    parts = []
-    for rdn in reversed(x509.load_der_x509_certificate(certificate).subject.rdns):
-        parts.append("+".join(_attribute(each) for each in rdn))
-    return ",".join(parts)
+    name = x509.load_der_x509_certificate(certificate).subject
+    return ",".join("+".join(_attribute(each) for each in rdn) for rdn in reversed(name.rdns))
 
 
 def _attribute(attribute: object) -> str:

@@ -21,7 +21,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 
 from tailrace.broker.authentication.exchange import Exchange, Refused, Step
-from tailrace.broker.principals import ANONYMOUS, Principal
+from tailrace.broker.principals import Principal
 from tailrace.broker.router import BROKEN_REQUEST
 from tailrace.errors import TailraceError
 from tailrace.wire.apis import APIS, BROKEN_FRAME, ApiKey
@@ -220,14 +220,12 @@ class LogIn:
         connection.muted = False
         if isinstance(outcome, Step):
             self._settle(outcome, reply)
-            if not (connection.closed or connection.muted):
+            if not connection.muted:
                 connection.resume()
             return
         if not isinstance(outcome, Refused):
             log.error("log-in failed", exc_info=outcome)
-        self._fail(
-            str(outcome) if isinstance(outcome, Refused) else "Authentication failed", reply
-        )
+        self._fail(str(outcome) if isinstance(outcome, Refused) else "Authentication failed", reply)
 
     def _settle(self, step: Step, reply: _Reply | None) -> None:
         lifetime_ms = 0
@@ -294,7 +292,6 @@ class LogIn:
             kind.counts.renewal_failed += 1
         else:
             kind.counts.failed += 1
-        connection.principal = ANONYMOUS if not self._renewing else connection.principal
         connection.rest()
 
         def answer() -> None:

@@ -162,5 +162,3 @@ def users_of_jaas(text: str, setting: str) -> dict[str, ScramCredential]:
         if name.startswith("user_"):
             found[name[5:]] = make_credential("SCRAM-SHA-256", value.encode())
     return found
-
-

@@ -86,7 +86,8 @@ class Users:
                     int(ErrorCode.RESOURCE_NOT_FOUND),
                 )
         self._store.change_user(
-            name, {one: each and _as_json(each) for one, each in changes.items()}
+            name,
+            {one: None if each is None else _as_json(each) for one, each in changes.items()},
         )
         for mechanism, credential in changes.items():
             self._put(name, mechanism, credential)
@@ -147,9 +148,7 @@ class Passwords:
 def check_name(name: str) -> None:
     """Raise UserError unless somebody may have this name."""
     if name == PROJECT_USER:
-        raise UserError(
-            f"{name} is the project itself", int(ErrorCode.UNACCEPTABLE_CREDENTIAL)
-        )
+        raise UserError(f"{name} is the project itself", int(ErrorCode.UNACCEPTABLE_CREDENTIAL))
     if not name or len(name) > LONGEST_NAME or any(ord(each) < 32 for each in name):
         raise UserError(
             "a user needs a name of up to 255 characters",
