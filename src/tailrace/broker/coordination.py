@@ -22,6 +22,7 @@ from tailrace.errors import TailraceError
 from tailrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from tailrace.broker.connection import Connection
     from tailrace.broker.loop import Loop
     from tailrace.broker.router import Route, Timer
     from tailrace.broker.server import Broker
@@ -162,10 +163,9 @@ class Coordination:
     def node_id(self) -> int:
         return self._broker.node_id
 
-    @property
-    def advertised(self) -> tuple[str, int]:
+    def told(self, connection: Connection) -> tuple[str, int]:
         """Where the client finds us."""
-        return self._broker.advertised
+        return self._broker.told(connection)
 
     @staticmethod
     def new_id() -> str:

@@ -4,6 +4,9 @@ BrokerError                      broker
 ├── ListenError                  broker-listen
 ├── StartError                   broker-start
 ├── DamagedFileError             broker-file-damaged
+├── CertificateError             broker-certificate
+├── LogInSettingError            broker-log-in-setting
+├── UserError                    broker-user
 └── InvalidQuotaError            invalid-quota
 """
 
@@ -38,6 +41,32 @@ class DamagedFileError(BrokerError):
     synced, so no crash leaves a part of it. Restore or correct it; records are untouched."""
 
     code = "broker-file-damaged"
+
+
+class CertificateError(BrokerError):
+    """A listener's certificate, its private key or the authorities it trusts cannot be used. At
+    the start the broker does not come up; while it runs it keeps what it has."""
+
+    code = "broker-certificate"
+
+
+class LogInSettingError(BrokerError):
+    """What a listener asks of its clients is not complete or not safe: SASL without a
+    mechanism, PLAIN where passwords would cross the network in the clear, OAUTHBEARER without
+    the keys that sign tokens or from a URL that is not in the list of allowed ones."""
+
+    code = "broker-log-in-setting"
+
+
+class UserError(BrokerError):
+    """A user cannot be kept or removed: no such user, a name or a number of iterations that
+    cannot be used, or the log is served by a broker that must be asked instead."""
+
+    code = "broker-user"
+
+    def __init__(self, message: str, kafka_code: int = 42, **parts: str) -> None:
+        super().__init__(message, **parts)
+        self.kafka_code = kafka_code
 
 
 class InvalidQuotaError(BrokerError):

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.broker import lazy
+from tailrace.broker.authentication.authentication import Authentication
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
 from tailrace.broker.errors import DamagedFileError
@@ -72,8 +73,10 @@ class Broker:
         settings: BrokerSettings | None = None,
         clock: Clock = SYSTEM,
         files: Files = FILES,
+        project_listener: bool = False,
     ) -> None:
         self._files = files
+        self._project_listener = project_listener
         self.directories = [Path(directory) for directory in directories]
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
@@ -129,11 +132,11 @@ class Broker:
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
             _ = self.coordination
         largest = settings.integer("socket.request.max.bytes")
+        self.authentication = Authentication(self)
         self.listener = Listener(
             self.loop,
             self.clock,
-            host,
-            port,
+            self.authentication.acceptors(host, port, project_listener=self._project_listener),
             self.router.dispatch,
             frame_limit_bytes=largest,
             other_limit_bytes=settings.integer("tailrace.request.max.bytes"),
@@ -146,6 +149,7 @@ class Broker:
             connection_limit=settings.integer("max.connections"),
             connections_per_host=settings.integer("max.connections.per.ip"),
             closed=self._disconnected,
+            login_seconds=settings.integer("tailrace.login.timeout.ms") / 1000,
         )
         self._page: MetricsPage | None = None
         page = settings.text("metrics.listen")
@@ -185,6 +189,7 @@ class Broker:
         if self._page is not None:
             self._page.close()
         self.listener.close()
+        self.authentication.close()
         self.syncer.close()
         self.cold.close()
         self.inspector.close()
@@ -233,14 +238,17 @@ class Broker:
         """Port of the metrics page; 0 if there is none."""
         return self._page.port if self._page is not None else 0
 
-    @property
-    def advertised(self) -> tuple[str, int]:
-        given = self.settings.text("advertised.listeners")
-        if given:
-            name, _, number = given.rpartition("://")[2].rpartition(":")
-            return name.strip("[]"), int(number)
-        host, port = self.address
-        return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), port
+    def told(self, connection: Connection) -> tuple[str, int]:
+        """Where clients of the listener that `connection` came in on find this broker."""
+        endpoint = connection.endpoint
+        if endpoint.told_host:
+            return endpoint.told_host, endpoint.told_port
+        host = endpoint.host
+        if host is None:
+            return self.listener.host, self.listener.port
+        if host in ("", "0.0.0.0", "::"):  # the address that this client found us at
+            host = str(connection.sock.getsockname()[0]).removeprefix("::ffff:")
+        return host, endpoint.port
 
     @property
     def coordination(self) -> Coordination:

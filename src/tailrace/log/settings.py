@@ -13,7 +13,7 @@ from typing import Literal
 
 from tailrace.log.errors import InvalidConfigError
 
-Kind = Literal["int", "long", "double", "string", "list", "boolean"]
+Kind = Literal["int", "long", "double", "string", "list", "boolean", "password"]
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -56,7 +56,7 @@ class Setting:
                 if lowered not in ("true", "false"):
                     raise ValueError
                 return lowered == "true"
-            case "string":
+            case "string" | "password":
                 if self.choices and text not in self.choices:
                     raise ValueError
                 return text

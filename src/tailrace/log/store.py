@@ -443,6 +443,17 @@ class Store:
         """Keep a client quota (none if `values` is empty); on disk on return."""
         self._journal({"op": "quota", "user": user, "client_id": client_id, "values": dict(values)})
 
+    def change_user(
+        self, name: str, credentials: Mapping[str, Mapping[str, object] | None]
+    ) -> None:
+        """Keep what is known of a user's password by mechanism, None: no more; on disk on
+        return."""
+        self._journal({"op": "user", "name": name, "credentials": dict(credentials)})
+
+    def change_token(self, token_id: str, values: Mapping[str, object] | None) -> None:
+        """Keep a delegation token, or forget it; on disk on return."""
+        self._journal({"op": "token", "id": token_id, "values": values and dict(values)})
+
     def change_settings(self, settings: LogSettings) -> None:
         """Take new broker settings at once; topics without an override follow."""
         self.settings = settings

@@ -15,6 +15,9 @@ SASL mechanism TAILRACE-PROJECT:
 The token itself never travels. Who can read the file is the project; a process that cannot,
 because it runs elsewhere, is given the token in `TAILRACE_LOG_TOKEN`. The file is one line,
 `tailrace-project TOKEN`, so that a broker cannot have an arbitrary file used.
+
+Where a listener asks everybody who they are, the project is the user `PROJECT_USER`, who logs in
+by SCRAM with a password that is derived from the token: any client can do that.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ MECHANISM = "TAILRACE-PROJECT"
 TOKEN_FILE = "project-token"
 ENVIRONMENT = "TAILRACE_LOG_TOKEN"
 NONCE_BYTES = 32
+PROJECT_USER = "__tailrace"
 _WORD = "tailrace-project"
 
 
@@ -44,3 +48,8 @@ def parse_token(text: str) -> str | None:
 def proof(token: str, challenge: bytes) -> bytes:
     """What only somebody who knows the token can answer."""
     return hmac.digest(token.encode(), challenge, "sha256")
+
+
+def project_password(token: str) -> str:
+    """The password of `PROJECT_USER`."""
+    return hmac.digest(token.encode(), b"the project's log-in", "sha256").hex()

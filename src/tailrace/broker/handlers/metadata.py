@@ -82,7 +82,7 @@ class Metadata:
             if request.version < 12:
                 for topic in topics:
                     topic.name = topic.name or ""  # null is allowed from version 12 on
-        host, port = broker.advertised
+        host, port = broker.told(request.connection)
         request.answer(
             MetadataResponse(
                 brokers=[MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)],
@@ -165,7 +165,7 @@ class Metadata:
                 )
             )
             return
-        host, port = broker.advertised
+        host, port = broker.told(request.connection)
         request.answer(
             DescribeClusterResponse(
                 error_message=None,
