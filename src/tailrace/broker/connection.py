@@ -20,8 +20,10 @@ from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.broker.loop import GONE, READ, WRITE
+from tailrace.broker.principals import ANONYMOUS
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Decisions
     from tailrace.broker.inspection import Look
     from tailrace.broker.listener import Listener
 
@@ -40,8 +42,6 @@ SEND_BUDGET_BYTES = 512 * 1024
 RANGE_BYTES = 4096
 SENDFILE_BYTES = 512 * 1024
 SEND_VECTORS = 64
-
-ANONYMOUS = "ANONYMOUS"
 
 _LENGTH = Struct(">i")
 _API_KEY = Struct(">h")
@@ -93,7 +93,7 @@ class Connection:
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_low_water", "_mask", "_out", "_receiving", "_slots",
         "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing",
-        "filled_bytes", "held_until", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
+        "decisions", "filled_bytes", "held_until", "host", "listener", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
         "principal", "project", "sock", "starved", "used_at",
     )  # fmt: skip
 
@@ -111,6 +111,12 @@ class Connection:
         self.monotonic = listener.monotonic
         self.client_software = ("unknown", "unknown")
         self.principal = ANONYMOUS
+        self.host = peer
+        """The peer's address as text."""
+        self.listener = "PLAINTEXT"
+        """Name of the listener it came in on."""
+        self.decisions: Decisions | None = None
+        """What the authorizer remembers of this connection."""
         self.project = False
         """Whether the peer has shown that it belongs to the project (`handlers.identity`)."""
         self.challenge = b""

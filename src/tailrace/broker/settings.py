@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from tailrace.log.errors import InvalidConfigError
 from tailrace.log.settings import BROKER_SETTINGS, INT_MAX, LogSettings, Setting
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
 _ONE_NODE = ("default.replication.factor", "offsets.topic.replication.factor",
              "transaction.state.log.replication.factor", "transaction.state.log.min.isr",
              "min.insync.replicas")  # fmt: skip
@@ -26,6 +28,9 @@ def _own() -> list[Setting]:
         s("broker.id", "int", "1", "Older name of node.id.", least=0, read_only=True),
         s("advertised.listeners", "string", "", "HOST:PORT that clients are told to connect to; the listening address if empty.", read_only=True),
         s("listeners", "string", "", "HOST:PORT to listen on; `--listen` goes first.", read_only=True),
+        s("authorizer.class.name", "string", "", "Who decides what clients may do: nobody if empty, else Kafka's StandardAuthorizer by its full name.", choices=("", STANDARD_AUTHORIZER), read_only=True),
+        s("super.users", "string", "", "Principals that may do everything, `User:a;User:b`.", read_only=True),
+        s("allow.everyone.if.no.acl.found", "boolean", "false", "Whether a resource that no ACL concerns is open to everybody.", read_only=True),
         s("auto.create.topics.enable", "boolean", "true", "Whether a topic is created when a producer or consumer first names it."),
         s("delete.topic.enable", "boolean", "true", "Whether topics can be deleted."),
         s("default.replication.factor", "int", "1", "Copies of an auto-created topic's records.", least=1),

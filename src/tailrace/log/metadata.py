@@ -1,4 +1,4 @@
-"""The journal of topics: names, ids, places of partitions, settings.
+"""The journal of topics: names, ids, places of partitions, settings, access rules.
 
 `metadata/journal` in every data directory, one line an event: eight hex digits of CRC-32C,
 a space, a JSON object with a rising number `n`. Each line is synced before its effect can
@@ -73,6 +73,8 @@ class Catalogue:
     """Dynamic broker settings."""
     quotas: list[dict[str, Any]] = field(default_factory=list)
     """Each with `user` and `client_id` (null: does not matter, "": the default) and `values`."""
+    acls: dict[tuple[Any, ...], None] = field(default_factory=dict)
+    """Access rules, in the order they were added; the broker knows what their fields mean."""
 
     def quota_entries(self) -> Iterator[tuple[tuple[str | None, str | None], dict[str, float]]]:
         """Whom each quota is for, and its values."""
@@ -85,6 +87,7 @@ class Catalogue:
                 self.epoch = event["epoch"]
                 self.broker = dict(event["broker"])
                 self.quotas = list(event.get("quotas", ()))
+                self.acls = {tuple(each): None for each in event.get("acls", ())}
                 self.topics = {each["name"]: TopicEntry.from_json(each) for each in event["topics"]}
             case "create":
                 entry = TopicEntry.from_json(event["topic"])
@@ -106,6 +109,11 @@ class Catalogue:
                     self.quotas.append(
                         {"user": whom[0], "client_id": whom[1], "values": event["values"]}
                     )
+            case "acls":
+                for each in event["remove"]:
+                    self.acls.pop(tuple(each), None)
+                for each in event["add"]:
+                    self.acls[tuple(each)] = None
             case "epoch":
                 self.epoch = event["epoch"]
             case operation:
@@ -120,6 +128,7 @@ class Catalogue:
         event = self.snapshot_event()
         event["topics"] = {each["name"]: each for each in event["topics"]}
         event["quotas"] = sorted(event["quotas"], key=str)
+        event["acls"] = set(map(tuple, event["acls"]))
         return event
 
     def snapshot_event(self) -> dict[str, Any]:
@@ -130,6 +139,7 @@ class Catalogue:
             "epoch": self.epoch,
             "broker": self.broker,
             "quotas": self.quotas,
+            "acls": [list(each) for each in self.acls],
             "topics": [entry.as_json() for entry in self.topics.values()],
         }
 

@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -374,6 +374,12 @@ class Store:
     ) -> None:
         """Keep a client quota (none if `values` is empty); on disk on return."""
         self._journal({"op": "quota", "user": user, "client_id": client_id, "values": dict(values)})
+
+    def change_acls(
+        self, add: Iterable[tuple[object, ...]], remove: Iterable[tuple[object, ...]]
+    ) -> None:
+        """Keep access rules that came and went, all or none of them; on disk on return."""
+        self._journal({"op": "acls", "add": [*map(list, add)], "remove": [*map(list, remove)]})
 
     def change_settings(self, settings: LogSettings) -> None:
         """Take new broker settings at once; topics without an override follow."""

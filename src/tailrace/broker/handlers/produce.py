@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from tailrace.broker.authorization.acls import TOPIC, TRANSACTIONAL_ID, WRITE
 from tailrace.broker.connection import Hold
 from tailrace.broker.guard import write_refusal
 from tailrace.broker.inspection import Look
@@ -36,10 +37,12 @@ from tailrace.wire.message import (
 )
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.connection import Connection, Slot
     from tailrace.broker.inspection import Verdict
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition
+    from tailrace.log.store import Topic
 
 log = logging.getLogger(__name__)
 
@@ -122,21 +125,28 @@ class Produce:
         correlation_id: int,
     ) -> None:
         transactional_id, acks, timeout_ms, batches = decode_request(view, position, end, version)
+        refused: list[tuple[bytes, list[Result]]] = []
+        if self._broker.authorizer is not None:
+            batches, refused = self._permitted(
+                self._broker.authorizer, connection, transactional_id, view, batches, version
+            )
         braked: list[str] = []
         if self._broker.pressure.topics:
             braked = self._braked(batches, version)
             if braked and self._held(connection, braked, timeout_ms if acks else 0):
                 connection.look = None
                 connection.send_now(
-                    encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
+                    encode_response(version, correlation_id, _timed_out(batches) + refused)
+                    if acks
+                    else b""
                 )
                 return
         looked_at = self._look(connection, view, position, batches, version)
         if transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
             self._join(connection, transactional_id, view, batches, version)
-        topics: list[tuple[bytes, list[Result]]] = []
+        topics = refused
         unsynced: list[Partition] = []
-        failed = False
+        failed = bool(refused)
         for key, partitions in batches:
             results: list[Result] = []
             for index, start, stop in partitions:
@@ -173,6 +183,51 @@ class Produce:
             self._answer_when_synced(connection, version, correlation_id, topics, unsynced, pause)
         else:
             connection.send_now(encode_response(version, correlation_id, topics, pause))
+
+    def _permitted(
+        self,
+        authorizer: Authorizer,
+        connection: Connection,
+        transactional_id: str | None,
+        view: memoryview,
+        batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+        version: int,
+    ) -> tuple[list[tuple[bytes, list[tuple[int, int, int]]]], list[tuple[bytes, list[Result]]]]:
+        """What of a request may be written, and the answers for the rest of it."""
+        if any(
+            _producer_of(view[start:stop]) is not None
+            for _, partitions in batches
+            for _, start, stop in partitions
+        ) and not (
+            transactional_id is not None
+            and authorizer.allows(
+                connection, WRITE, TRANSACTIONAL_ID, transactional_id, ApiKey.PRODUCE
+            )
+        ):
+            code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return [], [_denied(key, partitions, code) for key, partitions in batches]
+        allowed = []
+        refused = []
+        for key, partitions in batches:
+            topic = self._topic(key, version)
+            if topic is not None:
+                name = topic.name
+            elif version >= TOPIC_IDS:
+                allowed.append((key, partitions))  # nobody's: it is answered as unknown
+                continue
+            else:
+                name = key.decode()
+            if authorizer.allows(connection, WRITE, TOPIC, name, ApiKey.PRODUCE):
+                allowed.append((key, partitions))
+            else:
+                code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+                refused.append(_denied(key, partitions, code))
+        return allowed, refused
+
+    def _topic(self, key: bytes, version: int) -> Topic | None:
+        if version >= TOPIC_IDS:
+            return self._broker.topic_by_id(key)
+        return self._broker.topic_by_name(key)
 
     def _look(
         self,
@@ -231,11 +286,10 @@ class Produce:
         self, batches: list[tuple[bytes, list[tuple[int, int, int]]]], version: int
     ) -> list[str]:
         """Topics of a request that have a rule about slow consumers."""
-        broker = self._broker
         names = []
         for key, _ in batches:
-            topic = broker.topic_by_id(key) if version >= TOPIC_IDS else broker.topic_by_name(key)
-            if topic is not None and topic.name in broker.pressure.topics:
+            topic = self._topic(key, version)
+            if topic is not None and topic.name in self._broker.pressure.topics:
                 names.append(topic.name)
         return names
 
@@ -474,6 +528,13 @@ def decode_request(
     if position > end:
         raise DecodeError("the request is longer than its frame")
     return transactional_id, acks, timeout_ms, topics
+
+
+def _denied(
+    key: bytes, partitions: list[tuple[int, int, int]], code: int
+) -> tuple[bytes, list[Result]]:
+    """The answer for a topic that the sender may not write."""
+    return key, [(index, code, -1, -1, -1, None) for index, _, _ in partitions]
 
 
 def _timed_out(
