@@ -49,7 +49,7 @@ rules = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.lists(rules, max_size=12), st.lists(rules, max_size=4), st.booleans(), st.data())
 def test_the_table_says_what_the_model_says(
     added: list[Acl], removed: list[Acl], everyone: bool, data: st.DataObject
@@ -72,7 +72,7 @@ def test_the_table_says_what_the_model_says(
             ) == model.allows_some(principal, host, operation, TOPIC)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(rules, max_size=12))
 def test_a_table_from_which_everything_was_removed_holds_nothing(acls: list[Acl]) -> None:
     table = AclTable(acls)

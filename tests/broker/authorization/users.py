@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,19 +38,29 @@ class Guarded(BrokerThread):
     def change(self, client: WireClient, **facts: Any) -> None:
         """Have the broker take other things for true of a connection."""
         ours = client.sock.getsockname()
-        done = threading.Event()
 
-        def find() -> None:
+        def found() -> bool:
             for connection in self.broker.listener.connections.values():
                 if _peer(connection) == ours:
                     for name, value in facts.items():
                         setattr(connection, name, value)
-                    done.set()
-                    return
-            self.broker.call_later(0.001, find)  # it is not accepted yet
+                    return True
+            return False  # it is not accepted yet
 
-        self.broker.call_from_thread(find)
-        assert done.wait(10)
+        self.wait_until(found)
+
+    def wait_until(self, true: Callable[[], bool]) -> None:
+        """Wait for something that is asked on the broker's own thread."""
+        done = threading.Event()
+
+        def look() -> None:
+            if true():
+                done.set()
+            else:
+                self.broker.call_later(0.001, look)
+
+        self.broker.call_from_thread(look)
+        assert done.wait(30)
 
     def allow(self, user: str, *granted: tuple[int, int, str], host: str = "*") -> None:
         """Let a user do (operation, resource, name), and that alone."""

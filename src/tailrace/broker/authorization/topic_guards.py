@@ -75,6 +75,8 @@ class TopicGuards:
                     for topic in answer.topics
                     if caller.may(DESCRIBE, TOPIC, topic.name or "", told=False)
                 ]
+            elif not body.topics:
+                answer.topics = []  # version 0 takes an empty list for all topics
             if body.include_topic_authorized_operations:
                 for topic in answer.topics:
                     if topic.name:
@@ -84,16 +86,7 @@ class TopicGuards:
                 answer.cluster_authorized_operations = cluster_bits(caller)
 
         amend(request, change)
-        if everything or body.topics or request.version > 0:
-            serve(request)
-            return
-        # Version 0 takes an empty list for all topics.
-        body.topics = []
-        request.version, version = 1, request.version
-        try:
-            serve(request)
-        finally:
-            request.version = version
+        serve(request)
 
     def _refused(
         self,
