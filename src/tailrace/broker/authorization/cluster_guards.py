@@ -9,7 +9,6 @@ from tailrace.broker.authorization.acls import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER,
-    CLUSTER_ACTION,
     CLUSTER_NAME,
     DESCRIBE,
     DESCRIBE_CONFIGS,
@@ -39,7 +38,9 @@ from tailrace.wire.messages import (
     list_config_resources,
 )
 
+# Kinds of things that have settings.
 OF_TOPIC, OF_BROKER, OF_LOGGER, OF_METRICS, OF_GROUP = 2, 4, 8, 16, 32
+OF_CLUSTER = frozenset({OF_BROKER, OF_LOGGER, OF_METRICS})
 FAILED = ErrorCode.CLUSTER_AUTHORIZATION_FAILED.message
 
 
@@ -70,17 +71,14 @@ def _describe_cluster(
 
 def _refusal(caller: Caller, operation: int, kind: int, name: str) -> ErrorCode | None:
     """Why the settings of a resource may not be seen or changed; None if they may."""
-    match kind:
-        case 2:
-            resource, named = TOPIC, name
-        case 32:
-            resource, named = GROUP, name
-        case 4 | 8 | 16:
-            resource, named = CLUSTER, CLUSTER_NAME
-            if kind == OF_LOGGER and operation == ALTER_CONFIGS:
-                operation = CLUSTER_ACTION
-        case _:
-            return None  # there is no such thing; the handler says so
+    if kind == OF_TOPIC:
+        resource, named = TOPIC, name
+    elif kind == OF_GROUP:
+        resource, named = GROUP, name
+    elif kind in OF_CLUSTER:
+        resource, named = CLUSTER, CLUSTER_NAME
+    else:
+        return None  # there is no such thing; the handler says so
     return None if caller.may(operation, resource, named) else REFUSED[resource]
 
 

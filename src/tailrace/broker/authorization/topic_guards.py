@@ -206,7 +206,7 @@ def _create(
                 body.topics.append(topic)
                 continue
             refused[topic.name] = create_topics.CreatableTopicResult(
-                name=topic.name, error_code=NO_TOPIC, error_message=REFUSAL, configs=None
+                name=topic.name, error_code=NO_TOPIC, error_message=REFUSAL, configs=[]
             )
 
     def change(answer: create_topics.CreateTopicsResponse) -> None:

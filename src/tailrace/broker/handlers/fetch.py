@@ -129,7 +129,8 @@ class Fetch:
         authorizer = broker.authorizer
         for wanted in fetching.wanted:
             if authorizer is not None and not self._permitted(authorizer, fetching, wanted):
-                outcomes.append(Outcome(wanted, int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                outcomes.append(Outcome(wanted, int(code), aborted=()))
                 urgent = True
                 continue
             partition = self._find(wanted)

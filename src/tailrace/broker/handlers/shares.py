@@ -458,8 +458,8 @@ class ShareRequests:
     ) -> None:
         messages = alter_share_group_offsets
         body = request.body
-        # A group that never was begins where it is put.
-        error = self._must_be_empty(body.group_id, exists=False)
+        # A group that never was begins where it is put; nowhere, it is still none.
+        error = self._must_be_empty(body.group_id, exists=not body.topics)
         answer = messages.AlterShareGroupOffsetsResponse(error_code=int(error))
         if error is ErrorCode.NONE:
             for topic in body.topics:
