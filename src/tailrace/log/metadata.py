@@ -283,7 +283,7 @@ class Journal:
             alone = each.alone()
             if alone is None or alone.number < self.catalogue.number:
                 self._behind.add(each.path)
-            elif alone.content() != self.catalogue.content():
+            elif len(found) > 1 and alone.content() != self.catalogue.content():
                 raise MetadataDamagedError(
                     "two journals of topics contradict each other",
                     detail=f"{each.path} and another, at number {alone.number}",

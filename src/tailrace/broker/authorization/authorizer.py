@@ -20,6 +20,7 @@ from tailrace.broker.authorization.acls import (
     CLUSTER_NAME,
     DESCRIBE,
     OPERATIONS,
+    READ,
     RESOURCES,
     SUPPORTED,
     TOPIC,
@@ -71,7 +72,9 @@ class Departed:
 class Decisions(dict[Key, Decision]):
     """What was decided for one connection: by operation, kind of resource, and name."""
 
-    __slots__ = ("generation", "hosts", "origin", "principal", "project", "super_user")
+    __slots__ = (
+        "generation", "hosts", "origin", "principal", "project", "readable", "super_user", "writable",
+    )  # fmt: skip
 
     def __init__(self, connection: Peer, generation: int, super_users: frozenset[str]) -> None:
         super().__init__()
@@ -82,6 +85,9 @@ class Decisions(dict[Key, Decision]):
         self.principal = str(who)
         self.super_user = self.principal in super_users
         self.hosts = hosts_of(connection.host)
+        self.readable: set[str | bytes] = set()
+        """Topics that it may read, as its requests name them: by name or by id."""
+        self.writable: set[str | bytes] = set()
 
 
 class Authorizer:
@@ -146,6 +152,32 @@ class Authorizer:
             if audit.isEnabledFor(logging.INFO):
                 self._tell(logging.INFO, held, connection, key, found, api_key)
         return False
+
+    def proven(self, connection: Peer, operation: int) -> set[str | bytes]:
+        """Topics that the connection is known to be allowed to READ or to WRITE, so that the hot
+        paths need no more than to look here. Fill it with `prove`."""
+        held = connection.decisions
+        if (
+            held is None
+            or held.generation != self.generation
+            or held.origin is not connection.principal
+            or held.project is not connection.project
+        ):
+            held = self._begin(connection)
+        return held.readable if operation == READ else held.writable
+
+    def prove(
+        self, connection: Peer, operation: int, topic: str, named: str | bytes, api_key: int
+    ) -> bool:
+        """Whether the connection may do this to a topic, which its requests name like that."""
+        if not self.allows(connection, operation, TOPIC, topic, api_key):
+            return False
+        if not audit.isEnabledFor(logging.DEBUG):  # it wants to hear of each time
+            proven = self.proven(connection, operation)
+            if len(proven) >= REMEMBERED:
+                proven.clear()
+            proven.add(named)
+        return True
 
     def allows_some(self, connection: Peer, operation: int, resource: int, api_key: int) -> bool:
         """Whether the connection may do this to at least one resource of the kind."""

@@ -43,8 +43,8 @@ class AclTable:
         self._prefixed: dict[tuple[int, str], _Rules] = {}
         self._lengths: dict[int, Counter[int]] = {}
         """By kind of resource: how many prefixes of each length there are."""
-        self._of: dict[tuple[int, str], dict[Acl, None]] = {}
-        """By kind of resource and principal."""
+        self._of: dict[tuple[int, str], dict[Acl, None]] | None = None
+        """By kind of resource and principal; made when it is first asked for."""
         for acl in acls:
             self.add(acl)
 
@@ -69,17 +69,24 @@ class AclTable:
             if place not in self._prefixed:
                 self._lengths.setdefault(acl.resource, Counter())[len(acl.name)] += 1
             rules = self._prefixed.setdefault(place, {})
-        rules.setdefault(acl.principal, {})[acl] = None
-        self._of.setdefault((acl.resource, acl.principal), {})[acl] = None
+        of_principal = rules.get(acl.principal)
+        if of_principal is None:
+            rules[acl.principal] = {acl: None}
+        else:
+            of_principal[acl] = None
+        if self._of is not None:
+            self._of.setdefault((acl.resource, acl.principal), {})[acl] = None
 
     def remove(self, acl: Acl) -> None:
         """Remove a rule; nothing happens if it is not there."""
         if acl not in self._acls:
             return
         del self._acls[acl]
-        del self._of[acl.resource, acl.principal][acl]
-        if not self._of[acl.resource, acl.principal]:
-            del self._of[acl.resource, acl.principal]
+        if self._of is not None:
+            of = self._of[acl.resource, acl.principal]
+            del of[acl]
+            if not of:
+                del self._of[acl.resource, acl.principal]
         place = (acl.resource, acl.name)
         places = self._literal if acl.pattern == LITERAL else self._prefixed
         rules = places[place]
@@ -134,6 +141,10 @@ class AclTable:
             return True
         denied: dict[int, set[str]] = {LITERAL: set(), PREFIXED: set()}
         allowed: dict[int, set[str]] = {LITERAL: set(), PREFIXED: set()}
+        if self._of is None:
+            self._of = {}
+            for acl in self._acls:
+                self._of.setdefault((acl.resource, acl.principal), {})[acl] = None
         for who in (principal, EVERYBODY):
             for acl in self._of.get((resource, who), ()):
                 if acl.host in hosts and acl.operation in (operation, ALL):

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from tailrace.broker.authorization.acls import READ, TOPIC
+from tailrace.broker.authorization.acls import READ
 from tailrace.broker.cold import is_warm
 from tailrace.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -127,8 +127,15 @@ class Fetch:
         size = 0
         urgent = False
         authorizer = broker.authorizer
+        readable: set[str | bytes] = set()
+        if authorizer is not None:
+            readable = authorizer.proven(fetching.request.connection, READ)
         for wanted in fetching.wanted:
-            if authorizer is not None and not self._permitted(authorizer, fetching, wanted):
+            if (
+                authorizer is not None
+                and wanted.topic not in readable
+                and not self._permitted(authorizer, fetching, wanted)
+            ):
                 code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
                 outcomes.append(Outcome(wanted, int(code), aborted=()))
                 urgent = True
@@ -162,7 +169,7 @@ class Fetch:
             if topic is None:
                 return True
             name = topic.name
-        return authorizer.allows(fetching.request.connection, READ, TOPIC, name, ApiKey.FETCH)
+        return authorizer.prove(fetching.request.connection, READ, name, wanted.topic, ApiKey.FETCH)
 
     def _find(self, wanted: Wanted) -> Partition | None:
         if isinstance(wanted.topic, bytes):

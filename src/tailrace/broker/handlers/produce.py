@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tailrace.broker.authorization.acls import TOPIC, TRANSACTIONAL_ID, WRITE
+from tailrace.broker.authorization.acls import TRANSACTIONAL_ID, WRITE
 from tailrace.broker.connection import Hold
 from tailrace.broker.guard import write_refusal
 from tailrace.broker.inspection import Look
@@ -194,30 +194,34 @@ class Produce:
         version: int,
     ) -> tuple[list[tuple[bytes, list[tuple[int, int, int]]]], list[tuple[bytes, list[Result]]]]:
         """What of a request may be written, and the answers for the rest of it."""
-        if any(
+        writable = authorizer.proven(connection, WRITE)
+        if transactional_id is None:
+            for key, _ in batches:
+                if key not in writable:
+                    break
+            else:
+                return batches, []
+        elif any(
             _producer_of(view[start:stop]) is not None
             for _, partitions in batches
             for _, start, stop in partitions
-        ) and not (
-            transactional_id is not None
-            and authorizer.allows(
-                connection, WRITE, TRANSACTIONAL_ID, transactional_id, ApiKey.PRODUCE
-            )
+        ) and not authorizer.allows(
+            connection, WRITE, TRANSACTIONAL_ID, transactional_id, ApiKey.PRODUCE
         ):
             code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
             return [], [_denied(key, partitions, code) for key, partitions in batches]
         allowed = []
         refused = []
         for key, partitions in batches:
+            if key in writable:
+                allowed.append((key, partitions))
+                continue
             topic = self._topic(key, version)
-            if topic is not None:
-                name = topic.name
-            elif version >= TOPIC_IDS:
+            if topic is None and version >= TOPIC_IDS:
                 allowed.append((key, partitions))  # nobody's: it is answered as unknown
                 continue
-            else:
-                name = key.decode()
-            if authorizer.allows(connection, WRITE, TOPIC, name, ApiKey.PRODUCE):
+            name = key.decode() if topic is None else topic.name
+            if authorizer.prove(connection, WRITE, name, key, ApiKey.PRODUCE):
                 allowed.append((key, partitions))
             else:
                 code = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -365,6 +369,10 @@ class Produce:
         try:
             producer = _producer_of(records)
             if producer is not None:
+                if transactional_id is None and broker.authorizer is not None:
+                    # Nobody was asked whether this producer may write.
+                    code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                    return (index, code, -1, -1, -1, None), None
                 code = self._loaded_gate().check_produce(
                     transactional_id,
                     *producer,
