@@ -24,6 +24,7 @@ from tailrace.broker.principals import ANONYMOUS
 
 if TYPE_CHECKING:
     from tailrace.broker.authentication.log_in import LogIn
+    from tailrace.broker.authorization.authorizer import Decisions
     from tailrace.broker.endpoints import Endpoint
     from tailrace.broker.inspection import Look
     from tailrace.broker.listener import Listener
@@ -93,7 +94,7 @@ class Connection:
 
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_low_water", "_mask", "_out", "_receiving", "_slots",
-        "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing", "dispatch",
+        "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing", "decisions", "dispatch",
         "endpoint", "filled_bytes", "frame_limit_bytes", "held_until", "host", "least_frame_bytes", "listener",
         "log_in", "login_until", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
         "principal", "project", "sock", "starved", "used_at",
@@ -131,6 +132,8 @@ class Connection:
         self.monotonic = listener.monotonic
         self.client_software = ("unknown", "unknown")
         self.principal = ANONYMOUS
+        self.decisions: Decisions | None = None
+        """What the authorizer remembers of this connection."""
         self.project = False
         """Whether the peer has shown that it belongs to the project (`handlers.identity`)."""
         self.challenge = b""

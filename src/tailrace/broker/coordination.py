@@ -106,6 +106,7 @@ class Coordination:
             stood_still=self._note_rebalance,
             may_expire=self._clock_is_trusted,
         )
+        self.groups.consumers.guarded = broker.authorizer is not None
         self._world = LogPartitions(broker, self.topics, self.groups)
         self.transactions = TransactionCoordinator(
             transaction_settings(settings),
@@ -153,6 +154,12 @@ class Coordination:
 
     def delete_share_group(self, name: str) -> ErrorCode:
         return self._broker.shares.shares.delete(name)
+
+    def sight_of(self, connection: Connection) -> Callable[[str], bool] | None:
+        """Which topics a client may know of, for as long as its group remembers it; None
+        without an authorizer."""
+        authorizer = self._broker.authorizer
+        return None if authorizer is None else authorizer.sight_of(connection)
 
     @property
     def loop(self) -> Loop:

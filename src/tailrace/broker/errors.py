@@ -7,6 +7,7 @@ BrokerError                      broker
 ├── CertificateError             broker-certificate
 ├── LogInSettingError            broker-log-in-setting
 ├── UserError                    broker-user
+├── InvalidAclError              invalid-acl
 └── InvalidQuotaError            invalid-quota
 """
 
@@ -74,4 +75,12 @@ class InvalidQuotaError(BrokerError):
     Quotas are set for a user, a client id or both, to positive numbers."""
 
     code = "invalid-quota"
+    kafka_code = 42
+
+
+class InvalidAclError(BrokerError):
+    """An access rule, or a filter for access rules, that Kafka would not take either. The
+    message says what is wrong; `tailrace acl add --help` lists the words there are."""
+
+    code = "invalid-acl"
     kafka_code = 42

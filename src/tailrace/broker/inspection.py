@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
@@ -38,9 +38,11 @@ class Look:
     """A held request: what is found in its batches, None while they are looked at, and how far
     it has got if it is served in turns."""
 
-    __slots__ = ("appended", "failed", "unsynced", "verdicts")
+    __slots__ = ("appended", "denied", "failed", "unsynced", "verdicts")
 
-    def __init__(self) -> None:
+    def __init__(self, denied: Mapping[bytes, int]) -> None:
+        self.denied = denied
+        """Topics that may not be written, with their errors."""
         self.verdicts: dict[int, Verdict] | None = None
         self.appended: list[tuple[bytes, list[Result]]] = []
         self.unsynced: list[Partition] = []

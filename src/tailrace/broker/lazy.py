@@ -78,6 +78,11 @@ ADMINISTRATION: dict[str, tuple[tuple[ApiKey, int, int], ...]] = {
         (ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3),
     ),
     "identity": ((ApiKey.SASL_HANDSHAKE, 0, 1), (ApiKey.SASL_AUTHENTICATE, 0, 2)),
+    "acls": (
+        (ApiKey.DESCRIBE_ACLS, 1, 3),
+        (ApiKey.CREATE_ACLS, 1, 3),
+        (ApiKey.DELETE_ACLS, 1, 3),
+    ),
     "quotas": (
         (ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
         (ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),

@@ -99,6 +99,7 @@ class BrokerMetrics:
         yield from self._group_lines()
         yield from self._quota_lines()
         yield from self._pressure_lines()
+        yield from self._authorizer_lines()
 
     def _traffic_lines(self) -> Iterator[str]:
         names = (
@@ -246,6 +247,19 @@ class BrokerMetrics:
                 f"{full}_throttle_time_seconds_total", "counter", "Time it was told to pause.",
                 ((labels, round(meter.paused_seconds, 6)) for labels, meter, _ in rows),
             )  # fmt: skip
+
+    def _authorizer_lines(self) -> Iterator[str]:
+        authorizer = self._broker.authorizer
+        if authorizer is None:
+            return
+        yield from _metric(
+            "kafka_server_standardauthorizer_acls_total_count", "gauge", "Access rules.",
+            [({}, len(authorizer.table))],
+        )  # fmt: skip
+        yield from _metric(
+            "kafka_server_standardauthorizer_authorization_denied_total", "counter",
+            "Requests, or parts of them, that were refused.", [({}, authorizer.denied_total)],
+        )  # fmt: skip
 
     def _pressure_lines(self) -> Iterator[str]:
         pressure = self._broker.pressure

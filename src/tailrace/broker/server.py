@@ -50,6 +50,7 @@ from tailrace.log.store import Steps, Store, Topic, at_once
 from tailrace.wire.apis import ApiKey
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.coordination import Coordination
     from tailrace.broker.handlers.shares import ShareRequests
 
@@ -98,6 +99,12 @@ class Broker:
     def _start(self, host: str | None, port: int) -> None:
         settings = self.settings
         self.router = Router(self.loop, self.clock.monotonic)
+        self.authorizer: Authorizer | None = None
+        """Who decides what clients may do; None: everybody may do everything."""
+        if settings.text("authorizer.class.name"):
+            from tailrace.broker.authorization import guards
+
+            self.authorizer = guards.install(self)
         self.metrics = BrokerMetrics(self)
         self.fetch_limit_bytes = settings.integer("fetch.max.bytes")
         self._by_name: dict[str | bytes, Topic] = {}

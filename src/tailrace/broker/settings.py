@@ -18,6 +18,8 @@ from tailrace.masking import remember
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
 _ONE_NODE = ("default.replication.factor", "offsets.topic.replication.factor",
              "transaction.state.log.replication.factor", "transaction.state.log.min.isr",
              "min.insync.replicas")  # fmt: skip
@@ -73,6 +75,9 @@ def _own() -> list[Setting]:
         s("listeners", "string", "", "NAME://HOST:PORT,… to listen on; `--listen` goes first.", read_only=True),
         s("listener.security.protocol.map", "string", "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL", "NAME:PROTOCOL,…: what is spoken on each listener.", read_only=True),
         s("allow.insecure.listeners", "boolean", "false", "Whether PLAINTEXT and SASL_PLAINTEXT may be spoken where other machines can reach it, and PLAIN without TLS.", read_only=True),
+        s("authorizer.class.name", "string", "", "Who decides what clients may do: nobody if empty, else Kafka's StandardAuthorizer by its full name.", choices=("", STANDARD_AUTHORIZER), read_only=True),
+        s("super.users", "string", "", "Principals that may do everything, `User:a;User:b`.", read_only=True),
+        s("allow.everyone.if.no.acl.found", "boolean", "false", "Whether a resource that no ACL concerns is open to everybody.", read_only=True),
         s("auto.create.topics.enable", "boolean", "true", "Whether a topic is created when a producer or consumer first names it."),
         s("delete.topic.enable", "boolean", "true", "Whether topics can be deleted."),
         s("default.replication.factor", "int", "1", "Copies of an auto-created topic's records.", least=1),

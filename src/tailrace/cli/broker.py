@@ -7,12 +7,16 @@ from pathlib import Path
 import click
 
 from tailrace.broker.start import LISTEN, LOG_FORMATS, LOG_LEVELS
+from tailrace.cli.acl import acl
 from tailrace.cli.output import json_option
 
 
 @click.group()
 def broker() -> None:
     """The log alone: start it, look into its files."""
+
+
+broker.add_command(acl)
 
 
 @broker.command()

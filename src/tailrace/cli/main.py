@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
+    "acl": ("acl", "Who may do what at the log."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),

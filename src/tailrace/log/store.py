@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -453,6 +453,12 @@ class Store:
     def change_token(self, token_id: str, values: Mapping[str, object] | None) -> None:
         """Keep a delegation token, or forget it; on disk on return."""
         self._journal({"op": "token", "id": token_id, "values": values and dict(values)})
+
+    def change_acls(
+        self, add: Iterable[tuple[object, ...]], remove: Iterable[tuple[object, ...]]
+    ) -> None:
+        """Keep access rules that came and went, all or none of them; on disk on return."""
+        self._journal({"op": "acls", "add": [*map(list, add)], "remove": [*map(list, remove)]})
 
     def change_settings(self, settings: LogSettings) -> None:
         """Take new broker settings at once; topics without an override follow."""

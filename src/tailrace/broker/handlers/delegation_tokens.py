@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tailrace.broker.authentication.delegation import DelegationTokens, Token
+from tailrace.broker.authorization.acls import (
+    CREATE_TOKENS,
+    DELEGATION_TOKEN,
+    DESCRIBE,
+    DESCRIBE_TOKENS,
+    USER,
+)
 from tailrace.broker.errors import UserError
 from tailrace.broker.principals import ANONYMOUS, Principal
 from tailrace.broker.router import Request, Route
@@ -41,7 +48,7 @@ class TokenRequests:
         )
         try:
             tokens = self._tokens(request.connection)
-            if owner != requester and not request.connection.project:
+            if owner != requester and not self._may(request, CREATE_TOKENS, USER, str(owner)):
                 raise UserError(
                     "nobody may ask for another user's token",
                     int(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED),
@@ -80,7 +87,11 @@ class TokenRequests:
     def describe(self, request: Request[describing.DescribeDelegationTokenRequest]) -> None:
         answer = describing.DescribeDelegationTokenResponse()
         principal, wanted = request.connection.principal, request.body.owners
-        owners = wanted and {Principal(one.principal_type, one.principal_name) for one in wanted}
+        owners = (
+            None
+            if wanted is None
+            else {Principal(one.principal_type, one.principal_name) for one in wanted}
+        )
         try:
             tokens = self._tokens(request.connection)
         except TailraceError as error:
@@ -89,10 +100,21 @@ class TokenRequests:
             answer.tokens = [
                 _described(token)
                 for token in tokens
-                if (token.belongs_to(principal) or request.connection.project)
-                and (not owners or token.owner in owners)
+                if (owners is None or token.owner in owners)
+                and (
+                    token.belongs_to(principal)
+                    or self._may(request, DESCRIBE, DELEGATION_TOKEN, token.id)
+                    or self._may(request, DESCRIBE_TOKENS, USER, str(token.owner))
+                )
             ]
         request.answer(answer)
+
+    def _may(self, request: Request[Any], operation: int, resource: int, name: str) -> bool:
+        """Whether the client may do this to what is not its own. Where nobody decides, it may not."""
+        connection, authorizer = request.connection, self._broker.authorizer
+        if connection.project or authorizer is None:
+            return connection.project
+        return authorizer.allows(connection, operation, resource, name, request.api_key)
 
     def _tokens(self, connection: Connection) -> DelegationTokens:
         """Raises UserError unless there are tokens and this connection may ask about them."""

@@ -9,10 +9,11 @@ the acknowledgement may wait, for `fdatasync` under `flush.messages=1`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from tailrace.broker.authorization.acls import TRANSACTIONAL_ID, WRITE
 from tailrace.broker.connection import Hold
 from tailrace.broker.guard import write_refusal
 from tailrace.broker.inspection import Look
@@ -36,10 +37,12 @@ from tailrace.wire.message import (
 )
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.connection import Connection, Slot
     from tailrace.broker.inspection import Verdict
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition
+    from tailrace.log.store import Topic
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +128,24 @@ class Produce:
         correlation_id: int,
     ) -> None:
         transactional_id, acks, timeout_ms, batches = decode_request(view, position, end, version)
+        denied: Mapping[bytes, int] = {}
+        refused: list[tuple[bytes, list[Result]]] = []
+        if self._broker.authorizer is not None:
+            # A request that is served in turns keeps the answer of its first.
+            denied = (
+                connection.look.denied
+                if connection.look is not None
+                else self._denials(
+                    self._broker.authorizer, connection, transactional_id, view, batches, version
+                )
+            )
+            if denied:
+                refused = [
+                    _denied(key, partitions, denied[key])
+                    for key, partitions in batches
+                    if key in denied
+                ]
+                batches = [each for each in batches if each[0] not in denied]
         braked: list[str] = []
         if self._broker.pressure.topics:
             braked = self._braked(batches, version)
@@ -132,10 +153,12 @@ class Produce:
             if braked and not begun and self._held(connection, braked, timeout_ms if acks else 0):
                 connection.look = None
                 connection.send_now(
-                    encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
+                    encode_response(version, correlation_id, _timed_out(batches) + refused)
+                    if acks
+                    else b""
                 )
                 return
-        look = self._look(connection, view, position, batches, version)
+        look = self._look(connection, view, position, batches, version, denied)
         looked_at = look.verdicts
         topics = look.appended
         if not topics and transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
@@ -170,6 +193,8 @@ class Produce:
                 elif partition is not None and partition.needs_sync:
                     look.unsynced.append(partition)
         unsynced = look.unsynced
+        topics = refused + topics
+        failed = look.failed or bool(refused)
         pause = 0.0
         if self._broker.metering:
             pause = self._broker.quotas.produced(connection, end - position)
@@ -179,7 +204,7 @@ class Produce:
             connection.mute(pause)
         if acks == 0:
             self._broker.metrics.unacknowledged_requests += 1
-            if look.failed:
+            if failed:
                 self._broker.metrics.unacknowledged_failures += 1
                 # The only way to tell a producer that does not listen: Kafka does the same.
                 connection.close()
@@ -188,6 +213,46 @@ class Produce:
         else:
             connection.send_now(encode_response(version, correlation_id, topics, pause))
 
+    def _denials(
+        self,
+        authorizer: Authorizer,
+        connection: Connection,
+        transactional_id: str | None,
+        view: memoryview,
+        batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+        version: int,
+    ) -> dict[bytes, int]:
+        """The topics of a request that may not be written, each with its error."""
+        writable = authorizer.proven(connection, WRITE)
+        if transactional_id is None:
+            if all(key in writable for key, _ in batches):
+                return {}
+        elif any(
+            _producer_of(view[start:stop]) is not None
+            for _, partitions in batches
+            for _, start, stop in partitions
+        ) and not authorizer.allows(
+            connection, WRITE, TRANSACTIONAL_ID, transactional_id, ApiKey.PRODUCE
+        ):
+            code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return {key: code for key, _ in batches}
+        denied = {}
+        for key, _ in batches:
+            if key in writable:
+                continue
+            topic = self._topic(key, version)
+            if topic is None and version >= TOPIC_IDS:
+                continue  # nobody's: it is answered as unknown
+            name = key.decode() if topic is None else topic.name
+            if not authorizer.prove(connection, WRITE, name, key, ApiKey.PRODUCE):
+                denied[key] = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return denied
+
+    def _topic(self, key: bytes, version: int) -> Topic | None:
+        if version >= TOPIC_IDS:
+            return self._broker.topic_by_id(key)
+        return self._broker.topic_by_name(key)
+
     def _look(
         self,
         connection: Connection,
@@ -195,6 +260,7 @@ class Produce:
         position: int,
         batches: list[tuple[bytes, list[tuple[int, int, int]]]],
         version: int,
+        denied: Mapping[bytes, int],
     ) -> Look:
         """Verdicts on batches by their distance from `position`, as far as looking into them
         is work; raises Hold to have it done beside the loop. Nothing is appended before."""
@@ -230,14 +296,14 @@ class Produce:
                     except TailraceError as error:
                         found[start - position] = error
         if not large:
-            look = Look()
+            look = Look(denied)
             look.verdicts = found
             return look
         work = [(at, owner, bytearray(view[start:stop])) for at, owner, start, stop in large]
         # What was found here lies in the receive buffer, which may move while the request waits.
         known = {at: each for at, each in (found or {}).items() if isinstance(each, TailraceError)}
 
-        connection.look = look = Look()
+        connection.look = look = Look(denied)
 
         def done(verdicts: dict[int, Verdict]) -> None:
             look.verdicts = {**known, **verdicts}
@@ -262,11 +328,10 @@ class Produce:
         self, batches: list[tuple[bytes, list[tuple[int, int, int]]]], version: int
     ) -> list[str]:
         """Topics of a request that have a rule about slow consumers."""
-        broker = self._broker
         names = []
         for key, _ in batches:
-            topic = broker.topic_by_id(key) if version >= TOPIC_IDS else broker.topic_by_name(key)
-            if topic is not None and topic.name in broker.pressure.topics:
+            topic = self._topic(key, version)
+            if topic is not None and topic.name in self._broker.pressure.topics:
                 names.append(topic.name)
         return names
 
@@ -342,6 +407,10 @@ class Produce:
         try:
             producer = _producer_of(records)
             if producer is not None:
+                if transactional_id is None and broker.authorizer is not None:
+                    # Nobody was asked whether this producer may write.
+                    code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                    return (index, code, -1, -1, -1, None), None
                 code = self._loaded_gate().check_produce(
                     transactional_id,
                     *producer,
@@ -509,6 +578,13 @@ def decode_request(
     if position > end:
         raise DecodeError("the request is longer than its frame")
     return transactional_id, acks, timeout_ms, topics
+
+
+def _denied(
+    key: bytes, partitions: list[tuple[int, int, int]], code: int
+) -> tuple[bytes, list[Result]]:
+    """The answer for a topic that the sender may not write."""
+    return key, [(index, code, -1, -1, -1, None) for index, _, _ in partitions]
 
 
 def _timed_out(
