@@ -72,6 +72,7 @@ def parse(arguments: Sequence[str]) -> Start | None:
 
 def run(start: Start) -> None:
     """Serve until SIGTERM or Ctrl-C; prints `listening on HOST:PORT` once it answers."""
+    from tailrace.broker.endpoints import endpoints, refuse_open_endpoints
     from tailrace.broker.process import serve
     from tailrace.broker.server import Broker
     from tailrace.broker.settings import BrokerSettings
@@ -89,7 +90,11 @@ def run(start: Start) -> None:
     if start.metrics:
         split_address(start.metrics, "--metrics")
         given["metrics.listen"] = start.metrics
-    broker = Broker(start.directories, settings=BrokerSettings(given))
+    settings = BrokerSettings(given)
+    refuse_open_endpoints(
+        endpoints(settings), insecure=settings.boolean("allow.insecure.listeners")
+    )
+    broker = Broker(start.directories, settings=settings)
     serve(broker, lambda address: print(f"listening on {address}", flush=True))
 
 
