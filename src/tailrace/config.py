@@ -29,6 +29,7 @@ from tailrace.errors import (
 )
 from tailrace.loopback import is_loopback, refuse_open_log
 from tailrace.masking import Secret, mask, remember, remember_named
+from tailrace.project_token import project_security
 from tailrace.security import LogAddress, make_security
 
 FILE_NAME = "tailrace.toml"
@@ -168,7 +169,17 @@ class Settings:
     @property
     def bootstrap(self) -> str:
         """The address every part of the project uses to reach the log."""
-        return self.log.bootstrap or self.log.listen
+        return self.log.bootstrap or self.at(self.log.listen)
+
+    def at(self, address: str) -> str:
+        """An address of the project's log with how its own processes log in there."""
+        if isinstance(self.log.bootstrap, LogAddress):
+            return LogAddress(address, self.log.bootstrap.security)
+        if self.log.bootstrap is None and self.log.broker.get("listeners"):
+            security = project_security(self.log.directory)
+            if security is not None:
+                return LogAddress(address, security)
+        return address
 
     @property
     def state_directory(self) -> Path:
@@ -382,7 +393,9 @@ def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
     if address is None:
         raise ConfigValueError(
             "log.security has no meaning for the embedded log",
-            hint="set log.bootstrap to the cluster it is about",
+            detail="its own processes log in by the project's token",
+            hint="set log.bootstrap to the cluster it is about; what the embedded log asks of "
+            "others is said in log.broker: listeners, sasl.enabled.mechanisms",
         )
     for name in ("password", "key", "key_password"):
         remember(security.get(name, ""))

@@ -114,8 +114,8 @@ def refuse_open_endpoints(found: list[Endpoint], *, insecure: bool) -> None:
                 if each.protocol == "PLAINTEXT"
                 else "passwords and records would cross the network in the clear",
                 detail=f"listener {each.name} is {each.protocol} on {each.host or 'every address'}",
-                hint="use SASL_SSL or SSL for it, listen on 127.0.0.1, or set "
-                "allow.insecure.listeners=true (or --insecure) behind a firewall",
+                hint="speak SASL_SSL or SSL there, listen on 127.0.0.1, or say --insecure "
+                "(allow.insecure.listeners=true) where a firewall keeps strangers out",
             )
 
 

@@ -12,7 +12,8 @@ import os
 import secrets
 from pathlib import Path
 
-from tailrace.wire.project_identity import NONCE_BYTES, TOKEN_FILE, parse_token, proof, token_line
+from tailrace.project_token import TOKEN_FILE, parse_token, token_line
+from tailrace.wire.project_identity import NONCE_BYTES, proof
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from tailrace.broker.errors import LogInSettingError
 from tailrace.broker.listener import Acceptor
 from tailrace.broker.principals import Principal
 from tailrace.loopback import is_loopback
-from tailrace.wire.project_identity import PROJECT_USER, project_password
+from tailrace.project_token import PROJECT_MECHANISM, PROJECT_USER, project_password
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("tailrace.broker.authentication")
 
 PROJECT = Principal("User", PROJECT_USER)
-PROJECT_MECHANISM = "SCRAM-SHA-256"
 _Begin = Callable[["Connection"], "Exchange"]
 
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from tailrace.broker.errors import UserError
 from tailrace.log.store import Store
+from tailrace.project_token import PROJECT_USER
 from tailrace.wire.errors import ErrorCode
-from tailrace.wire.project_identity import PROJECT_USER
 from tailrace.wire.scram import (
     FEWEST_ITERATIONS,
     MECHANISMS,
