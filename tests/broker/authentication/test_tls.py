@@ -86,9 +86,8 @@ def test_who_does_not_show_a_trusted_certificate_is_not_let_in(guarded: Guarded)
     expired = guarded.authority.issue("shop", lifetime=long_ago)
     before = guarded.broker.listener.handshakes_failed_total
     for issued in (None, foreign, expired):
-        with pytest.raises((ssl.SSLError, OSError)):
-            with guarded.talk("SSL", issued) as client:
-                is_served(client)
+        with pytest.raises((ssl.SSLError, OSError)), guarded.talk("SSL", issued) as client:
+            is_served(client)
     assert guarded.broker.listener.handshakes_failed_total == before + 3
 
 
@@ -201,7 +200,11 @@ def test_other_protocols_and_half_handshakes_disturb_nobody(guarded: Guarded) ->
     place = ("127.0.0.1", guarded.ports["SSL"])
     before = guarded.broker.listener.handshakes_failed_total
     with guarded.talk("SSL", guarded.authority.issue("shop")) as client:
-        for data in (b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\x10\0\x12\0\0\0\0\0\1\0\0", b"\x16\x03\x01"):
+        for data in (
+            b"GET / HTTP/1.1\r\n\r\n",
+            b"\0\0\0\x10\0\x12\0\0\0\0\0\1\0\0",
+            b"\x16\x03\x01",
+        ):
             with socket.create_connection(place, timeout=20) as other:
                 other.sendall(data)
                 if data[:1] != b"\x16":
@@ -234,9 +237,7 @@ def test_a_wrong_host_name_is_found_out_by_our_client(guarded: Guarded) -> None:
     from tailrace.security import LogAddress
 
     address = guarded.alice()
-    by_another_name = LogAddress(
-        f"127.0.0.2:{guarded.ports['SASL_SSL']}", address.security
-    )
+    by_another_name = LogAddress(f"127.0.0.2:{guarded.ports['SASL_SSL']}", address.security)
     with pytest.raises((AuthenticationError, Exception)) as caught:
         with Admin(by_another_name, timeout=2) as admin:
             admin.list_topics()
@@ -321,5 +322,3 @@ def test_a_certificates_user_is_the_connections(guarded: Guarded) -> None:
     with guarded.talk("SSL", name) as client:
         assert is_served(client)
         assert "User:CN=Two Words" in guarded.principals()
-
-

@@ -17,6 +17,12 @@ from tailrace.wire.messages import delete_topics, offset_commit
 # Lists leave out what one may not see, and scopes of descriptions; tested one by one.
 LISTS = {ApiKey.LIST_GROUPS, ApiKey.LIST_TRANSACTIONS, ApiKey.DESCRIBE_CLUSTER}
 
+# Open to those who have logged in; tokens of others are tested beside real log-ins.
+TOKENS = {
+    ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN, ApiKey.DESCRIBE_DELEGATION_TOKEN,
+}  # fmt: skip
+
 
 def _ask(client: WireClient, case: Case, topic_id: bytes) -> int:
     code = int(case.code(client.ask(case.key, case.version, case.message(topic_id))))
@@ -94,7 +100,7 @@ def _walk(guarded: Guarded, topic_id: bytes, case: Case, user: WireClient) -> No
 
 def test_every_request_is_asked_about_here(guarded: Guarded) -> None:
     routed = set(guarded.broker.router.routes)
-    assert routed == {case.key for case in CASES} | LISTS | guards.OPEN
+    assert routed == {case.key for case in CASES} | LISTS | TOKENS | guards.OPEN
     guarded_ones = set(guards.all_guards(guarded.broker))
     assert routed - guards.OPEN - guards.OWN <= guarded_ones
     assert all(key in APIS for key in guarded_ones)
