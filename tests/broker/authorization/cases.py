@@ -38,6 +38,7 @@ from tailrace.wire.messages import (
     alter_client_quotas,
     alter_configs,
     alter_share_group_offsets,
+    alter_user_scram_credentials,
     consumer_group_describe,
     consumer_group_heartbeat,
     create_acls,
@@ -57,6 +58,7 @@ from tailrace.wire.messages import (
     describe_share_group_offsets,
     describe_topic_partitions,
     describe_transactions,
+    describe_user_scram_credentials,
     end_txn,
     fetch,
     find_coordinator,
@@ -295,6 +297,13 @@ def _cases() -> list[Case]:
              lambda _: delete_acls.DeleteAclsRequest(
                  [delete_acls.DeleteAclsFilter(2, "none", 3, None, None, 1, 1)]),
              lambda a: a.filter_results[0].error_code, [CLUSTER_NEEDS[ALTER]]),
+        Case("describe credentials", K.DESCRIBE_USER_SCRAM_CREDENTIALS, 0,
+             lambda _: describe_user_scram_credentials.DescribeUserScramCredentialsRequest(users=None),
+             lambda a: a.error_code, [CLUSTER_NEEDS[DESCRIBE]]),
+        Case("alter credentials", K.ALTER_USER_SCRAM_CREDENTIALS, 0,
+             lambda _: alter_user_scram_credentials.AlterUserScramCredentialsRequest(
+                 deletions=[alter_user_scram_credentials.ScramCredentialDeletion("none", 1)]),
+             lambda a: a.results[0].error_code, [CLUSTER_NEEDS[ALTER]]),
         # groups
         Case("find a group's coordinator", K.FIND_COORDINATOR, 4,
              lambda _: find_coordinator.FindCoordinatorRequest(key_type=0, coordinator_keys=["g"]),
