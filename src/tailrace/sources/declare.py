@@ -260,8 +260,9 @@ def changed_declaration(
     changed["reason"] = "the declared columns, rows or masks changed"
     for word in ("where", "keys", "ranges"):
         changed.pop(word, None)
-    if state.get("state") in ("done", "again"):
-        changed |= {"state": "again", "compare": True, "whole": True}
+    if state.get("state") in ("copying", "done", "again"):
+        first = state["state"] == "copying"
+        changed |= {"state": "copying" if first else "again", "compare": True, "whole": True}
     return changed
 
 

@@ -269,7 +269,7 @@ def _sets(
         sets = options(behind)
         if len(keys) > known:
             raise query.context.name_error("GROUPING SETS name a key that is not listed", clause)
-        return sets, keys
+        return _sets_or_all(sets), keys
     for part in clause.expressions:
         made = options(part)
         if made is None:
@@ -281,7 +281,12 @@ def _sets(
     sets = [set(plain)]
     for product in products:
         sets = [base | option for base in sets for option in product]
-    return sets, keys
+    return _sets_or_all(sets), keys
+
+
+def _sets_or_all(sets: list[set[int]] | None) -> list[set[int]] | None:
+    """GROUPING SETS (()) alone is a total as without GROUP BY: a row also of nothing."""
+    return None if sets == [set()] else sets
 
 
 def _behind(clause: exp.Expr) -> exp.Expr | None:

@@ -304,6 +304,8 @@ def _refuse_by_words(sql: str, view: str) -> None:
         begins = at == 0 or tokens[at - 1].token_type in (TokenType.L_PAREN, TokenType.UNION)
         if token.token_type == TokenType.FROM and begins and not _selects(tokens[at:]):
             raise _does_not_parse(sql, view, token.start, "a query needs SELECT", "SELECT … FROM …")
+        if [word.token_type for word in tokens[at : at + 3]] in _ALL_AS_COLUMN:
+            raise _does_not_parse(sql, view, tokens[at + 1].start, "ALL is no column", "write `all`")
 
 
 def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, str] | None:
@@ -314,6 +316,8 @@ def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, 
         return "nothing is selected", "write what is missing"
     if behind == TokenType.HINT and kind != TokenType.SELECT:
         return "a hint stands behind SELECT", "take it out"
+    if behind == TokenType.PIPE_GT:
+        return "|> is not kept incrementally", "write the query as SELECT … FROM …"
     if behind == TokenType.L_BRACE:
         return "this was not expected here", "Spark's SQL has no braces"
     if behind == TokenType.HEX_STRING and following and sql[following.start] == "0":
@@ -333,6 +337,9 @@ def _selects(tokens: list[Token]) -> bool:
     return False
 
 
+_ALL_AS_COLUMN = [
+    [before, TokenType.ALL, TokenType.COMMA] for before in (TokenType.SELECT, TokenType.L_PAREN)
+]
 _SETS = {TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT}
 _NO_ITEM = {None, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, *_SETS}
 

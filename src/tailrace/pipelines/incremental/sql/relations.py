@@ -234,6 +234,8 @@ def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
     for item in node.expressions:
         parts = item.expressions if isinstance(item, exp.Tuple) else [item]
         rows.append([scope.bind(part) for part in parts])
+        if len(rows[-1]) != len(rows[0]):
+            raise binder.context.type_error("the rows of VALUES have as many columns", item)
     columns = [scope.alike(list(column), node) for column in zip(*rows, strict=True)]
     fields = tuple(
         Field(binder.context.fresh(f"col{i + 1}"), f"col{i + 1}", kind)
