@@ -211,6 +211,17 @@ class UnreadableBatchError(ClientError):
         return error
 
 
+class DamagedBatchError(ClientError):
+    """A batch does not match its checksum: bytes changed on a disk, in memory or on the way.
+    The message names topic, partition and offsets. Nothing of it is used, and reading it again
+    helps only if the bytes changed on the way. Kafka's `kafka-dump-log.sh` looks at the files.
+    `first_offset` and `last_offset` say what the batch holds."""
+
+    code = "client-damaged-batch"
+    first_offset: int = -1
+    last_offset: int = -1
+
+
 class RegistryError(ClientError):
     """The schema registry did not answer, or refused. `status` is what it answered over
     HTTP (None: nothing). 409: the schema is not compatible with the one before it; 401
