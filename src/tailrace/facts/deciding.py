@@ -126,8 +126,7 @@ class Decider:
         known, where = self._latest(ask.key)
         if ask.expected is not None and ask.expected != known.version:
             error = VersionConflictError(
-                f"stream {ask.stream!r} is at version {known.version}, "
-                f"expected was {ask.expected}",
+                f"stream {ask.stream!r} is at version {known.version}, expected was {ask.expected}",
                 hint="read the state again and decide anew",
             )
             error.expected, error.actual = ask.expected, known.version
@@ -273,8 +272,7 @@ class Decider:
         if known is None:
             who = "append" if ask.command is None else f"the command {ask.command.name}"
             raise CommandResultError(
-                f"{who} gave a {type(event).__name__}, which is no event of "
-                f"{self.declared.name!r}",
+                f"{who} gave a {type(event).__name__}, which is no event of {self.declared.name!r}",
                 detail=f"its events are {', '.join(self.declared.types.by_name)}",
             )
         return known

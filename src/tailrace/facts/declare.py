@@ -87,9 +87,7 @@ class Command:
         )  # fmt: skip
         self._given = [name for name in self.parameters if not (self.wants_time and name == "at")]
         self._needed = frozenset(
-            name
-            for name in self._given
-            if self.parameters[name].default is inspect.Parameter.empty
+            name for name in self._given if self.parameters[name].default is inspect.Parameter.empty
         )
         self._known = frozenset(self._given)
         self._converter: type | None = None
@@ -113,10 +111,12 @@ class Command:
         command declares. Without `strict` also numbers and times written as text."""
         self.check(arguments)
         if self._converter is None:
-            fields = [(name, annotation_of(self.function, name), None) for name in self._given]
+            fields: list[tuple[str, Any, Any]] = [
+                (name, annotation_of(self.function, name), None) for name in self._given
+            ]
             self._converter = msgspec.defstruct(f"{self.name}_arguments", fields)
         try:
-            made = msgspec.convert(dict(arguments), self._converter, strict=strict)
+            made: Any = msgspec.convert(dict(arguments), self._converter, strict=strict)
         except msgspec.ValidationError as error:
             raise CommandArgumentsError(
                 f"the arguments do not fit the command {self.name}", detail=str(error)

@@ -35,7 +35,7 @@ class EventType:
         self.cls = cls
         self.name = cls.__name__
         self.upcasts: dict[int, Upcast] = {}
-        self._decoder = msgspec.json.Decoder(cls)
+        self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(cls)
 
     @property
     def version(self) -> int:

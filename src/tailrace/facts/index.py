@@ -76,10 +76,10 @@ class StreamEntry(NamedTuple):
 
 
 class CommandEntry(NamedTuple):
-    """The events of a command: `count` of them from `offset` on."""
+    """The events of a command: `events` of them from `offset` on."""
 
     offset: int
-    count: int
+    events: int
     timestamp: int
 
 
@@ -234,9 +234,7 @@ class PartitionIndex:
                 elif not entry.snapshot_version:
                     kept = _stream_entry(old)
                     entry = StreamEntry(*entry[:2], *kept[2:])
-                writing.put(
-                    stream, _STREAM.pack(*entry[:3]) + entry.snapshot, db=self._streams
-                )
+                writing.put(stream, _STREAM.pack(*entry[:3]) + entry.snapshot, db=self._streams)
             if batch.offsets:
                 writing.cursor(self._offsets).putmulti(sorted(batch.offsets))
             if batch.commands:
@@ -289,7 +287,8 @@ def tag_of(name: str, value: object) -> bytes:
 
 
 def _stream_entry(raw: bytes) -> StreamEntry:
-    return StreamEntry(*_STREAM.unpack_from(raw), bytes(raw[_STREAM.size :]))
+    version, offset, snapshot_version = _STREAM.unpack_from(raw)
+    return StreamEntry(version, offset, snapshot_version, bytes(raw[_STREAM.size :]))
 
 
 def _environment(directory: Path) -> lmdb.Environment:

@@ -89,9 +89,7 @@ def _without_case(function: Callable[..., Any], names: set[str]) -> set[str]:
     ]
     for test in tests:
         given = test.args[1]
-        kinds = [
-            node for node in ast.walk(given) if isinstance(node, ast.Name | ast.Attribute)
-        ]
+        kinds = [node for node in ast.walk(given) if isinstance(node, ast.Name | ast.Attribute)]
         found |= {_last(kind) for kind in kinds}
     if not matches and not found & names:
         return set()  # decided by other means, a table or methods: not to be told from here

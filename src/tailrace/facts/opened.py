@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from tailrace.facts.partition import Partition
 
 S = TypeVar("S")
+GRACE_SECONDS = 2.0
+"""Whoever looks for an owner knows more than whoever waits: it may answer first."""
 
 
 class OpenedEvents(Generic[S]):
@@ -153,9 +155,7 @@ class OpenedEvents(Generic[S]):
         found = self.declared.find_command(command)
         found.check(arguments)
         waiting = Waiting()
-        ask = self._ask(
-            stream, waiting, id, expected, actor, cause, correlation, found, arguments
-        )
+        ask = self._ask(stream, waiting, id, expected, actor, cause, correlation, found, arguments)
         return self._wait(ask, waiting)
 
     async def aexecute(
@@ -178,11 +178,14 @@ class OpenedEvents(Generic[S]):
         ask = self._ask(
             stream, self._channel(loop), id, expected, actor, cause, correlation, found, arguments
         )
+        return await self._answered(ask, loop)
+
+    async def _answered(self, ask: Ask, loop: asyncio.AbstractEventLoop) -> Done[S]:
         future: asyncio.Future[Answer] = loop.create_future()
         ask.ticket = future
-        timer = loop.call_later(self._timeout, _give_up, future)
+        timer = loop.call_later(self._timeout + GRACE_SECONDS, _give_up, future)
         try:
-            self._owners.ask(self.partition_of(stream), ask)
+            self._owners.ask(self.partition_of(ask.stream), ask)
             answer = await future
         except TimeoutError:
             raise self._unknown(ask) from None
@@ -207,12 +210,35 @@ class OpenedEvents(Generic[S]):
         query stands behind the position `after`."""
         waiting = Waiting()
         ask = self._ask(stream, waiting, id, expected, actor, cause, correlation)
+        return self._wait(self._appending(ask, events, unless, after), waiting)
+
+    async def aappend(
+        self,
+        stream: str,
+        events: Iterable[object],
+        *,
+        expected: int | None = None,
+        id: str | None = None,
+        actor: str | None = None,
+        cause: str | None = None,
+        correlation: str | None = None,
+        unless: Query | None = None,
+        after: str | None = None,
+    ) -> Done[S]:
+        """`append` for asyncio."""
+        loop = asyncio.get_running_loop()
+        ask = self._ask(stream, self._channel(loop), id, expected, actor, cause, correlation)
+        return await self._answered(self._appending(ask, events, unless, after), loop)
+
+    def _appending(
+        self, ask: Ask, events: Iterable[object], unless: Query | None, after: str | None
+    ) -> Ask:
         ask.events = tuple(events)
         if unless is not None:
             ask.unless, ask.after = unless, self._after(unless, after)
         elif after is not None:
             raise UsageError("`after` says from where on `unless` looks", hint="give unless= too")
-        return self._wait(ask, waiting)
+        return ask
 
     def _after(self, query: Query, after: str | None) -> int:
         self._one_partition()
@@ -275,7 +301,7 @@ class OpenedEvents(Generic[S]):
 
     def _wait(self, ask: Ask, waiting: Waiting) -> Done[S]:
         self._owners.ask(self.partition_of(ask.stream), ask)
-        answer = waiting.wait(self._timeout)
+        answer = waiting.wait(self._timeout + GRACE_SECONDS)
         if answer is None:
             raise self._unknown(ask)
         return self._told(answer)
@@ -359,7 +385,10 @@ class OpenedEvents(Generic[S]):
 
 def check_stream(stream: str) -> bytes:
     """The bytes of a stream's name. Raises UsageError for one that cannot be."""
-    key = stream.encode("utf-8", "surrogatepass") if isinstance(stream, str) else b""
+    try:
+        key = stream.encode()
+    except UnicodeEncodeError:
+        key = b""
     if not key or len(key) > LONGEST_STREAM or b"\x00" in key:
         raise UsageError(
             f"{stream!r} cannot be the name of a stream",

@@ -218,7 +218,7 @@ class Partition(Generic[S]):
         entry = self.index.command(command)
         if entry is None or entry.timestamp < self._remembered_since():
             return None
-        offsets = range(entry.offset, entry.offset + entry.count)
+        offsets = range(entry.offset, entry.offset + entry.events)
         return self._reader.at_offsets(self.declared.name, self.number, offsets)
 
     def _remembered_since(self) -> int:
@@ -333,7 +333,7 @@ class Partition(Generic[S]):
                 batch.commands[command] = (
                     CommandEntry(stored.offset, 1, stored.timestamp)
                     if entry is None
-                    else CommandEntry(entry.offset, entry.count + 1, entry.timestamp)
+                    else CommandEntry(entry.offset, entry.events + 1, entry.timestamp)
                 )
             streams[stream] = known = self._folded(stream, stored, streams)
             ends[stream] = (

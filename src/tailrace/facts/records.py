@@ -23,7 +23,12 @@ from tailrace.records.batch import Headers, assemble
 from tailrace.records.encode import varint
 from tailrace.records.header import HEADER_BYTES
 
-EVENT, VERSION, META, FENCE = "tailrace.event", "tailrace.version", "tailrace.meta", "tailrace.fence"
+EVENT, VERSION, META, FENCE = (
+    "tailrace.event",
+    "tailrace.version",
+    "tailrace.meta",
+    "tailrace.fence",
+)
 _SMALL = [varint(number) for number in range(4096)]
 
 

@@ -63,9 +63,8 @@ def refuse_loss(name: str, settings: dict[str, str | None]) -> None:
     wrong = []
     if "compact" in policy:
         wrong.append(f"cleanup.policy={policy}")
-    for limit in ("retention.ms", "retention.bytes"):
-        if limit in settings and int(settings[limit] or -1) >= 0:
-            wrong.append(f"{limit}={settings[limit]}")
+    limits = ("retention.ms", "retention.bytes")
+    wrong += [f"{name}={settings[name]}" for name in limits if int(settings.get(name) or -1) >= 0]
     if wrong:
         raise EventsCompactedError(
             f"the event topic {name!r} would lose events",

@@ -55,7 +55,7 @@ def transactional_id(topic: str, partition: int) -> str:
 
 class _Sent(NamedTuple):
     batch: bytearray
-    count: int
+    records: int
 
 
 class PartitionWriter:
@@ -134,7 +134,9 @@ class PartitionWriter:
 
     def send(self, batch: BatchOfEvents) -> None:
         """Put a batch on its way; `receive` tells what became of it."""
-        encoded = batch.encode(self._writer.producer_id, self._writer.producer_epoch, self._sequence)
+        encoded = batch.encode(
+            self._writer.producer_id, self._writer.producer_epoch, self._sequence
+        )
         self._sequence = advance_sequence(self._sequence, batch.count)
         sent = _Sent(encoded, batch.count)
         self._sent.append(sent)

@@ -461,9 +461,8 @@ def _check_events(overrides: Mapping[str, str]) -> None:
     wrong = []
     if "compact" in overrides.get("cleanup.policy", "delete"):
         wrong.append(f"cleanup.policy={overrides['cleanup.policy']}")
-    for limit in ("retention.ms", "retention.bytes"):
-        if int(overrides.get(limit, "-1")) >= 0:
-            wrong.append(f"{limit}={overrides[limit]}")
+    limits = ("retention.ms", "retention.bytes")
+    wrong += [f"{name}={overrides[name]}" for name in limits if int(overrides.get(name, "-1")) >= 0]
     if wrong or "retention.ms" not in overrides:
         raise InvalidConfigError(
             "a topic of events is never compacted and loses nothing by age or size",
