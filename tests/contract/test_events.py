@@ -25,6 +25,7 @@ from servers.accounts import (
     twice,
     withdraw,
 )
+from tailrace.client.errors import EventsCompactedError
 from tailrace.client.log import LocalLog, Log
 from tailrace.errors import TailraceError, UsageError
 from tailrace.facts.declare import Events
@@ -34,7 +35,6 @@ from tailrace.facts.errors import (
     CommandIdReusedError,
     CommandResultError,
     CommandUnknownError,
-    EventsCompactedError,
     EventsDifferError,
     EventsTooLargeError,
     OwnerMissingError,

@@ -70,14 +70,6 @@ class OutcomeUnknownError(EventsError):
     id: str = ""
 
 
-class EventsCompactedError(EventsError):
-    """An event topic is never compacted and never loses records by age or size: its events are
-    the truth, and a state could not be told from them any more. To take something back, write a
-    compensating event, such as `Refunded` after `Charged`."""
-
-    code = "events-compacted"
-
-
 class EventUnknownError(EventsError):
     """The log holds an event this code does not know: another version of the program wrote it.
     An unknown type stops its stream alone. A newer version of a known type is told when the topic

@@ -85,7 +85,7 @@ class GroupOwners:
         self._rejoined_at = 0.0
         self._serving = Serving(declared, self._owner)
         self._links = Links(self._serving.on_frame, self._serving.on_closed)
-        self._directory = Directory(log.cluster(timeout=min(timeout, 5.0)), declared.name)
+        self._directory = Directory(log.cluster(timeout=timeout), declared.name)
         self._directory_lock = threading.Lock()
         self._membership: Membership | None = None
         self._router = threading.Thread(target=self._route, name="events router", daemon=True)
@@ -100,7 +100,9 @@ class GroupOwners:
 
     def _refuse_difference(self) -> None:
         with self._directory_lock:
+            # A log whose first group this is makes room for groups now.
             table, members = self._directory.look()
+            self._directory.timeout = min(self._timeout, 2.0)
         self._table = table or self._table
         ours = self._declared.shape()
         for member in members:

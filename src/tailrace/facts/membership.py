@@ -156,6 +156,15 @@ class Directory:
         self._cluster = cluster
         self._group = group_of(topic)
 
+    @property
+    def timeout(self) -> float:
+        """How many seconds a look may take."""
+        return self._cluster.timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._cluster.timeout = seconds
+
     def look(self) -> tuple[Table | None, list[Member]]:
         """The table, and what its members say; None while the group is being made up."""
         request = DescribeGroupsRequest([self._group])
@@ -220,6 +229,8 @@ def ask(cluster: Cluster, group: str, api: Api, request: Message, highest: int) 
             cluster.forget_coordinator(group, GROUP)
             raise
         code = getattr(response, "error_code", 0)
+        if isinstance(response, DescribeGroupsResponse):
+            code = response.groups[0].error_code
         if code in COORDINATOR_MOVED:
             cluster.forget_coordinator(group, GROUP)
             raise TryAgain(code)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tailrace.client.errors import RequestError, TopicExistsError
-from tailrace.facts.errors import EventsCompactedError, EventsDifferError
+from tailrace.client.event_topics import refuse_loss
+from tailrace.facts.errors import EventsDifferError
 from tailrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -55,20 +56,3 @@ def _create(log: Log, name: str, partitions: int) -> None:
             log.create_topic(name, partitions, SETTINGS)
         except TopicExistsError:
             return
-
-
-def refuse_loss(name: str, settings: dict[str, str | None]) -> None:
-    """Raises EventsCompactedError if these settings of a topic would lose events."""
-    policy = settings.get("cleanup.policy") or "delete"
-    wrong = []
-    if "compact" in policy:
-        wrong.append(f"cleanup.policy={policy}")
-    limits = ("retention.ms", "retention.bytes")
-    wrong += [f"{name}={settings[name]}" for name in limits if int(settings.get(name) or -1) >= 0]
-    if wrong:
-        raise EventsCompactedError(
-            f"the event topic {name!r} would lose events",
-            detail=", ".join(wrong),
-            hint=f"`tailrace topic alter {name} --config cleanup.policy=delete --config "
-            "retention.ms=-1`; to take something back, write a compensating event",
-        )

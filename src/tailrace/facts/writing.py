@@ -26,6 +26,7 @@ from tailrace.client.errors import (
     RecordTooLargeError,
     RequestError,
 )
+from tailrace.client.event_topics import owner_id
 from tailrace.client.sender import FENCED, PRODUCE, is_retriable
 from tailrace.clock import Clock
 from tailrace.facts.errors import OutcomeUnknownError, PartitionLostError
@@ -48,11 +49,6 @@ RENEW_SECONDS = 12 * 3600.0
 seven days; its successor would get another producer id, and this writer would not be fenced."""
 
 
-def transactional_id(topic: str, partition: int) -> str:
-    """Whose epochs fence the owners of a partition."""
-    return f"tailrace.events.{topic}.{partition}"
-
-
 class _Sent(NamedTuple):
     batch: bytearray
     records: int
@@ -67,7 +63,7 @@ class PartitionWriter:
         self._clock: Clock = log.clock
         self._timeout = timeout
         self._writer: TransactionalWriter = log.transactional_writer(
-            transactional_id(topic, partition), timeout=timeout
+            owner_id(topic, partition), timeout=timeout
         )
         self._cluster: Cluster = self._writer.cluster
         self._sequence = 0

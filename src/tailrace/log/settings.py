@@ -471,6 +471,17 @@ def _check_events(overrides: Mapping[str, str]) -> None:
         )
 
 
+def keep_events(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """A topic that holds events holds them for good."""
+    if "true" in before.get("tailrace.events", "").lower() and (
+        after.get("tailrace.events", "").strip().lower() != "true"
+    ):
+        raise InvalidConfigError(
+            "tailrace.events cannot be taken back",
+            hint="delete the topic, or write events to a new one",
+        )
+
+
 def _refuse_replicas(name: str, values: Mapping[str, str]) -> None:
     if name in values and int(values[name]) > 1:
         raise InvalidConfigError(

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.facts.mistakes import mistakes
-from tailrace.facts.topic import refuse_loss
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
 from tailrace.pipelines.errors import DeclarationError
