@@ -194,10 +194,9 @@ class Partition(Generic[S]):
 
     def at_version(self, stream: bytes, version: int) -> Known:
         """The stream as it was at a version; the newest if it has no such yet."""
-        current = self.lookup(stream)
-        if version >= current.version:
-            return current
         entry = self.index.stream(stream)
+        if entry is not None and version >= entry.version:
+            return self.lookup(stream)
         if entry is None or version < 1:
             return Known(0, self.declared.initial(), -1)
         return self._at(stream, entry, version)
