@@ -90,7 +90,7 @@ def test_isinstance_names_types_as_well() -> None:
     @declared.evolve
     def account(state: Account, event: object) -> Account:
         if isinstance(event, Opened | Deposited):
-            state = Account("x")
+            return Account("x")
         raise TypeError(event)
 
     assert told(declared) == ["evolve of 'accounts' has no case for Withdrawn"]

@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
+    "events": ("events", "Event topics: states, histories, commands, owners."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, rebuild."),
