@@ -123,6 +123,14 @@ class TopicProtectedError(RequestError):
     error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
 
 
+class EventsCompactedError(ClientError):
+    """An event topic is never compacted and never loses records by age or size: its events are
+    the truth, and a state could not be told from them any more. To take something back, write a
+    compensating event, such as `Refunded` after `Charged`."""
+
+    code = "events-compacted"
+
+
 class CommitFailedError(RequestError):
     """Offsets were not stored because the group has moved on: the member was removed or
     its partitions now belong to another. The records will be read again by their new

@@ -49,7 +49,7 @@ from tailrace.log.metadata import Journal, TopicEntry
 from tailrace.log.partition import Partition
 from tailrace.log.recovery import CleanState, open_partition
 from tailrace.log.segment import Segment, Shelf
-from tailrace.log.settings import LogSettings, TopicConfig, check_topic_config
+from tailrace.log.settings import LogSettings, TopicConfig, check_topic_config, keep_events
 from tailrace.log.sync import Ticket
 from tailrace.log.upkeep import Upkeep
 
@@ -430,6 +430,7 @@ class Store:
             if value is None:
                 check_topic_config({key: self.settings.topic_default(key)})
                 overrides.pop(key, None)
+        keep_events(topic.overrides, overrides)
         config = self.settings.topic(overrides)
         self.settings.check_archive(config)
         self._journal({"op": "config", "name": name, "overrides": overrides})

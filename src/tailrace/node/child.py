@@ -84,9 +84,16 @@ def run_sink(project: project_load.Project, part: Part) -> None:
     run(project.sinks[part.name], part)
 
 
+def run_events(project: project_load.Project, part: Part) -> None:
+    from tailrace.facts.process import run
+
+    run(project.events.values(), part)
+
+
 Run = Callable[[project_load.Project, Part], None]
 
 RUN: dict[str, Run] = {
+    "events": run_events,
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,

@@ -12,12 +12,14 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
+from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
 from tailrace.pipelines.errors import DeclarationError
@@ -29,6 +31,7 @@ from tailrace.sources.declare import Postgres, SQLite, patterns
 from tailrace.sources.errors import TableMissingError
 
 if TYPE_CHECKING:
+    from tailrace.facts.declare import Events
     from tailrace.pipelines.incremental.graph import Graph, TableInput
 
 
@@ -51,6 +54,8 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
+    for declared in project.events.values():
+        yield from _events(project, declared)
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
     yield from parsed
     told = {
@@ -110,6 +115,25 @@ def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
         return Checked(what, look(*about))
     except TailraceError as error:
         return Checked(what, error=error)
+
+
+def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
+    """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
+    what = f"events {declared.name}"
+    found = list(mistakes(declared))
+    for error in found:
+        error.detail = error.detail.replace(f"{project.directory}/", "")
+        yield Checked(what, error=error)
+    settings = project.settings.topics.get(declared.name)
+    if settings is not None:
+        try:
+            refuse_loss(declared.name, dict(settings))
+        except TailraceError as error:
+            yield Checked(what, error=error)
+            return
+    if not found:
+        commands = ", ".join(declared.commands) or "no commands"
+        yield Checked(what, f"{', '.join(declared.types.by_name)}; {commands}")
 
 
 def _topic_settings(settings: dict[str, str]) -> str:

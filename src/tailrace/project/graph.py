@@ -98,6 +98,8 @@ def build(project: Project) -> Topology:
                 edges.append((f"source:{source.name}", table.topic))
     for topic in project.topics.values():
         add(topic.name, "topic", topic.name)
+    for declared in project.events.values():
+        add(declared.name, "topic", declared.name)
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for view in project.views.values():

@@ -14,11 +14,14 @@ import re
 import traceback
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
+from tailrace.facts.declare import Events
+from tailrace.facts.declare import Place as EventsPlace
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
@@ -39,6 +42,7 @@ class Project:
     topics: dict[str, Topic]
     sinks: dict[str, Copy]
     places: dict[str, str]
+    events: dict[str, Events[Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -92,6 +96,7 @@ def load(
             for copy in copies_of([*collector.views.values(), *collector.streams.values()])
         },
         places=collector.places,
+        events=collector.events,
     )
 
 
@@ -122,6 +127,7 @@ class _Collector:
         self.views: dict[str, View] = {}
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
+        self.events: dict[str, Events[Any]] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -141,6 +147,9 @@ class _Collector:
                 for named in (*value.inputs, *value.outputs):
                     if isinstance(named, Topic):
                         self.take(named, where)
+            case Events():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.events[value.name] = value
             case Topic():
                 known = self.topics.get(value.name)
                 if known is None or known != value:  # a topic may be declared twice, alike
@@ -159,7 +168,7 @@ class _Collector:
         self._seen.add(id(value))
         self.places[name] = where
 
-    def _place(self, place: Place | None, otherwise: str) -> str:
+    def _place(self, place: Place | EventsPlace | None, otherwise: str) -> str:
         if place is None:
             return otherwise
         path = Path(place.file)
