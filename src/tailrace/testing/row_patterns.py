@@ -132,9 +132,7 @@ class _Search:
             orders = [("sequence", *order) for order in permutations(parts)]
             return self.match(("either", *orders), at, taken, excluded, then)
         if kind == "exclude":
-            return self.match(
-                parts[0], at, taken, True, then
-            )
+            return self.match(parts[0], at, taken, True, then)
         if kind == "first":
             return then(at, taken) if at == 0 else None
         if kind == "last":
@@ -188,7 +186,9 @@ def recognize(clause: Clause, table: Sequence[Row]) -> list[Row]:
     for row in table:
         parts.setdefault(tuple(row[name] for name in clause.partition), []).append(row)
     return [
-        shown for rows in parts.values() for shown in _partition(clause, sorted(rows, key=clause.order))
+        shown
+        for rows in parts.values()
+        for shown in _partition(clause, sorted(rows, key=clause.order))
     ]
 
 

@@ -105,7 +105,11 @@ class Pattern:
         ) or [b""] * len(rows)
         deltas: dict[bytes, dict[tuple[bytes, bytes], int]] = {}
         for key, order, row, weight in zip(
-            encode_keys(table, self.partition), orders, encode_rows(rows), weights(table), strict=True
+            encode_keys(table, self.partition),
+            orders,
+            encode_rows(rows),
+            weights(table),
+            strict=True,
         ):
             of = deltas.setdefault(key, {})
             of[order, row] = of.get((order, row), 0) + weight
@@ -159,9 +163,7 @@ class _Machine:
         self._numbered = any(isinstance(slot, MatchNumber) for _, slot in operator.slots)
         self._covers = operator.rows == "unmatched"
 
-    def refresh(
-        self, partition: Partition, moved: list[Change], total: dict[bytes, int]
-    ) -> None:
+    def refresh(self, partition: Partition, moved: list[Change], total: dict[bytes, int]) -> None:
         """Match again what the changes touch; differences of the result go to `total`."""
         back, ahead = self.operator.sides
         count = len(partition)
@@ -184,7 +186,11 @@ class _Machine:
                 if old is not None and not first:
                     beyond = at_change == len(moved) or moved[at_change].at > at
                     same = not self._numbered or drift == 0
-                    if beyond and same and (not self._covers or old.covered == max(0, covered - at)):
+                    if (
+                        beyond
+                        and same
+                        and (not self._covers or old.covered == max(0, covered - at))
+                    ):
                         low = at
                         break
                 first = False
@@ -223,7 +229,9 @@ class _Machine:
         """The attempt at a place, and the place of the next one."""
         try:
             found = self.matcher.attempt(partition, at, number, trail)
-            shown = tuple(encode_row(row) for row in self._rows(partition, at, found, number, covered))
+            shown = tuple(
+                encode_row(row) for row in self._rows(partition, at, found, number, covered)
+            )
             following = self._next(at, found)
         except EvaluationError as error:
             raise self._located(error, partition[at]) from error

@@ -102,7 +102,9 @@ class Totals:
         if not rows or not self._own:
             return rows[:1]
         own = list(zip(*rows, strict=True))[: self._own]
-        encoded = [encode_column(values, kind) for values, kind in zip(own, self._kinds, strict=False)]
+        encoded = [
+            encode_column(values, kind) for values, kind in zip(own, self._kinds, strict=False)
+        ]
         seen: dict[tuple[bytes, ...], list[object]] = {}
         for key, row in zip(zip(*encoded, strict=True), rows, strict=True):
             seen.setdefault(key, row)

@@ -152,7 +152,7 @@ def _exact(function: str, types: list[pa.DataType], kind: pa.DataType) -> bool:
     if len(types) != 2:
         return False
     if all(is_integer(one) for one in (*types, kind)):
-        return types[0] == types[1] == kind
+        return bool(types[0] == types[1] == kind)
     if all(one == pa.float64() for one in (*types, kind)):
         return True
     if all(is_decimal(one) for one in (*types, kind)):
@@ -212,13 +212,11 @@ def _widened(call: Call, readers: Readers) -> Reader | None:
         return lambda place: None if (value := inner(place)) is None else float(value)  # type: ignore[arg-type]
     if up is None:
         return None
-    return lambda place: None if (value := inner(place)) is None else value * up  # type: ignore[operator]
+    return lambda place: None if (value := inner(place)) is None else value * up
 
 
 def _by_table(call: Call, readers: Readers) -> Reader:
-    kinds = {
-        node.name: node.type for node in _columns(call) if node.name in columns_of(call)
-    }
+    kinds = {node.name: node.type for node in _columns(call) if node.name in columns_of(call)}
     names = sorted(kinds)
 
     def computed(place: Any) -> object:

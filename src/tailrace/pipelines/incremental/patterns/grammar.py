@@ -117,8 +117,6 @@ def parse_pattern(text: str) -> Tree:
     last = parser.next
     if last.kind != "end":
         raise PatternError(f"{last.text!r} closes nothing", last.start, last.end)
-    if tree == Sequence(()) and len(parser.tokens) == 1:
-        raise PatternError("the pattern is empty", last.start, last.end, "() matches no row")
     return tree
 
 
@@ -172,16 +170,12 @@ class _Parser:
     def pattern(self, depth: int) -> Tree:
         if depth > MOST_DEPTH:
             here = self.next
-            raise PatternError(f"groups are nested more than {MOST_DEPTH} deep", here.start, here.end)
+            raise PatternError(
+                f"groups are nested more than {MOST_DEPTH} deep", here.start, here.end
+            )
         parts = [self.sequence(depth)]
         while self.take("|"):
-            bar = self.tokens[self.at - 1]
             parts.append(self.sequence(depth))
-            for side in parts[-2:]:
-                if side == Sequence(()):
-                    raise PatternError(
-                        "nothing stands beside this", bar.start, bar.end, "() matches no row"
-                    )
         return parts[0] if len(parts) == 1 else Alternation(tuple(parts))
 
     def sequence(self, depth: int) -> Tree:
@@ -191,6 +185,9 @@ class _Parser:
             if part is None:
                 break
             parts.append(self.quantified(part))
+        if not parts:
+            here = self.next
+            raise PatternError("nothing stands here", here.start, here.end, "() matches no row")
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
 
     def primary(self, depth: int) -> Tree | None:
@@ -219,9 +216,6 @@ class _Parser:
 
     def closed(self, opened: _Token, sign: str, depth: int) -> Tree:
         inner = self.pattern(depth + 1)
-        if inner == Sequence(()):
-            here = self.next
-            raise PatternError("nothing stands here", here.start, here.end, "() matches no row")
         if not self.take(sign):
             raise PatternError(f"{opened.text!r} is never closed", opened.start, opened.end)
         return inner
@@ -229,18 +223,14 @@ class _Parser:
     def permutation(self, named: _Token, depth: int) -> Tree:
         parts: list[Tree] = []
         while True:
-            part = self.pattern(depth + 1)
-            if part == Sequence(()):
-                here = self.next
-                raise PatternError("an element of PERMUTE is missing", here.start, here.end)
-            parts.append(part)
+            parts.append(self.pattern(depth + 1))
             if not self.take(","):
                 break
         if not self.take(")"):
-            raise PatternError("PERMUTE ( is never closed", named.start, named.end)
+            raise PatternError("the PERMUTE ( is never closed", named.start, named.end)
         if len(parts) > MOST_PERMUTED:
             raise PatternError(
-                f"PERMUTE of {len(parts)} elements: at most {MOST_PERMUTED}",
+                f"a PERMUTE of {len(parts)} elements, at most {MOST_PERMUTED}",
                 named.start, named.end, "write the orders you need as alternatives",
             )  # fmt: skip
         return Permutation(tuple(parts))

@@ -256,7 +256,6 @@ class Matcher:
         ends, nears = trail.ends, bool(self._nears)
         if asked:
             reach = 1
-        cut = False
         while lists[state]:
             if at >= count:
                 reach = END
@@ -447,9 +446,11 @@ class _Last:
     def add(self, seen: Any, variable: int, place: _Place) -> Any:
         if not (self.variables is None or variable in self.variables):
             return seen
-        return (*seen[len(seen) + 1 - self.count :], (place.at, variable)) if len(
-            seen
-        ) >= self.count else (*seen, (place.at, variable))
+        return (
+            (*seen[len(seen) + 1 - self.count :], (place.at, variable))
+            if len(seen) >= self.count
+            else (*seen, (place.at, variable))
+        )
 
 
 @dataclass(frozen=True)
@@ -531,7 +532,9 @@ class _Readers:
 
     def _navigation(self, slot: Navigation) -> Reader:
         places = self._track(
-            _Last(slot.variables, slot.offset + 1) if slot.last else _First(slot.variables, slot.offset + 1)
+            _Last(slot.variables, slot.offset + 1)
+            if slot.last
+            else _First(slot.variables, slot.offset + 1)
         )
         back, shift, offset = slot.last, slot.shift, slot.offset
 

@@ -40,7 +40,7 @@ class Record(NamedTuple):
     shown: tuple[bytes, ...]
 
 
-Stored: TypeAlias = "None | int | tuple[int, int, int, int, tuple[bytes, ...]]"
+Stored: TypeAlias = "int | tuple[int, int, int, int, tuple[bytes, ...]] | None"
 
 
 def _record(stored: Stored) -> Record | None:
@@ -283,7 +283,8 @@ class Partition:
         block, low = self._block_at(at)
         stored: Stored = None
         if record is not None:
-            stored = record.reach if plain and not record.kind and not record.shown else tuple(record)
+            failed = plain and not record.kind and not record.shown
+            stored = record.reach if failed else (*record,)
         if block.attempts[at - low] != stored:
             block.attempts[at - low] = stored
             block.changed = True

@@ -138,8 +138,7 @@ class _Compiler:
             choices.append(self.turn(tree, leaves))
             self.add("jump", choices[0])
         else:
-            for _ in range(tree.most - tree.least):
-                choices.append(self.turn(tree, leaves))
+            choices += [self.turn(tree, leaves) for _ in range(tree.most - tree.least)]
         end = len(self.made)
         for choice in choices:
             self.point(choice, *((choice + 1, end) if tree.greedy else (end, choice + 1)))

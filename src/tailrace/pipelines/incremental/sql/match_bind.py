@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, cast
 
+import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.incremental import types
@@ -90,7 +92,9 @@ class _Names:
         listed = [*self.variables, *self.subsets]
         near = difflib.get_close_matches(canonical(node), listed, 1)
         hint = f"did you mean {near[0]}?" if near else f"the pattern has: {', '.join(listed)}"
-        raise self.context.name_error(f"{where}: the pattern has no variable {node.name!r}", node, hint)
+        raise self.context.name_error(
+            f"{where}: the pattern has no variable {node.name!r}", node, hint
+        )
 
 
 @dataclass(slots=True)
@@ -173,8 +177,8 @@ class MatchBinder(ExpressionBinder):
         self.looks.append(look)
         return look.field.column
 
-    def _field(self, name: str, kind: object) -> Field:
-        return Field(self.context.fresh(name), name, kind)  # type: ignore[arg-type]
+    def _field(self, name: str, kind: pa.DataType) -> Field:
+        return Field(self.context.fresh(name), name, kind)
 
     def _with_semantics(self, node: Semantics) -> Expression:
         kind = str(node.args["kind"]).lower()
@@ -361,15 +365,11 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
     looks: list[Look] = []
 
     def conditions(defining: bool) -> MatchBinder:
-        return MatchBinder(
-            context, scope, work.bind, names=names, looks=looks, defining=defining
-        )
+        return MatchBinder(context, scope, work.bind, names=names, looks=looks, defining=defining)
 
     definitions = _definitions(conditions(True), node, names)
     binding = conditions(False)
-    measures = [
-        (item.alias, _measure(binding, item)) for item in node.args.get("measures") or ()
-    ]
+    measures = [(item.alias, _measure(binding, item)) for item in node.args.get("measures") or ()]
     _unlike(context, node.args.get("measures") or ())
     rows = node.args["rows"].name if node.args.get("rows") else "one"
     if rows == "unmatched":
@@ -394,11 +394,10 @@ def bind_recognized(binder: QueryBinder, node: Recognized, common: Common) -> Pl
         work.plan, tuple(f.column for f in partition), order, program, definitions, tuple(looks),
         shown_looks, rows, _skip(names, node), within, tuple(dict.fromkeys(shown)),
     )  # fmt: skip
-    head, tail = shown, ()
+    head: tuple[Field, ...] = shown
+    tail: tuple[Field, ...] = ()
     if rows != "one":
-        first = {f.id for f in partition} | {
-            e.name for e, _, _ in order if isinstance(e, Column)
-        }
+        first = {f.id for f in partition} | {e.name for e, _, _ in order if isinstance(e, Column)}
         head = tuple(dict.fromkeys(f for f in shown if f.id in first))
         tail = tuple(f for f in shown if f.id not in first)
     items = [
@@ -441,15 +440,15 @@ def _partition(plain: ExpressionBinder, part: exp.Expr) -> Field:
     return next(f for entry in plain.scope.sources for f in entry.fields if f.id == bound.name)
 
 
-def _definitions(
-    binder: MatchBinder, node: Recognized, names: _Names
-) -> tuple[Defined, ...]:
+def _definitions(binder: MatchBinder, node: Recognized, names: _Names) -> tuple[Defined, ...]:
     context = binder.context
     found: dict[str, Defined] = {}
     for item in node.args.get("definitions") or ():
         name = canonical(item.this)
         if name in names.subsets:
-            raise context.name_error(f"DEFINE {item.this.name}: a subset has no condition", item.this)
+            raise context.name_error(
+                f"DEFINE {item.this.name}: a subset has no condition", item.this
+            )
         if name not in names.variables:
             names.refuse(item.this, "DEFINE")
         if name in found:
@@ -468,9 +467,7 @@ def _parted(bound: Expression, looks: list[Look], number: int, name: str) -> Def
     before: list[Expression] = []
     for part in conjuncts(_own_name(bound, known, number, name)):
         seen = [known[column] for column in columns_of(part)]
-        fails = not all(
-            one.function in _NEVER_FAILS for one in walk(part) if isinstance(one, Call)
-        )
+        fails = not all(one.function in _NEVER_FAILS for one in walk(part) if isinstance(one, Call))
         if not all(_is_near(look, number) for look in seen) or (before and fails):
             before.append(part)
             continue
@@ -484,9 +481,7 @@ def _parted(bound: Expression, looks: list[Look], number: int, name: str) -> Def
     return Defined(conjunction(row), conjunction(near), conjunction(before))
 
 
-def _own_name(
-    bound: Expression, known: dict[str, Look], number: int, name: str
-) -> Expression:
+def _own_name(bound: Expression, known: dict[str, Look], number: int, name: str) -> Expression:
     """CLASSIFIER() of the row that is asked about is its variable's name."""
 
     def change(one: Expression) -> Expression | None:
@@ -506,7 +501,13 @@ def _is_near(look: Look, number: int) -> bool:
     if look.kind == "constant":
         return True
     own = look.variables is None or number in look.variables
-    return look.kind == "navigation" and own and look.last and not look.offset and look.value is not None
+    return (
+        look.kind == "navigation"
+        and own
+        and look.last
+        and not look.offset
+        and look.value is not None
+    )
 
 
 def _measure(binder: MatchBinder, item: exp.Expr) -> Expression:
@@ -516,7 +517,7 @@ def _measure(binder: MatchBinder, item: exp.Expr) -> Expression:
     return bound
 
 
-def _unlike(context: Context, items: list[exp.Expr]) -> None:
+def _unlike(context: Context, items: Sequence[exp.Expr]) -> None:
     seen: set[str] = set()
     for item in items:
         if item.alias.lower() in seen:

@@ -7,6 +7,7 @@ its arguments, so that the passes after this one see all of it (see `understood`
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, ClassVar, cast
 
 from sqlglot import Parser, Token, TokenType, exp
@@ -65,7 +66,7 @@ class Semantics(exp.Expression):
 def mark_clauses(tokens: list[Token]) -> list[Token]:
     """The tokens, with the word for a keyword where a clause begins."""
     marked = list(tokens)
-    for at, (token, following) in enumerate(zip(tokens, tokens[1:], strict=False)):
+    for at, (token, following) in enumerate(pairwise(tokens)):
         named = token.token_type == TokenType.VAR and token.text.upper() == "MATCH_RECOGNIZE"
         if named and following.token_type == TokenType.L_PAREN:
             marked[at] = Token(
@@ -95,7 +96,10 @@ def pattern_ranges(tokens: Sequence[Token]) -> list[range]:
     return found
 
 
-class MatchParser(Parser):  # type: ignore[misc]
+_Parser: Any = Parser  # whose methods it has differ from dialect to dialect
+
+
+class MatchParser(_Parser):  # type: ignore[misc]
     """What a parser of Spark's SQL is given to read the clause."""
 
     _recognizing = False
@@ -142,18 +146,19 @@ class MatchParser(Parser):  # type: ignore[misc]
             return Semantics(this=inner, kind=word).update_positions(token)
         if word in _CALLS and opens:
             self._advance(2)
-            arguments = [] if self._match(TokenType.R_PAREN, advance=False) else self._parse_csv(
-                self._parse_disjunction
+            arguments = (
+                []
+                if self._match(TokenType.R_PAREN, advance=False)
+                else self._parse_csv(self._parse_disjunction)
             )
             self._match_r_paren()
             return RowCall(this=word, expressions=arguments).update_positions(token)
-        call = super()._parse_function(*how, **more)
-        return call
+        return cast("exp.Expr | None", super()._parse_function(*how, **more))
 
     def _begins_call(self) -> bool:
         """Whether a word and ( come behind the current one."""
         at = self._index + 2
-        return at < len(self._tokens) and self._tokens[at].token_type == TokenType.L_PAREN
+        return bool(at < len(self._tokens) and self._tokens[at].token_type == TokenType.L_PAREN)
 
     # The clause ---------------------------------------------------------------------------
 
@@ -172,7 +177,7 @@ class MatchParser(Parser):  # type: ignore[misc]
         parts["skip"], parts["skip_to"] = self._parse_after_match()
         for start in ("INITIAL", "SEEK"):
             if self._match_words(start):
-                self.raise_error(f"{start} belongs to a pattern in a WINDOW", self._prev)
+                self.raise_error(f"the word {start} belongs to a pattern in a WINDOW, which is not kept incrementally", self._prev)
         if not self._match_words("PATTERN"):
             self.raise_error("Expecting PATTERN (…)")
         parts["pattern"] = self._parse_pattern_text()
@@ -262,13 +267,22 @@ class MatchParser(Parser):  # type: ignore[misc]
         letters = [" "] * (len(self.sql) - begin)
         while True:
             token = self._curr
-            if not token or token.token_type == TokenType.SENTINEL or self._index >= len(self._tokens):
-                self.raise_error("PATTERN ( is never closed", opened)
-            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if (
+                not token
+                or token.token_type == TokenType.SENTINEL
+                or self._index >= len(self._tokens)
+                or (token.token_type == TokenType.VAR and token.text.upper() == "DEFINE")
+            ):
+                self.raise_error("the PATTERN ( is never closed", opened)
+            depth += (token.token_type == TokenType.L_PAREN) - (
+                token.token_type == TokenType.R_PAREN
+            )
             if not depth:
                 break
             # What is no token is a comment, or nothing.
-            letters[token.start - begin : token.end + 1 - begin] = self.sql[token.start : token.end + 1]
+            letters[token.start - begin : token.end + 1 - begin] = self.sql[
+                token.start : token.end + 1
+            ]
             self._advance()
         closed = self._curr
         self._advance()
@@ -281,7 +295,9 @@ class MatchParser(Parser):  # type: ignore[misc]
             hint = f": {error.hint}" if error.hint else ""
             self.raise_error(f"{error.message}{hint}", near[0])
         made = RowPattern(this=exp.Literal.string(text.strip()))
-        made.meta.update(tree=tree, start=begin, end=closed.start - 1, line=opened.line, col=opened.col)
+        made.meta.update(
+            tree=tree, start=begin, end=closed.start - 1, line=opened.line, col=opened.col
+        )
         return made
 
     def _parse_within(self) -> exp.Expr:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Column, Expression, columns_of
 from tailrace.pipelines.incremental.graph import TableInput
-from tailrace.pipelines.incremental.sql.match_plan import Match
+from tailrace.pipelines.incremental.sql.match_plan import Match as Match
 
 
 @dataclass(frozen=True, slots=True)
