@@ -177,7 +177,10 @@ class MatchParser(_Parser):  # type: ignore[misc]
         parts["skip"], parts["skip_to"] = self._parse_after_match()
         for start in ("INITIAL", "SEEK"):
             if self._match_words(start):
-                self.raise_error(f"the word {start} belongs to a pattern in a WINDOW, which is not kept incrementally", self._prev)
+                self.raise_error(
+                    f"the word {start} belongs to a pattern in a WINDOW, which is not kept incrementally",
+                    self._prev,
+                )
         if not self._match_words("PATTERN"):
             self.raise_error("Expecting PATTERN (…)")
         parts["pattern"] = self._parse_pattern_text()

@@ -16,6 +16,7 @@ from sqlglot.errors import ParseError, TokenError
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
 from tailrace.pipelines.incremental.sql.match_parse import (
     MatchParser,
+    Recognized,
     mark_clauses,
     pattern_ranges,
 )
@@ -102,6 +103,7 @@ class OnlySpark(AnsiSpark):
         return mark_clauses(super().tokenize(sql, *how, **more))  # type: ignore[arg-type]
 
     class Parser(MatchParser, AnsiSpark.Parser):
+        MODIFIABLES = (*AnsiSpark.Parser.MODIFIABLES, Recognized)
         # MATCH_RECOGNIZE belongs to a relation, not to the query around it.
         QUERY_MODIFIER_PARSERS = {
             kind: parsed
