@@ -14,6 +14,12 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+from tailrace.pipelines.incremental.sql.match_parse import (
+    MatchParser,
+    Recognized,
+    mark_clauses,
+    pattern_ranges,
+)
 from tailrace.pipelines.incremental.sql.spark_words import KEYWORDS, PARSED_FUNCTIONS
 
 
@@ -93,7 +99,18 @@ class OnlySpark(AnsiSpark):
             word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if _of_spark(word)
         }
 
-    class Parser(AnsiSpark.Parser):
+    def tokenize(self, sql: str, *how: object, **more: object) -> list[Token]:
+        return mark_clauses(super().tokenize(sql, *how, **more))  # type: ignore[arg-type]
+
+    class Parser(MatchParser, AnsiSpark.Parser):
+        MODIFIABLES = (*AnsiSpark.Parser.MODIFIABLES, Recognized)
+        # MATCH_RECOGNIZE belongs to a relation, not to the query around it.
+        QUERY_MODIFIER_PARSERS = {
+            kind: parsed
+            for kind, parsed in AnsiSpark.Parser.QUERY_MODIFIER_PARSERS.items()
+            if kind != TokenType.MATCH_RECOGNIZE
+        }
+
         def _match_text_seq(self, *texts: str, advance: bool = True) -> bool:
             return all(map(_of_spark, texts)) and bool(
                 super()._match_text_seq(*texts, advance=advance)
@@ -296,7 +313,10 @@ def _refuse_by_words(sql: str, view: str) -> None:
     """What the parser lets pass and leaves no trace of, and Spark does not: `a,, b`, `a, FROM`,
     a query without SELECT, hints behind anything else, `{fn …}`, and 0x1F."""
     tokens = dialect()().tokenize(sql)
-    for token, following in zip_longest(tokens, tokens[1:]):
+    patterns = pattern_ranges(tokens)
+    for at, (token, following) in enumerate(zip_longest(tokens, tokens[1:])):
+        if any(at in pattern for pattern in patterns):
+            continue
         said = _wrong_words(sql, token, following)
         if said:
             raise _does_not_parse(sql, view, (following or token).start, *said)

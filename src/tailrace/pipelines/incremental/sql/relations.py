@@ -19,10 +19,11 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
 )
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
-from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
+from tailrace.pipelines.incremental.sql import generators, match_bind, subqueries, temporal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.expressions import OPERANDS, ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
+from tailrace.pipelines.incremental.sql.match_parse import Recognized
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
@@ -149,6 +150,8 @@ def _relation(
             plan = binder._ordered(node, plan, common, outer)
         case exp.Values():
             plan = bind_values(binder, node)
+        case Recognized():
+            plan = match_bind.bind_recognized(binder, node, common)
         case exp.Lateral():
             if isinstance(node.this, exp.Subquery):
                 plan = binder.query(node.this.this, common, scope)
@@ -169,7 +172,7 @@ def _relation(
 
 def _is_join(node: exp.Expr) -> bool:
     """Whether it is what stands in the parentheses of `(b JOIN c ON …)`."""
-    if isinstance(node, exp.Table):
+    if isinstance(node, exp.Table | Recognized):
         return True
     return isinstance(node, exp.Subquery) and bool(node.args.get("joins"))
 
