@@ -27,7 +27,7 @@ from tailrace.project import graph
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
-from tailrace.sources.declare import Postgres, SQLite, patterns
+from tailrace.sources.declare import Source, patterns
 from tailrace.sources.errors import TableMissingError
 
 if TYPE_CHECKING:
@@ -266,7 +266,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     return tables
 
 
-def _absent(source: Postgres | SQLite, found: Collection[str]) -> TableMissingError | None:
+def _absent(source: Source, found: Collection[str]) -> TableMissingError | None:
     """A table that the source names and its database does not have."""
     for pattern in patterns(source):
         if "*" in pattern:

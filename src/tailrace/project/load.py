@@ -26,7 +26,7 @@ from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
 from tailrace.sinks.registry import Copy, copies_of
-from tailrace.sources.declare import Postgres, SQLite
+from tailrace.sources.declare import MySQL, Postgres, SQLite
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -36,7 +36,7 @@ class Project:
     """A loaded project; everything it declares, by name, in order of declaration."""
 
     settings: config.Settings
-    sources: dict[str, Postgres | SQLite]
+    sources: dict[str, Postgres | SQLite | MySQL]
     views: dict[str, View]
     streams: dict[str, Stream]
     topics: dict[str, Topic]
@@ -123,7 +123,7 @@ class _Collector:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.sources: dict[str, Postgres | SQLite] = {}
+        self.sources: dict[str, Postgres | SQLite | MySQL] = {}
         self.views: dict[str, View] = {}
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
@@ -135,7 +135,7 @@ class _Collector:
         if id(value) in self._seen:
             return
         match value:
-            case Postgres() | SQLite():
+            case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
             case View():
