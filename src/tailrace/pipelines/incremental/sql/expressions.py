@@ -247,7 +247,9 @@ class ExpressionBinder:
                 named = node.copy()
                 before: list[exp.Expr | None] = [None] * (len(parts) - 1 - at)
                 before += [part.copy() for part in parts[: at + 1]]
-                for place, part in zip(("this", "table", "db", "catalog"), before[::-1], strict=False):
+                for place, part in zip(
+                    ("this", "table", "db", "catalog"), before[::-1], strict=False
+                ):
                     named.set(place, part)
                 bound = resolve(self.context, self.scope, named).column
             else:

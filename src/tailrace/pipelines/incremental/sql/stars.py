@@ -142,7 +142,9 @@ def _place(
     """Which of the columns EXCEPT names."""
     table, name = unwanted.text("table").lower(), unwanted.name.lower()
     if unwanted.args.get("db"):
-        raise binder.context.not_incremental("a name of more than two parts behind EXCEPT", unwanted)
+        raise binder.context.not_incremental(
+            "a name of more than two parts behind EXCEPT", unwanted
+        )
     places = [
         place
         for place, (owner, shown, _) in enumerate(found)
