@@ -306,7 +306,9 @@ def _typed(
         )
     if name == "listagg":
         if types.BINARY in (one.type for one in bound):
-            raise context.not_incremental("listagg of BINARY", node, "hex(…) or base64(…) are texts")
+            raise context.not_incremental(
+                "listagg of BINARY", node, "hex(…) or base64(…) are texts"
+            )
         between = _constant(binder, bound[1], node) if len(bound) > 1 else None
         parameters = () if between is None else (between,)
         bound = [binder.coerce(bound[0], types.STRING, node)]

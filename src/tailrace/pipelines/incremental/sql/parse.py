@@ -325,7 +325,9 @@ def _refuse_by_words(sql: str, view: str) -> None:
         if token.token_type == TokenType.FROM and begins and not _selects(tokens[at:]):
             raise _does_not_parse(sql, view, token.start, "a query needs SELECT", "SELECT … FROM …")
         if [word.token_type for word in tokens[at : at + 3]] in _ALL_AS_COLUMN:
-            raise _does_not_parse(sql, view, tokens[at + 1].start, "ALL is no column", "write `all`")
+            raise _does_not_parse(
+                sql, view, tokens[at + 1].start, "ALL is no column", "write `all`"
+            )
 
 
 def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, str] | None:
