@@ -12,9 +12,13 @@ from collections.abc import Iterator
 from tailrace.broker.authorization.acls import (
     ALLOW,
     ALTER_CONFIGS,
+    CLUSTER,
+    CLUSTER_NAME,
     CREATE,
     DELETE,
+    DESCRIBE,
     DESCRIBE_CONFIGS,
+    GROUP,
     LITERAL,
     PREFIXED,
     READ,
@@ -31,6 +35,9 @@ from tailrace.sinks.declare import Topic as TopicSink
 
 OWN = (READ, WRITE, CREATE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
 
+# What our readers call themselves: librdkafka asks after such a group, though they join none.
+READERS = ("tailrace-reader", "tailrace-cuts")
+
 _Need = tuple[int, str, int, tuple[int, ...]]
 
 
@@ -45,6 +52,9 @@ def needed(project: Project, principal: str, host: str = WILDCARD) -> list[Acl]:
 
 
 def _needs(project: Project) -> Iterator[_Need]:
+    yield CLUSTER, CLUSTER_NAME, LITERAL, (DESCRIBE,)  # sizes and groups, for the console
+    for group in READERS:
+        yield GROUP, group, LITERAL, (DESCRIBE,)
     yield TOPIC, PROJECT_PREFIX, PREFIXED, OWN
     for source in project.sources:
         yield TOPIC, f"{source}.", PREFIXED, OWN

@@ -86,7 +86,10 @@ def test_a_project_tells_what_it_needs() -> None:
     assert "User:shop allow write transactional-id tailrace.source.shop literal *" in found
     assert "User:shop allow write transactional-id tailrace.shop.ticks literal *" in found
     assert "User:shop allow read topic __tailrace prefixed *" in found
-    assert not any("cluster" in row or " * literal" in row for row in found)
+    assert [row for row in found if " cluster " in row] == [
+        "User:shop allow describe cluster kafka-cluster literal *"
+    ]
+    assert not any(" * literal" in row for row in found)
 
 
 def test_a_project_tells_it_as_commands_of_kafkas_tool() -> None:

@@ -29,6 +29,7 @@ from tailrace.broker.authorization.acls import (
     WRITE,
     Acl,
 )
+from tailrace.broker.handlers import acls as handlers
 from tailrace.broker.principals import ANONYMOUS
 from tailrace.broker.quotas.table import PRODUCER_BYTES, Entity
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
@@ -482,3 +483,27 @@ def test_wrong_rules_are_told_one_by_one_and_the_right_ones_kept(guarded: Guarde
     too_many = [right._replace(name=f"t{number}") for number in range(10_001)]
     assert {one.error_code for one in guarded.add(too_many)} == {44}
     assert guarded.acls() == {right}
+
+
+def test_a_request_that_would_compare_for_minutes_is_refused(
+    guarded: Guarded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "COMPARISONS_PER_REQUEST", 10)
+    rules = [Acl(TOPIC, f"t{number}", LITERAL, "User:u", "*", READ, ALLOW) for number in range(6)]
+    guarded.add(rules)
+    vague = (TOPIC, None, 1, None, None, 1, 1)
+    assert {one.error_code for one in guarded.remove(vague, vague)} == {44}
+    assert guarded.acls() == set(rules)
+    gone = guarded.remove(*rules[:5])  # each names one rule
+    assert [len(one.matching_acls) for one in gone] == [1] * 5
+    assert [len(one.matching_acls) for one in guarded.remove(vague)] == [1]
+
+
+def test_one_request_does_not_fill_the_audit_log(
+    guarded: Guarded, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "tailrace.broker.authorizer")
+    user = guarded.speak("u")
+    codes = set(topics(user, *(f"t{number}" for number in range(300))).values())
+    assert codes == {OVER}
+    assert len(caplog.records) == 100

@@ -131,6 +131,8 @@ def test_match_finds_every_rule_that_concerns_a_name() -> None:
     assert found(pattern=PREFIXED) == [acls[1], acls[4]]
     assert found(name="*", pattern=LITERAL) == [acls[2]]
     assert len(found()) == 5
+    exact = AclFilter(*acls[0])
+    assert (AclTable(acls).find(exact), AclTable(acls[1:]).find(exact)) == ([acls[0]], [])
     assert found(principal="User:y") == []
 
 

@@ -134,6 +134,23 @@ class AclFilter(NamedTuple):
             if value != ANY and value not in known:
                 raise InvalidAclError(f"The filter has an unknown {what}: {value}")
 
+    @property
+    def one(self) -> Acl | None:
+        """The only rule that can be meant, if the filter leaves nothing open."""
+        if self.pattern not in PATTERNS or ANY in (self.resource, self.operation, self.permission):
+            return None
+        if self.name is None or self.principal is None or self.host is None:
+            return None
+        return Acl(
+            self.resource,
+            self.name,
+            self.pattern,
+            self.principal,
+            self.host,
+            self.operation,
+            self.permission,
+        )
+
     def matches(self, acl: Acl) -> bool:
         """Whether this rule is meant."""
         return (

@@ -40,6 +40,8 @@ PROJECT = Principal("Project", "tailrace")
 
 # Names of things that do not exist may be asked for without end.
 REMEMBERED = 10_000
+# One request may name hundreds of thousands of things: the audit log gets the first.
+TOLD_PER_REQUEST = 100
 # `Key` of a question about all resources of a kind.
 SOME = "\0"
 
@@ -250,18 +252,22 @@ _SUPER = Decision(True)
 class Caller:
     """One connection's side of the authorizer, for the request it asks now."""
 
-    __slots__ = ("_api_key", "_authorizer", "_connection")
+    __slots__ = ("_api_key", "_authorizer", "_connection", "_told")
 
     def __init__(self, authorizer: Authorizer, connection: Peer, api_key: int) -> None:
         self._authorizer = authorizer
         self._connection = connection
         self._api_key = api_key
+        self._told = 0
 
     def may(self, operation: int, resource: int, name: str, *, told: bool = True) -> bool:
         """Whether it may do this to one resource."""
-        return self._authorizer.allows(
+        told = told and self._told < TOLD_PER_REQUEST
+        allowed = self._authorizer.allows(
             self._connection, operation, resource, name, self._api_key, told=told
         )
+        self._told += told and not allowed
+        return allowed
 
     def may_cluster(self, operation: int, *, told: bool = True) -> bool:
         """Whether it may do this to the cluster."""

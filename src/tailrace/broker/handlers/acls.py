@@ -40,7 +40,10 @@ log = logging.getLogger("tailrace.broker.controller")
 
 # As Kafka's controller: one request may not change more.
 CHANGES_PER_REQUEST = 10_000
+# Filters times rules that one request may have compared; filters for one rule are free.
+COMPARISONS_PER_REQUEST = 5_000_000
 TOO_MANY = f"more than {CHANGES_PER_REQUEST} access rules in one request"
+TOO_VAGUE = "too many filters for so many access rules; ask for fewer at a time"
 DISABLED = int(ErrorCode.SECURITY_DISABLED)
 NO_AUTHORIZER = "No Authorizer is configured."
 
@@ -123,8 +126,14 @@ class Acls:
             return
         results: list[DeleteAclsFilterResult] = []
         gone: dict[Acl, None] = {}
-        for one in filters:
-            wanted = _filter(one)
+        wanted_ones = [_filter(one) for one in filters]
+        vague = sum(wanted.one is None for wanted in wanted_ones)
+        if vague > 1 and vague * len(authorizer.table) > COMPARISONS_PER_REQUEST:
+            code = int(ErrorCode.POLICY_VIOLATION)
+            refused = [DeleteAclsFilterResult(code, TOO_VAGUE) for _ in filters]
+            request.answer(DeleteAclsResponse(filter_results=refused))
+            return
+        for wanted in wanted_ones:
             try:
                 wanted.check()
             except InvalidAclError as error:
@@ -153,9 +162,10 @@ class Acls:
         """On disk, all or none, before anybody is judged by it."""
         self._broker.store.change_acls(add, remove)
         authorizer.change(add, remove)
-        for word, acls in (("added", add), ("removed", remove)):
-            for acl in acls:
-                log.info(f"access rule {word}", extra={"rule": str(acl)})
+        for acl in add:
+            log.info("access rule added", extra={"rule": str(acl)})
+        for acl in remove:
+            log.info("access rule removed", extra={"rule": str(acl)})
 
 
 def _all(request: Request[CreateAclsRequest], results: list[AclCreationResult]) -> None:
