@@ -65,7 +65,7 @@ def test_clients_are_told_the_advertised_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings, words",
+    ("settings", "words"),
     [
         ({"listeners": "ODD://127.0.0.1:1"}, "no protocol"),
         ({"listeners": "PLAINTEXT://h"}, "address that is none"),
@@ -112,9 +112,7 @@ def test_the_most_special_setting_of_a_listener_counts() -> None:
     assert found == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize(
-    "listener", ["PLAINTEXT://0.0.0.0:1", "SASL_PLAINTEXT://:1", "0.0.0.0:1"]
-)
+@pytest.mark.parametrize("listener", ["PLAINTEXT://0.0.0.0:1", "SASL_PLAINTEXT://:1", "0.0.0.0:1"])
 def test_an_open_listener_must_be_meant(tmp_path: Path, listener: str) -> None:
     with pytest.raises(OpenListenerError) as caught:
         run(Start([str(tmp_path)], listener))
@@ -123,7 +121,7 @@ def test_an_open_listener_must_be_meant(tmp_path: Path, listener: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings, kind, words",
+    ("settings", "kind", "words"),
     [
         ({"listeners": "SASL_PLAINTEXT://127.0.0.1:0"}, LogInSettingError, "no mechanism"),
         ({"listeners": "SSL://127.0.0.1:0"}, CertificateError, "no certificate"),
@@ -177,13 +175,11 @@ def test_secrets_of_settings_are_told_to_nobody(guarded: Guarded) -> None:
     assert found["ssl.client.auth"].value == "none"
 
 
-def test_settings_come_from_a_file_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_come_from_a_file_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "server.properties"
     file.write_text(
         "# Kafka's form\nlisteners=SASL_SSL://0.0.0.0:9093\n\n"
-        "listener.name.sasl_ssl.plain.sasl.jaas.config=X \\\n  user_a=\"${TR_TEST_SECRET}\";\n"
+        'listener.name.sasl_ssl.plain.sasl.jaas.config=X \\\n  user_a="${TR_TEST_SECRET}";\n'
     )
     with pytest.raises(UsageError, match="TR_TEST_SECRET"):
         read_properties(str(file))
