@@ -9,6 +9,8 @@ A name that is a protocol needs no entry in the map. `HOST:PORT` alone is `PLAIN
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -167,3 +169,20 @@ def _refuse_twins(setting: str, names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise InvalidConfigError(f"{setting} names {name} twice")
+
+
+def warnings(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
+    """What of the listeners is open, for `check` and `doctor`: what it is, what that means."""
+    for each in endpoints(settings):
+        if each.open_to_others:
+            yield (
+                f"listener {each.name}: {each.protocol}",
+                "whoever reaches it reads and writes everything"
+                if each.protocol == "PLAINTEXT"
+                else "whoever can listen on the network reads everything",
+            )
+        if each.tls:
+            place = settings.of_listener(each.name, "ssl.keystore.location")
+            with contextlib.suppress(OSError):
+                if place and os.stat(place).st_mode & 0o077:
+                    yield f"{place}: readable by others", f"the private key of listener {each.name}"

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import resource
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tailrace.broker.quotas.table import (
@@ -187,11 +189,40 @@ class BrokerMetrics:
         )  # fmt: skip
         for name, kind, text, value in figures:
             yield from _metric(name, kind, text, [({}, value)])
+        yield from self._listener_lines()
         yield from _metric(
             "tailrace_broker_unreadable_internal_records_total",
             "counter",
             "Records of internal topics passed over because they make no sense.",
             (({"topic": topic}, count) for topic, count in broker.unreadable_records.items()),
+        )
+
+    def _listener_lines(self) -> Iterator[str]:
+        listener, logins = self._broker.listener, self._broker.authentication.counts
+        open_now = Counter(each.listener for each in listener.connections.values())
+        names = [each.endpoint.name for each in listener.acceptors]
+        yield from _metric(
+            "tailrace_broker_connections",
+            "gauge",
+            "Open connections by listener.",
+            (({"listener": name}, open_now[name]) for name in names),
+        )
+        if not any(each.endpoint.tls or each.endpoint.sasl for each in listener.acceptors):
+            return
+        for name, text, value in (
+            ("handshakes_failed", "TLS handshakes that failed.", listener.handshakes_failed_total),
+            ("logins_late", "Connections closed because they did not log in in time.", listener.logins_late_total),
+        ):  # fmt: skip
+            yield from _metric(f"tailrace_broker_{name}_total", "counter", text, [({}, value)])
+        yield from _metric(
+            "tailrace_broker_logins_total",
+            "counter",
+            "Log-ins over SASL by listener and how they ended.",
+            (
+                ({"listener": name, "result": field.name}, getattr(counts, field.name))
+                for name, counts in logins.items()
+                for field in fields(counts)
+            ),
         )
 
     def _log_lines(self) -> Iterator[str]:

@@ -27,12 +27,12 @@ MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _data_option(command: Command) -> Command:
+def _data_option(*, exists: bool = True) -> Callable[[Command], Command]:
     return click.option(
         "--data", "directories", metavar="DIR", multiple=True,
-        type=click.Path(path_type=Path, exists=True, file_okay=False),
+        type=click.Path(path_type=Path, exists=exists, file_okay=False),
         help="Work on the files of a log that no broker serves, instead of asking one.",
-    )(command)  # fmt: skip
+    )  # fmt: skip
 
 
 @click.group()
@@ -56,7 +56,7 @@ def user() -> None:
     help="Read the password from its first line, - for standard input; else it is asked for.",
 )  # fmt: skip
 @log_option
-@_data_option
+@_data_option(exists=False)
 @said_option
 def add(
     name: str,
@@ -89,7 +89,7 @@ def add(
 @user.command()
 @click.argument("name")
 @log_option
-@_data_option
+@_data_option()
 @said_option
 def remove(name: str, address: str | None, directories: tuple[Path, ...]) -> None:
     """Remove a user. Connections that exist stay until their session ends."""
@@ -107,7 +107,7 @@ def remove(name: str, address: str | None, directories: tuple[Path, ...]) -> Non
 
 @user.command("list")
 @log_option
-@_data_option
+@_data_option()
 @json_option
 def list_users(address: str | None, directories: tuple[Path, ...], as_json: bool) -> None:
     """List users and the mechanisms they may log in with."""

@@ -50,6 +50,8 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
         yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
+    if log.bootstrap is None and log.broker.get("listeners"):
+        yield _look("log.broker", _listeners, dict(log.broker))
     for warning in project.settings.console.warnings:
         yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
@@ -141,6 +143,16 @@ def _topic_settings(settings: dict[str, str]) -> str:
 
     check_topic_config({name: value for name, value in settings.items() if name != "partitions"})
     return f"{len(settings)} settings"
+
+
+def _listeners(given: dict[str, str]) -> str:
+    from tailrace.broker.endpoints import endpoints, warnings
+    from tailrace.broker.settings import BrokerSettings
+
+    settings = BrokerSettings(given)
+    told = [f"warning: {what}: {meaning}" for what, meaning in warnings(settings)]
+    names = ", ".join(f"{each.name} ({each.protocol})" for each in endpoints(settings))
+    return "; ".join([f"listeners {names}", *told])
 
 
 def _parse(project: Project, view: View) -> str:

@@ -65,7 +65,7 @@ def test_clients_are_told_the_advertised_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings, words",
+    ("settings", "words"),
     [
         ({"listeners": "ODD://127.0.0.1:1"}, "no protocol"),
         ({"listeners": "PLAINTEXT://h"}, "address that is none"),
@@ -121,7 +121,7 @@ def test_an_open_listener_must_be_meant(tmp_path: Path, listener: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings, kind, words",
+    ("settings", "kind", "words"),
     [
         ({"listeners": "SASL_PLAINTEXT://127.0.0.1:0"}, LogInSettingError, "no mechanism"),
         ({"listeners": "SSL://127.0.0.1:0"}, CertificateError, "no certificate"),

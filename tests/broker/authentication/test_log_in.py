@@ -205,7 +205,7 @@ def test_a_session_ends_unless_the_user_logs_in_again(tmp_path: Path) -> None:
         short.thread.stop()
 
 
-@pytest.mark.parametrize("name, mechanism", [("bob", "PLAIN"), ("alice", "SCRAM-SHA-512")])
+@pytest.mark.parametrize(("name", "mechanism"), [("bob", "PLAIN"), ("alice", "SCRAM-SHA-512")])
 def test_neither_user_nor_mechanism_change_in_a_session(
     guarded: Guarded, name: str, mechanism: str
 ) -> None:
@@ -236,8 +236,8 @@ def test_who_never_logs_in_makes_room_for_others_and_goes(tmp_path: Path) -> Non
     try:
         with full.talk("SASL_PLAINTEXT") as known:
             assert scram(known).error_code == 0
-            for _ in range(40):
-                idle.append(WireClient(f"127.0.0.1:{full.ports['SASL_SSL']}"))
+            place = f"127.0.0.1:{full.ports['SASL_SSL']}"
+            idle.extend(WireClient(place) for _ in range(40))
             with full.talk("SASL_PLAINTEXT") as late:
                 assert scram(late).error_code == 0
             assert is_served(known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import socket
 import ssl
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ObjectIdentifier
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.authentication.guarded_broker import Guarded, scram
@@ -26,7 +27,7 @@ from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.errors import CertificateError
 from tailrace.broker.settings import BrokerSettings
 from tailrace.log.errors import InvalidConfigError
-from tailrace.testing.wire_client import WireClient
+from tailrace.testing.wire_client import WireClient, batch_of, values_of
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.frames import encode_request
 from tailrace.wire.messages.api_versions import ApiVersionsRequest
@@ -43,29 +44,32 @@ def test_records_of_every_size_come_back_as_they_went_in(
 ) -> None:
     issued = guarded.authority.issue("shop")
     with guarded.talk("SSL", issued, minimum_version=version, maximum_version=version) as client:
-        assert client.sock.version() == version.name.replace("_", ".").replace("TLSv1.", "TLSv1.")  # type: ignore[attr-defined]
+        assert client.sock.version() == version.name.replace("_", ".")  # type: ignore[attr-defined]
         topic = f"sizes-{version.name.lower()}"
-        client.create_topic(topic)
-        sent = []
+        client.create(topic)
+        sent: list[bytes | None] = []
         for size in (1, 100, 16_000, 16_384, 16_385, 70_000, 1_000_000):
             value = bytes([size % 251]) * size
-            client.produce(topic, [value])
+            assert client.produce(topic, batch_of(value)).error_code == 0
             sent.append(value)
-        assert client.consume(topic, len(sent)) == sent
+        found = client.fetch(topic, 0, partition_max_bytes=1 << 24)
+        assert values_of(found.records) == sent
 
 
 def test_a_reader_that_is_slow_gets_every_byte(guarded: Guarded) -> None:
     issued = guarded.authority.issue("shop")
     with guarded.talk("SSL", issued) as writer, guarded.talk("SSL", issued) as reader:
-        writer.create_topic("slow")
-        sent = [bytes([n]) * 900_000 for n in range(12)]
+        writer.create("slow")
+        sent: list[bytes | None] = [bytes([n]) * 900_000 for n in range(12)]
         for value in sent:
-            writer.produce("slow", [value])
-        reader.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 16_384)
-        reader.say_fetch("slow", max_bytes=50_000_000)
-        time.sleep(0.5)  # the broker's socket is full by now
+            assert value is not None
+            assert writer.produce("slow", batch_of(value)).error_code == 0
+        request = reader.fetch_request("slow", 0, partition_max_bytes=1 << 25)
+        reader.say(ApiKey.FETCH, 12, request)
+        time.sleep(0.3)  # the broker's socket is full by now
         assert is_served(writer)
-        assert reader.hear_values() == sent
+        found = reader.hear().responses[0].partitions[0]
+        assert values_of(found.records) == sent
 
 
 def test_many_requests_in_one_record_are_all_answered(guarded: Guarded) -> None:
@@ -208,7 +212,9 @@ def test_other_protocols_and_half_handshakes_disturb_nobody(guarded: Guarded) ->
             with socket.create_connection(place, timeout=20) as other:
                 other.sendall(data)
                 if data[:1] != b"\x16":
-                    assert not other.recv(100) or True
+                    with contextlib.suppress(ConnectionResetError):
+                        while other.recv(100):
+                            pass  # an alert, and then the end
         half = [socket.create_connection(place, timeout=20) for _ in range(50)]
         try:
             for each in half:
@@ -221,27 +227,15 @@ def test_other_protocols_and_half_handshakes_disturb_nobody(guarded: Guarded) ->
     assert guarded.broker.listener.handshakes_failed_total >= before + 2
 
 
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
 def test_old_versions_are_not_spoken(guarded: Guarded) -> None:
     context = guarded.tls()
     context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
     context.maximum_version = ssl.TLSVersion.TLSv1_1
     context.set_ciphers("ALL:@SECLEVEL=0")
-    with socket.create_connection(("127.0.0.1", guarded.ports["SASL_SSL"]), timeout=20) as plain:
-        with pytest.raises((ssl.SSLError, OSError)):
-            context.wrap_socket(plain, server_hostname="localhost")
-
-
-def test_a_wrong_host_name_is_found_out_by_our_client(guarded: Guarded) -> None:
-    from tailrace.client.admin import Admin
-    from tailrace.client.errors import AuthenticationError
-    from tailrace.security import LogAddress
-
-    address = guarded.alice()
-    by_another_name = LogAddress(f"127.0.0.2:{guarded.ports['SASL_SSL']}", address.security)
-    with pytest.raises((AuthenticationError, Exception)) as caught:
-        with Admin(by_another_name, timeout=2) as admin:
-            admin.list_topics()
-    assert caught.value is not None
+    place = ("127.0.0.1", guarded.ports["SASL_SSL"])
+    with socket.create_connection(place, timeout=20) as plain, pytest.raises(OSError):
+        context.wrap_socket(plain, server_hostname="localhost")
 
 
 # who a certificate is
@@ -273,7 +267,7 @@ def test_names_are_written_as_java_writes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "rules, name, user",
+    ("rules", "name", "user"),
     [
         ("DEFAULT", "CN=a,O=b", "CN=a,O=b"),
         ("RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/", "CN=kafka1,OU=ServiceUsers,O=U", "kafka1"),
@@ -296,7 +290,8 @@ def test_rules_that_make_no_sense_are_refused(rules: str) -> None:
         parse_rules(rules)
 
 
-@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=60))
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20))
+@settings(max_examples=50)
 def test_a_name_without_special_characters_is_written_as_it_is(text: str) -> None:
     from tailrace.broker.authentication.distinguished_names import _escaped
 

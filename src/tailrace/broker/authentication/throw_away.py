@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
+_USAGES = ("digital_signature", "content_commitment", "key_encipherment", "data_encipherment",
+           "key_agreement", "key_cert_sign", "crl_sign", "encipher_only", "decipher_only")  # fmt: skip
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -61,6 +63,8 @@ class _Authority:
             name = _name("Tailrace throw-away authority")
             builder = _builder(name, name, self._key, lifetime)
             builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+            signs = dict.fromkeys(_USAGES, False) | {"key_cert_sign": True, "crl_sign": True}
+            builder = builder.add_extension(x509.KeyUsage(**signs), True)
             self._certificate = self._sign(builder)
             _write(key_path, _private(self._key))
             _write(path, _text(self._certificate), mode=0o644)
@@ -82,6 +86,9 @@ class _Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = _builder(_name(name), self._certificate.subject, key, lifetime)
         builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False
+        )
         known = [_host(each) for each in hosts]
         if known:
             builder = builder.add_extension(x509.SubjectAlternativeName(known), False)
@@ -112,6 +119,7 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(hours=1))
         .not_valid_after(now + lifetime)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False)
     )
 
 
