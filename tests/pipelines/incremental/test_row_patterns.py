@@ -235,6 +235,7 @@ def test_a_view_is_what_a_batch_run_over_its_rows_gives(one: tuple[str, Clause],
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(1800)
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(clauses(), st.integers(0, 1 << 20))
 def test_a_view_is_what_a_batch_run_over_its_rows_gives_at_length(
