@@ -41,11 +41,10 @@ MORE_QUERIES = [
     " FROM s.a GROUP BY k",
     "SELECT id, sum(d) FILTER (WHERE f > 0) OVER (PARTITION BY k ORDER BY id"
     " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS t FROM s.a",
-    "SELECT * FROM s.a MATCH_RECOGNIZE (PARTITION BY k ORDER BY at, id MEASURES MATCH_NUMBER() AS n,"
-    " FINAL max(A.d) AS m, PREV(LAST(U.f, 1), 2) AS q, CLASSIFIER() AS c"
+    "SELECT n, m, q FROM s.a MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES MATCH_NUMBER() AS n,"
+    " FINAL max(A.k) AS m, PREV(LAST(A.k, 1), 2) + (SELECT max(k) FROM s.b) AS q"
     " ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO LAST A"
-    " PATTERN (A (B | A){1,2} $) WITHIN INTERVAL '1' HOUR SUBSET U = (A, B)"
-    " DEFINE A AS d > 0 AND f < PREV(f), B AS d > FIRST(A.d) AND k > (SELECT max(k) FROM s.b)) AS m",
+    " PATTERN (A B?) WITHIN INTERVAL '1' HOUR DEFINE A AS k > 0, B AS k > FIRST(A.k)) AS m",
 ]
 # Dataclasses of the same modules that no operator holds.
 NO_PARTS = {
