@@ -235,6 +235,7 @@ def test_a_view_is_what_a_batch_run_over_its_rows_gives(one: tuple[str, Clause],
 
 
 @pytest.mark.thorough
+@pytest.mark.timeout(1800)
 @settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
 @given(clauses(), st.integers(0, 1 << 20))
 def test_a_view_is_what_a_batch_run_over_its_rows_gives_at_length(
@@ -285,3 +286,46 @@ def test_the_view_of_a_match_is_what_conditions_see() -> None:
     assert view.last("x", "A") == 1
     assert view.final().last("x", "A") == 3
     assert view.last("x", "", 0, 5) is None
+
+
+@pytest.mark.parametrize("policy", ["auto", "full"])
+def test_views_read_views_of_matches(policy: str) -> None:
+    falls = """SELECT * FROM s.t MATCH_RECOGNIZE (PARTITION BY k ORDER BY id
+        MEASURES A.x AS high, LAST(B.x) AS low, count(B.*) AS n
+        PATTERN (A B+) DEFINE B AS B.x < PREV(B.x) AND B.x >= (SELECT min(x) FROM s.t)) AS m"""
+    pairs = "SELECT a.high, b.low FROM falls a JOIN falls b ON a.k = b.k AND a.n < b.n"
+    views = [ViewDefinition("falls", falls, policy=policy), ViewDefinition("pairs", pairs)]
+    memory = MemoryTables(compile_views(views, TABLES), shards=2)
+    for number, x in enumerate([9, 4, 7, 5, 3, 8]):
+        memory.upsert("s.public.t", {"id": number, "k": 1, "x": x})
+    memory.tick()
+    assert shown(memory.rows("falls")) == shown(
+        [{"k": 1, "high": 9, "low": 4, "n": 1}, {"k": 1, "high": 7, "low": 3, "n": 2}]
+    )
+    assert memory.rows("pairs") == [{"high": 9, "low": 3}]
+    memory.delete("s.public.t", {"id": 2})
+    memory.tick()
+    assert memory.rows("pairs") == []
+    assert shown(memory.rows("falls")) == shown(
+        [{"k": 1, "high": 9, "low": 4, "n": 1}, {"k": 1, "high": 5, "low": 3, "n": 1}]
+    )
+
+
+def test_a_change_reads_and_writes_what_it_touches() -> None:
+    """A late row in a partition of many blocks: bytes of a few of them are written."""
+    sql = """SELECT * FROM s.t MATCH_RECOGNIZE (PARTITION BY k ORDER BY o, id
+        MEASURES A.id AS a, count(*) AS n
+        PATTERN (A B+) DEFINE B AS B.x < PREV(B.x)) AS m"""
+    graph = compile_views([ViewDefinition("v", sql)], TABLES)
+    (node,) = [node for node in graph.nodes if isinstance(node.operator, Pattern)]
+    memory = MemoryTables(graph)
+    for number in range(3_000):
+        memory.upsert("s.public.t", {"id": number, "k": 1, "o": 2 * number, "x": number * 7 % 11})
+    memory.tick()
+    before = dict(memory.states.of(0, node.id).rows)
+    memory.upsert("s.public.t", {"id": 5_000, "k": 1, "o": 3_001, "x": 100})
+    memory.tick()
+    after = memory.states.of(0, node.id).rows
+    blocks = [key for key, value in after.items() if before.get(key) != value]
+    assert len(after) > 10
+    assert len(blocks) <= 3
