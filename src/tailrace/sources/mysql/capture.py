@@ -62,9 +62,7 @@ class MySQLCapture:
             source, self._server, self._connect_reader, self._journal, self.settings,
             part.directory, part.clock, self._resume,
         )  # fmt: skip
-        self._keyless = KeylessCopies(
-            self._reception, self._connect_reader, part.stopping.is_set
-        )
+        self._keyless = KeylessCopies(self._reception, self._connect_reader, part.stopping.is_set)
         self._missing: TailraceError | None = None
         self._last_round_at = 0.0
         self._looked_at = 0.0
@@ -301,9 +299,9 @@ class MySQLCapture:
             if reception.transaction is None:
                 reception.write_chunks()
                 self._keyless.due()
-                if reception.group_since is not None and not stream.wait(0):
-                    if self._until_paced() <= 0:
-                        reception.cut()
+                quiet = reception.group_since is not None and not stream.wait(0)
+                if quiet and self._until_paced() <= 0:
+                    reception.cut()
             if self._clock.monotonic() - self._heard_at > self.settings.silence_seconds:
                 raise ServerUnreachableError(
                     "the server is silent",

@@ -174,9 +174,7 @@ class Copies:
         self._journal.record_copy(name, state)
         self.track(name)
 
-    def again(
-        self, name: str, where: str | None, keys: list[dict[str, str]] | None = None
-    ) -> None:
+    def again(self, name: str, where: str | None, keys: list[dict[str, str]] | None = None) -> None:
         """A re-snapshot that was asked for; `keys` are SQL literals by column."""
         held = self._journal.copies.get(name, {})
         if held.get("state") == "copying" or (held.get("state") == "again" and held.get("compare")):
@@ -345,7 +343,9 @@ class Copies:
             conditions.append(f"({beyond(texts.key, after)})")
         if last is not None:
             conditions.append(f"{order_of(texts.key[0])} <= {last}")
-        query = f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        query = (
+            f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        )
         if conditions:
             query += " WHERE " + " AND ".join(conditions)
         rows = self._settings.chunk_rows

@@ -55,9 +55,7 @@ ALTERED = re.compile(
     rf"\s*ALTER\s+(?:ONLINE\s+|IGNORE\s+)*TABLE\s+(?:IF\s+EXISTS\s+)?{NAME}(?:\s*\.\s*{NAME})?",
     re.IGNORECASE,
 )
-RENAMED = re.compile(
-    rf"{NAME}(?:\s*\.\s*{NAME})?\s+TO\s+{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE
-)
+RENAMED = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?\s+TO\s+{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE)
 MARIADB_STANDALONE, MARIADB_PREPARED = 1, 64
 
 
@@ -298,7 +296,9 @@ class Reception:
         """Forget a transaction without an end; what the log has of it is compared."""
         transaction, self.transaction = self.transaction, None
         assert transaction is not None
-        log.warning("transaction abandoned", extra={"transaction": transaction.id, "reason": reason})
+        log.warning(
+            "transaction abandoned", extra={"transaction": transaction.id, "reason": reason}
+        )
         if transaction.spilled and (transaction.rows or transaction.begun):
             self._leave(transaction)
             if transaction.begun:
@@ -341,9 +341,9 @@ class Reception:
         self.position = max(self.number(end), self.position)
         if gtid is not None and self.known is not None:
             self.known.add(gtid)
-        if (transaction is not None and transaction.begun) or self.journal.dirty:
-            if self.group_since is None:
-                self.group_since = self.clock.monotonic()
+        written = transaction is not None and transaction.begun
+        if (written or self.journal.dirty) and self.group_since is None:
+            self.group_since = self.clock.monotonic()
 
     def _end_note(self, transaction: Transaction) -> dict[str, object]:
         return {
@@ -385,13 +385,13 @@ class Reception:
             else:
                 self._maps[mark] = None
         table_now = self._ids[identifier] = self._maps[mark]
-        if table_now is not None and table_now.name in self._current:
-            if self._current[table_now.name] is not table_now:
-                # An earlier form came back, as a server that goes back to its rows may send it.
-                self._adopt_shape(table_now)
+        if table_now is not None and self._current.get(table_now.name, table_now) is not table_now:
+            self._adopt_shape(table_now)
 
     def _request_table(self, body: bytes) -> Captured:
-        found = read_table_map(body, self.server.charset, {})
+        found = read_table_map(
+            body, self.server.charset, {}, mariadb=self.server.mariadb
+        )
         names = TableSchema(self.source.name, found.schema, found.table, (), ())
         made = captured(self.source, names)
         made.decoder = RowDecoder(found)
@@ -403,7 +403,9 @@ class Reception:
         earlier = self.journal.schemas.get(f"{schema}.{table}")
         if earlier is not None:
             said = {c.name: c.type.split("(")[0].split()[0] for c in earlier.columns} | said
-        found = read_table_map(body, self.server.charset, said)
+        found = read_table_map(
+            body, self.server.charset, said, mariadb=self.server.mariadb
+        )
         key = [found.fields[number].name for number in found.key]
         made = self.registered(shape_of(self.source, schema, table, found.fields, key))
         made.decoder = RowDecoder(found, made.wanted)
@@ -428,6 +430,7 @@ class Reception:
         return made
 
     def _adopt_shape(self, table: Captured) -> None:
+        """A form that was seen before is that of the rows again."""
         known = self.journal.schemas[table.name]
         if known.same_shape(table.schema):
             return
@@ -448,9 +451,7 @@ class Reception:
         now = self.clock.wall_ms()
         order = self._next_order()
         frame = self._copy_frame(table, "incremental")
-        reached = emptied(
-            self.journal, known.topic, state, frame, self.position, order
-        )
+        reached = emptied(self.journal, known.topic, state, frame, self.position, order)
         if reached > order:
             self.journal.note(truncate_note(self._copy_id, name, known.topic, now))
         self._copied = (self.position, reached)
@@ -530,7 +531,9 @@ class Reception:
                 self.last_cut_at = self.clock.monotonic()
             transaction.part_rows = 0
 
-    def _decoded(self, table: Captured, body: bytes, at: int, present: bytes, count: int) -> list[Row]:
+    def _decoded(
+        self, table: Captured, body: bytes, at: int, present: bytes, count: int
+    ) -> list[Row]:
         decoder = table.decoder
         assert decoder is not None
         rows: list[Row] = []
@@ -615,7 +618,10 @@ class Reception:
 
     def _routed(self, table: Captured, transaction: Transaction, row: Row) -> None:
         assert self.source.outbox is not None
-        plain = {n: orjson.loads(v.contents) if isinstance(v, orjson.Fragment) else v for n, v in row.items()}
+        plain = {
+            n: orjson.loads(v.contents) if isinstance(v, orjson.Fragment) else v
+            for n, v in row.items()
+        }
         routed = outbox.route_row(self.source.outbox, self.source.name, plain)
         self._note_begin(transaction)
         self.journal.send_message(routed)
@@ -651,8 +657,10 @@ class Reception:
                 second: Row | None = None
                 if op == "u":
                     second, at = decoder.rows(body, at, after, there[1])(body, at)
-                    whole = whole and wanted <= first.keys() | second.keys() and (
-                        wanted <= first.keys()
+                    whole = (
+                        whole
+                        and wanted <= first.keys() | second.keys()
+                        and (wanted <= first.keys())
                     )
                     second = {n: second[n] if n in second else first[n] for n in first | second}
                     pairs.append((first, second))
@@ -725,15 +733,20 @@ class Reception:
             self.copies.reject(name)
             self.looks.add(name)
             rest = plain[found.end() :]
-            if re.search(r"(?:DROP|TRUNCATE|EXCHANGE|IMPORT|DISCARD)\s+(?:PARTITION|TABLESPACE)", rest, re.I):
+            if re.search(
+                r"(?:DROP|TRUNCATE|EXCHANGE|IMPORT|DISCARD)\s+(?:PARTITION|TABLESPACE)", rest, re.I
+            ):
                 self._lost("a partition of the table was dropped, emptied or exchanged", [name])
-            if (moved := re.search(rf"\bRENAME\s+(?:TO\s+|AS\s+)?{NAME}(?:\s*\.\s*{NAME})?\s*(?:,|$)", rest, re.I)) and not re.match(r"RENAME\s+(?:COLUMN|INDEX|KEY)\b", rest[moved.start():], re.I):
+            if (
+                moved := re.search(
+                    rf"\bRENAME\s+(?:TO\s+|AS\s+)?{NAME}(?:\s*\.\s*{NAME})?\s*(?:,|$)", rest, re.I
+                )
+            ) and not re.match(r"RENAME\s+(?:COLUMN|INDEX|KEY)\b", rest[moved.start() :], re.I):
                 self._arrived(_named(moved, name.partition(".")[0]))
         elif re.match(r"\s*RENAME\s+TABLE", plain, re.IGNORECASE):
             for moved in RENAMED.finditer(plain):
                 groups = moved.groups()
                 self._arrived(_whole(groups[6:12], schema))
-
 
     @property
     def looks(self) -> set[str]:
@@ -766,15 +779,12 @@ class Reception:
         if schema is None:
             return
         if not schema.key and state.get("state") in ACTIVE:
-            table = captured(self.source, schema)
-            self._touch_keyless(table, transaction)
+            self._touch_keyless(captured(self.source, schema), transaction)
             if state.get("state") == "copying" or state.get("bag") != schema.version:
                 return
         if self.group_since is not None or self.journal.dirty:
             self.cut()
-        table = self._current.get(name)
-        if table is None:
-            table = self._current[name] = captured(self.source, schema)
+        table = self._current.setdefault(name, captured(self.source, schema))
         self._note_begin(transaction)
         if schema.key:
             for key in self.journal.live_keys(schema.topic):
