@@ -105,9 +105,7 @@ def test_every_type_is_alike_from_the_copy_and_from_the_stream(
     listed = ", ".join(f"c{n} {kind}" for n, (kind, _, _) in enumerate(columns))
     names = ", ".join(f"c{n}" for n in range(len(columns)))
     row = ", ".join(value for _, value, _ in columns)
-    nulls = ", ".join(
-        "DEFAULT" if "generated" in kind else "NULL" for kind, _, _ in columns
-    )
+    nulls = ", ".join("DEFAULT" if "generated" in kind else "NULL" for kind, _, _ in columns)
     case.execute(f"CREATE TABLE items (id INT PRIMARY KEY, {listed}) DEFAULT CHARSET=utf8mb4")
     case.execute(
         f"INSERT INTO items (id, {names}) VALUES (1, {row})",

@@ -187,7 +187,9 @@ class Copies:
             else:
                 where, keys = None, None
         state: dict[str, Any] = {"state": "again", "rows": 0}
-        state |= {word: held[word] for word in ("declared", "bag", "fills") if word in held}
+        state |= {
+            word: held[word] for word in ("declared", "bag", "fills", "cascades") if word in held
+        }
         if where:
             state["where"] = where
         if keys:
@@ -209,7 +211,7 @@ class Copies:
             return
         wanted = [*held.get("fills", ()), *(c for c in columns if c not in held.get("fills", ()))]
         state = {"state": "again", "rows": 0, "fills": wanted}
-        state |= {word: held[word] for word in ("declared",) if word in held}
+        state |= {word: held[word] for word in ("declared", "cascades") if word in held}
         state["where"] = " OR ".join(f"{quoted(column)} IS NOT NULL" for column in wanted)
         self.begin(name, state)
 

@@ -26,6 +26,7 @@ from tailrace.sources.declare import MySQL, copied_again, declared_for, made_ane
 from tailrace.sources.errors import ReplicationProtocolError
 from tailrace.sources.journal import Journal
 from tailrace.sources.mysql import events as kinds
+from tailrace.sources.mysql.cascades import Cascades
 from tailrace.sources.mysql.chunks import place_number
 from tailrace.sources.mysql.copies import Chunk, Copies
 from tailrace.sources.mysql.decoder import Row, RowDecoder
@@ -78,7 +79,8 @@ class Transaction:
     bytes: int = 0
     begun: bool = False
     spilled: bool = False
-    prepared: str | None = None
+    # In the log already: read again only for what it may have prepared.
+    old: bool = False
     buffer: list[Event] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     entered: dict[str, Captured] = field(default_factory=dict)
@@ -118,6 +120,7 @@ class Reception:
         self.copies = Copies(
             source, connect, journal, settings, directory, lambda: (self.position, self.known)
         )
+        self.cascades = Cascades(server, journal, settings.lost_rows)
         self.keyless_touched: dict[str, list[tuple[int, str]]] = {}
         self.requests: list[dict[str, Any]] = []
         self._looks: set[str] = set()
@@ -157,7 +160,7 @@ class Reception:
                 return
             transaction.buffer.append(event)
             transaction.bytes += len(event.body)
-            if transaction.bytes > self.settings.spill_bytes and not transaction.prepared:
+            if transaction.bytes > self.settings.spill_bytes and not transaction.old:
                 self._spill(transaction)
             return
         match kind:
@@ -220,10 +223,20 @@ class Reception:
         start = self.number(event.start)
         name = gtid or f"{self.file}:{event.start}"
         self.transaction = transaction = Transaction(
-            start, name, gtid, made_ms, self.clock.wall_ms(), standalone
+            start,
+            name,
+            gtid,
+            made_ms,
+            self.clock.wall_ms(),
+            standalone,
+            opened=event.type == kinds.MARIADB_GTID and not standalone,
         )
+        if gtid is None:
+            transaction.old = start < self.written_to
+        elif self.replayed is not None:
+            transaction.old = self.replayed.has(gtid)
         part = self.resume.part
-        if part is not None:
+        if part is not None and not transaction.old:
             self.resume = Resume(self.resume.epoch, self.resume.position)
             if self._open_id == name:
                 transaction.skip, transaction.order = part.messages, part.events
@@ -235,6 +248,9 @@ class Reception:
                 )
 
     _open_id = ""
+    # How far the log had got where the stream begins before that, for prepared transactions.
+    written_to = 0
+    replayed: Known | None = None
 
     def resume_inside(self, open_id: str) -> None:
         """The log has a part of this transaction already."""
@@ -259,8 +275,9 @@ class Reception:
             if len(word) > 1 and word[1].startswith("TO"):
                 self._undo(text)
             else:
-                self._abandon("a transaction was rolled back in the binlog", lost=False)
-                self._done(event.end, transaction.gtid)
+                self._abandon("a transaction was rolled back in the binlog")
+                if not transaction.old:
+                    self._done(event.end, transaction.gtid)
             return
         if first == "SAVEPOINT":
             if not transaction.spilled:
@@ -268,6 +285,10 @@ class Reception:
             return
         if first == "XA":
             self._xa(event, word[1] if len(word) > 1 else "", text)
+            return
+        if transaction.old:
+            if not transaction.opened or transaction.standalone:
+                self.transaction = None
             return
         if transaction.opened and not DDL.match(text):
             self._statement(schema, text)
@@ -292,7 +313,7 @@ class Reception:
                     return
         self._lost("a part of a large transaction was rolled back", list(transaction.entered))
 
-    def _abandon(self, reason: str, *, lost: bool = True) -> None:
+    def _abandon(self, reason: str) -> None:
         """Forget a transaction without an end; what the log has of it is compared."""
         transaction, self.transaction = self.transaction, None
         assert transaction is not None
@@ -323,6 +344,9 @@ class Reception:
     def _commit(self, end: int) -> None:
         transaction = self.transaction
         assert transaction is not None
+        if transaction.old:
+            self.transaction = None
+            return
         if transaction.buffer:
             kept, transaction.buffer = transaction.buffer, []
             for event in kept:
@@ -380,6 +404,10 @@ class Reception:
             _, schema, table, _ = read_names(body)
             if schema == self.source.database and table == REQUESTS:
                 self._maps[mark] = self._request_table(body)
+            elif self.cascades.is_parent(f"{schema}.{table}") and not matches(
+                self.source, schema, table
+            ):
+                self._maps[mark] = self._parent_table(body)
             elif matches(self.source, schema, table):
                 self._maps[mark] = self._table(body, schema, table)
             else:
@@ -388,10 +416,14 @@ class Reception:
         if table_now is not None and self._current.get(table_now.name, table_now) is not table_now:
             self._adopt_shape(table_now)
 
+    def _parent_table(self, body: bytes) -> Captured:
+        """A table that is not captured; with its rows those of captured ones may go."""
+        made = self._request_table(body)
+        made.is_parent_only = True
+        return made
+
     def _request_table(self, body: bytes) -> Captured:
-        found = read_table_map(
-            body, self.server.charset, {}, mariadb=self.server.mariadb
-        )
+        found = read_table_map(body, self.server.charset, {}, mariadb=self.server.mariadb)
         names = TableSchema(self.source.name, found.schema, found.table, (), ())
         made = captured(self.source, names)
         made.decoder = RowDecoder(found)
@@ -403,9 +435,7 @@ class Reception:
         earlier = self.journal.schemas.get(f"{schema}.{table}")
         if earlier is not None:
             said = {c.name: c.type.split("(")[0].split()[0] for c in earlier.columns} | said
-        found = read_table_map(
-            body, self.server.charset, said, mariadb=self.server.mariadb
-        )
+        found = read_table_map(body, self.server.charset, said, mariadb=self.server.mariadb)
         key = [found.fields[number].name for number in found.key]
         made = self.registered(shape_of(self.source, schema, table, found.fields, key))
         made.decoder = RowDecoder(found, made.wanted)
@@ -488,6 +518,10 @@ class Reception:
             raise ReplicationProtocolError(
                 "rows have another number of columns than their table", detail=table.name
             )
+        if table.is_parent_only and _holds(before, count) < count:
+            children = [key.child for key in self.cascades.of(table.name)]
+            self._lost(f"rows of {table.name} came without all their columns", children)
+            return
         if event.type == kinds.PARTIAL_UPDATE:
             self._incomplete(table, "updates of JSON carry only what changed (PARTIAL_JSON)")
             return
@@ -499,6 +533,15 @@ class Reception:
             self.requests += [orjson.loads(row["request"]) for row in rows if op == "c"]
             return
         name = table.name
+        if op != "c" and self.cascades.of(name):
+            if op == "d":
+                for row in rows:
+                    self.cascades.note(name, row, None)
+            else:
+                for number in range(0, len(rows), 2):
+                    self.cascades.note(name, rows[number], rows[number + 1])
+        if table.is_parent_only:
+            return
         state = self.journal.copies.get(name, {})
         if not table.schema.key and state.get("state") in ACTIVE:
             self._touch_keyless(table, transaction)
@@ -680,7 +723,7 @@ class Reception:
     def _incomplete(self, table: Captured, reason: str) -> None:
         """Values that are not told: the table is read and what differs is written."""
         self._alarm("binlog-image", reason, "SET GLOBAL binlog_row_image = 'FULL';")
-        self._lost(reason, [table.name])
+        self._lost(reason, [table.name, *(key.child for key in self.cascades.of(table.name))])
 
     def _statement(self, schema: str, text: str) -> None:
         """A statement instead of the rows it changed."""
@@ -721,6 +764,7 @@ class Reception:
         """What a statement changes beside rows; the next table map tells of columns."""
         plain = COMMENT.sub("", text)
         self._maps.clear()
+        self.cascades.forget()
         if (found := TRUNCATED.match(plain)) is not None:
             self._truncate(transaction, _named(found, schema))
         elif (found := CREATED.match(plain)) is not None:
@@ -831,10 +875,13 @@ class Reception:
         data = body[13 : 13 + first + second]
         name = f"{data[:first].hex()},{data[first:].hex()},{format_id}"
         self._hold(transaction, name)
-        self._done(event.end, transaction.gtid)
+        if transaction.old:
+            self.transaction = None
+        else:
+            self._done(event.end, transaction.gtid)
 
     def _hold(self, transaction: Transaction, name: str) -> None:
-        if not self._prepared:
+        if not self._prepared and not transaction.old:
             self._before = {"file": self.file, "pos": transaction.start & 0xFFFFFFFF}
             if self.known is not None:
                 self._before["gtid"] = str(self.known)
@@ -851,6 +898,9 @@ class Reception:
         held = self._prepared.pop(name, None)
         if not self._prepared:
             self._before = {}
+        if transaction.old:
+            self.transaction = None
+            return
         if word == "COMMIT" and held is not None:
             transaction.buffer = held.buffer + transaction.buffer
         elif word == "COMMIT" and "ONE PHASE" not in text.upper():
