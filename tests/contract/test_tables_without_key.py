@@ -30,6 +30,7 @@ class TestSQLite(BagContract):
         made.connection.close()
 
 
+@pytest.mark.thorough
 class TestMySQL(BagContract):
     @pytest.fixture
     def case(self, binlog_case: Callable[..., MySQLCase]) -> MySQLCase:

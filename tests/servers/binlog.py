@@ -42,7 +42,9 @@ SETTINGS = [
 class BinlogServer:
     """One server; user root without a password. `mariadb` or MySQL."""
 
-    def __init__(self, directory: Path, *, mariadb: bool, number: int = 1, more: Sequence[str] = ()) -> None:
+    def __init__(
+        self, directory: Path, *, mariadb: bool, number: int = 1, more: Sequence[str] = ()
+    ) -> None:
         self.mariadb = mariadb
         self._directory = directory
         self._number = number

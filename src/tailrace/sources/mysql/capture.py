@@ -27,7 +27,7 @@ from tailrace.sources.mysql.chunks import place_number
 from tailrace.sources.mysql.gtid import GtidSet, GtidState, Known
 from tailrace.sources.mysql.keyless import KeylessCopies
 from tailrace.sources.mysql.reception import Reception
-from tailrace.sources.mysql.server import Server, connect, missing_tables
+from tailrace.sources.mysql.server import Server, connect, masks_of, missing_tables
 from tailrace.sources.mysql.settings import MySQLSettings
 from tailrace.sources.mysql.stream import BinlogStream, replica_number
 from tailrace.sources.mysql.table import shape_of
@@ -62,9 +62,7 @@ class MySQLCapture:
             source, self._server, self._connect_reader, self._journal, self.settings,
             part.directory, part.clock, self._resume,
         )  # fmt: skip
-        self._keyless = KeylessCopies(
-            self._reception, self._connect_reader, part.stopping.is_set
-        )
+        self._keyless = KeylessCopies(self._reception, self._connect_reader, part.stopping.is_set)
         self._missing: TailraceError | None = None
         self._last_round_at = 0.0
         self._looked_at = 0.0
@@ -191,6 +189,14 @@ class MySQLCapture:
         if "gtid" in place:
             reception.known = known_of(server, str(place["gtid"]))
         file, position = str(place["file"]), int(place["pos"])
+        prepared = place.get("prepared")
+        if prepared:
+            # Rows of transactions that were prepared and not committed are read again.
+            reception._before = dict(prepared)
+            reception.written_to = resume.position
+            if reception.known is not None:
+                reception.replayed = reception.known.copy()
+                self._from = known_of(server, str(prepared["gtid"]))
         if resume.part is not None:
             reception.resume_inside(str(place.get("open", "")))
         if not same:
@@ -200,6 +206,8 @@ class MySQLCapture:
             reception.file, reception.position = oldest, place_number(oldest, 4)
             return file, position
         reception.file, reception.position = file, resume.position
+        if prepared:
+            file, position = str(prepared["file"]), int(prepared["pos"])
         if reception.servers[-1:] != [server.id]:
             reception.servers.append(server.id)
         return file, position
@@ -301,9 +309,9 @@ class MySQLCapture:
             if reception.transaction is None:
                 reception.write_chunks()
                 self._keyless.due()
-                if reception.group_since is not None and not stream.wait(0):
-                    if self._until_paced() <= 0:
-                        reception.cut()
+                quiet = reception.group_since is not None and not stream.wait(0)
+                if quiet and self._until_paced() <= 0:
+                    reception.cut()
             if self._clock.monotonic() - self._heard_at > self.settings.silence_seconds:
                 raise ServerUnreachableError(
                     "the server is silent",
@@ -340,6 +348,7 @@ class MySQLCapture:
         if paused(self._part.directory, self.source.name):
             return False
         if reception.transaction is None and self._resume_done():
+            self._follow_cascades()
             reception.copies.work(list(self._journal.copies))
             self._keyless.work()
             if now - self._looked_at >= self.settings.look_seconds or reception.looks:
@@ -350,6 +359,20 @@ class MySQLCapture:
                 reception.cut()
         self._report()
         return True
+
+    def _follow_cascades(self) -> None:
+        """Have children of foreign keys read again, once the log has what told of them."""
+        reception = self._reception
+        if not any(state.get("cascades") for state in self._journal.copies.values()):
+            return
+        if reception.group_since is not None or self._journal.dirty:
+            reception.cut()
+        masked = frozenset(
+            name for name in self._journal.copies if masks_of(self.source, *name.split(".", 1))
+        )
+        lost = list(reception.cascades.work(reception.copies, masked))
+        if lost:
+            reception._lost("a foreign key changed rows of it", lost)
 
     def _resume_done(self) -> bool:
         return self._reception.resume.part is None

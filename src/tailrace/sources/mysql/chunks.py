@@ -60,7 +60,9 @@ def take_snapshot(
             _run(server, "START TRANSACTION WITH CONSISTENT SNAPSHOT")
             told = dict(server.rows("SHOW STATUS LIKE 'binlog_snapshot_%'"))
             words = {str(name).lower(): str(value) for name, value in told.items()}
-            mark = place_number(words["binlog_snapshot_file"], int(words["binlog_snapshot_position"]))
+            mark = place_number(
+                words["binlog_snapshot_file"], int(words["binlog_snapshot_position"])
+            )
             if mark >= reached:
                 return Snapshot(mark, None)
         elif server.gtids:
@@ -265,4 +267,3 @@ def _converter(field: Field) -> Callable[[bytes], Any]:
     if kind in BINARIES:
         return values.base64_text
     raise SourceError(f"a column has the type {kind}, which this version does not know")
-

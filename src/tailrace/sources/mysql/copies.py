@@ -174,9 +174,7 @@ class Copies:
         self._journal.record_copy(name, state)
         self.track(name)
 
-    def again(
-        self, name: str, where: str | None, keys: list[dict[str, str]] | None = None
-    ) -> None:
+    def again(self, name: str, where: str | None, keys: list[dict[str, str]] | None = None) -> None:
         """A re-snapshot that was asked for; `keys` are SQL literals by column."""
         held = self._journal.copies.get(name, {})
         if held.get("state") == "copying" or (held.get("state") == "again" and held.get("compare")):
@@ -189,7 +187,9 @@ class Copies:
             else:
                 where, keys = None, None
         state: dict[str, Any] = {"state": "again", "rows": 0}
-        state |= {word: held[word] for word in ("declared", "bag", "fills") if word in held}
+        state |= {
+            word: held[word] for word in ("declared", "bag", "fills", "cascades") if word in held
+        }
         if where:
             state["where"] = where
         if keys:
@@ -211,7 +211,7 @@ class Copies:
             return
         wanted = [*held.get("fills", ()), *(c for c in columns if c not in held.get("fills", ()))]
         state = {"state": "again", "rows": 0, "fills": wanted}
-        state |= {word: held[word] for word in ("declared",) if word in held}
+        state |= {word: held[word] for word in ("declared", "cascades") if word in held}
         state["where"] = " OR ".join(f"{quoted(column)} IS NOT NULL" for column in wanted)
         self.begin(name, state)
 
@@ -345,7 +345,9 @@ class Copies:
             conditions.append(f"({beyond(texts.key, after)})")
         if last is not None:
             conditions.append(f"{order_of(texts.key[0])} <= {last}")
-        query = f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        query = (
+            f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        )
         if conditions:
             query += " WHERE " + " AND ".join(conditions)
         rows = self._settings.chunk_rows

@@ -45,9 +45,7 @@ class RowDecoder:
 
     def _generate(self, present: bytes, nulls: bytes) -> Decoder:
         """`nulls` may have bits set behind the last column: MariaDB sets them."""
-        there = [
-            at for at in range(len(self.table.wires)) if present[at >> 3] >> (at & 7) & 1
-        ]
+        there = [at for at in range(len(self.table.wires)) if present[at >> 3] >> (at & 7) & 1]
         size = (len(there) + 7) >> 3
         if len(nulls) < size:
             raise ReplicationProtocolError("a row ends in its list of NULLs")
@@ -146,9 +144,7 @@ def _fixed(field: Field, wire: Wire, value: str, names: dict[str, Any]) -> tuple
     return "", ""
 
 
-def _varying(
-    field: Field, wire: Wire, value: str, names: dict[str, Any], lines: list[str]
-) -> str:
+def _varying(field: Field, wire: Wire, value: str, names: dict[str, Any], lines: list[str]) -> str:
     """Lines that read a column with its length before it; the expression of its value."""
     kind = wire.type
     if kind in (15, 141, 253, 254):

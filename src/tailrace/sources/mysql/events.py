@@ -99,7 +99,9 @@ class Unpacker:
             yield event
 
     def _sums(self, packet: bytes) -> bool:
-        return len(packet) >= 23 and zlib.crc32(packet[:-4]) == int.from_bytes(packet[-4:], "little")
+        return len(packet) >= 23 and zlib.crc32(packet[:-4]) == int.from_bytes(
+            packet[-4:], "little"
+        )
 
     def _payload(self, event: Event) -> Iterator[Event]:
         """A whole transaction in one event: fields with their type, then zstd or nothing."""

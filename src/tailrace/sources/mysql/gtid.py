@@ -102,7 +102,9 @@ class GtidSet:
 
     def copy(self) -> GtidSet:
         made = GtidSet()
-        made.intervals = {owner: [list(one) for one in held] for owner, held in self.intervals.items()}
+        made.intervals = {
+            owner: [list(one) for one in held] for owner, held in self.intervals.items()
+        }
         return made
 
     def encoded(self) -> bytes:
@@ -150,8 +152,7 @@ class GtidState:
     def includes(self, other: Known) -> bool:
         assert isinstance(other, GtidState)
         return all(
-            self.last.get(domain, (0, 0))[1] >= number
-            for domain, (_, number) in other.last.items()
+            self.last.get(domain, (0, 0))[1] >= number for domain, (_, number) in other.last.items()
         )
 
     def without(self, other: Known) -> str:
@@ -170,7 +171,9 @@ class GtidState:
         return made
 
     def __str__(self) -> str:
-        return ",".join(f"{d}-{server}-{number}" for d, (server, number) in sorted(self.last.items()))
+        return ",".join(
+            f"{d}-{server}-{number}" for d, (server, number) in sorted(self.last.items())
+        )
 
 
 def read_gtid(body: bytes) -> str:

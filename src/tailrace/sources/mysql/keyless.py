@@ -122,7 +122,9 @@ class KeylessCopies:
             journal.note(truncate_note(reception._copy_id, name, topic, now))
         order = reached
         texts = TextRows(definition, table.wanted)
-        query = f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        query = (
+            f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
+        )
         values: list[bytes | None] = []
         count = 0
         for packet in read_rows(attempt.server, query):

@@ -26,6 +26,7 @@ from tailrace.sources.declare import MySQL, copied_again, declared_for, made_ane
 from tailrace.sources.errors import ReplicationProtocolError
 from tailrace.sources.journal import Journal
 from tailrace.sources.mysql import events as kinds
+from tailrace.sources.mysql.cascades import Cascades
 from tailrace.sources.mysql.chunks import place_number
 from tailrace.sources.mysql.copies import Chunk, Copies
 from tailrace.sources.mysql.decoder import Row, RowDecoder
@@ -55,9 +56,7 @@ ALTERED = re.compile(
     rf"\s*ALTER\s+(?:ONLINE\s+|IGNORE\s+)*TABLE\s+(?:IF\s+EXISTS\s+)?{NAME}(?:\s*\.\s*{NAME})?",
     re.IGNORECASE,
 )
-RENAMED = re.compile(
-    rf"{NAME}(?:\s*\.\s*{NAME})?\s+TO\s+{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE
-)
+RENAMED = re.compile(rf"{NAME}(?:\s*\.\s*{NAME})?\s+TO\s+{NAME}(?:\s*\.\s*{NAME})?", re.IGNORECASE)
 MARIADB_STANDALONE, MARIADB_PREPARED = 1, 64
 
 
@@ -80,7 +79,8 @@ class Transaction:
     bytes: int = 0
     begun: bool = False
     spilled: bool = False
-    prepared: str | None = None
+    # In the log already: read again only for what it may have prepared.
+    old: bool = False
     buffer: list[Event] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     entered: dict[str, Captured] = field(default_factory=dict)
@@ -120,6 +120,7 @@ class Reception:
         self.copies = Copies(
             source, connect, journal, settings, directory, lambda: (self.position, self.known)
         )
+        self.cascades = Cascades(server, journal, settings.lost_rows)
         self.keyless_touched: dict[str, list[tuple[int, str]]] = {}
         self.requests: list[dict[str, Any]] = []
         self._looks: set[str] = set()
@@ -159,7 +160,7 @@ class Reception:
                 return
             transaction.buffer.append(event)
             transaction.bytes += len(event.body)
-            if transaction.bytes > self.settings.spill_bytes and not transaction.prepared:
+            if transaction.bytes > self.settings.spill_bytes and not transaction.old:
                 self._spill(transaction)
             return
         match kind:
@@ -222,10 +223,20 @@ class Reception:
         start = self.number(event.start)
         name = gtid or f"{self.file}:{event.start}"
         self.transaction = transaction = Transaction(
-            start, name, gtid, made_ms, self.clock.wall_ms(), standalone
+            start,
+            name,
+            gtid,
+            made_ms,
+            self.clock.wall_ms(),
+            standalone,
+            opened=event.type == kinds.MARIADB_GTID and not standalone,
         )
+        if gtid is None:
+            transaction.old = start < self.written_to
+        elif self.replayed is not None:
+            transaction.old = self.replayed.has(gtid)
         part = self.resume.part
-        if part is not None:
+        if part is not None and not transaction.old:
             self.resume = Resume(self.resume.epoch, self.resume.position)
             if self._open_id == name:
                 transaction.skip, transaction.order = part.messages, part.events
@@ -237,6 +248,9 @@ class Reception:
                 )
 
     _open_id = ""
+    # How far the log had got where the stream begins before that, for prepared transactions.
+    written_to = 0
+    replayed: Known | None = None
 
     def resume_inside(self, open_id: str) -> None:
         """The log has a part of this transaction already."""
@@ -261,8 +275,9 @@ class Reception:
             if len(word) > 1 and word[1].startswith("TO"):
                 self._undo(text)
             else:
-                self._abandon("a transaction was rolled back in the binlog", lost=False)
-                self._done(event.end, transaction.gtid)
+                self._abandon("a transaction was rolled back in the binlog")
+                if not transaction.old:
+                    self._done(event.end, transaction.gtid)
             return
         if first == "SAVEPOINT":
             if not transaction.spilled:
@@ -270,6 +285,10 @@ class Reception:
             return
         if first == "XA":
             self._xa(event, word[1] if len(word) > 1 else "", text)
+            return
+        if transaction.old:
+            if not transaction.opened or transaction.standalone:
+                self.transaction = None
             return
         if transaction.opened and not DDL.match(text):
             self._statement(schema, text)
@@ -294,11 +313,13 @@ class Reception:
                     return
         self._lost("a part of a large transaction was rolled back", list(transaction.entered))
 
-    def _abandon(self, reason: str, *, lost: bool = True) -> None:
+    def _abandon(self, reason: str) -> None:
         """Forget a transaction without an end; what the log has of it is compared."""
         transaction, self.transaction = self.transaction, None
         assert transaction is not None
-        log.warning("transaction abandoned", extra={"transaction": transaction.id, "reason": reason})
+        log.warning(
+            "transaction abandoned", extra={"transaction": transaction.id, "reason": reason}
+        )
         if transaction.spilled and (transaction.rows or transaction.begun):
             self._leave(transaction)
             if transaction.begun:
@@ -323,6 +344,9 @@ class Reception:
     def _commit(self, end: int) -> None:
         transaction = self.transaction
         assert transaction is not None
+        if transaction.old:
+            self.transaction = None
+            return
         if transaction.buffer:
             kept, transaction.buffer = transaction.buffer, []
             for event in kept:
@@ -341,9 +365,9 @@ class Reception:
         self.position = max(self.number(end), self.position)
         if gtid is not None and self.known is not None:
             self.known.add(gtid)
-        if (transaction is not None and transaction.begun) or self.journal.dirty:
-            if self.group_since is None:
-                self.group_since = self.clock.monotonic()
+        written = transaction is not None and transaction.begun
+        if (written or self.journal.dirty) and self.group_since is None:
+            self.group_since = self.clock.monotonic()
 
     def _end_note(self, transaction: Transaction) -> dict[str, object]:
         return {
@@ -380,18 +404,26 @@ class Reception:
             _, schema, table, _ = read_names(body)
             if schema == self.source.database and table == REQUESTS:
                 self._maps[mark] = self._request_table(body)
+            elif self.cascades.is_parent(f"{schema}.{table}") and not matches(
+                self.source, schema, table
+            ):
+                self._maps[mark] = self._parent_table(body)
             elif matches(self.source, schema, table):
                 self._maps[mark] = self._table(body, schema, table)
             else:
                 self._maps[mark] = None
         table_now = self._ids[identifier] = self._maps[mark]
-        if table_now is not None and table_now.name in self._current:
-            if self._current[table_now.name] is not table_now:
-                # An earlier form came back, as a server that goes back to its rows may send it.
-                self._adopt_shape(table_now)
+        if table_now is not None and self._current.get(table_now.name, table_now) is not table_now:
+            self._adopt_shape(table_now)
+
+    def _parent_table(self, body: bytes) -> Captured:
+        """A table that is not captured; with its rows those of captured ones may go."""
+        made = self._request_table(body)
+        made.is_parent_only = True
+        return made
 
     def _request_table(self, body: bytes) -> Captured:
-        found = read_table_map(body, self.server.charset, {})
+        found = read_table_map(body, self.server.charset, {}, mariadb=self.server.mariadb)
         names = TableSchema(self.source.name, found.schema, found.table, (), ())
         made = captured(self.source, names)
         made.decoder = RowDecoder(found)
@@ -403,7 +435,7 @@ class Reception:
         earlier = self.journal.schemas.get(f"{schema}.{table}")
         if earlier is not None:
             said = {c.name: c.type.split("(")[0].split()[0] for c in earlier.columns} | said
-        found = read_table_map(body, self.server.charset, said)
+        found = read_table_map(body, self.server.charset, said, mariadb=self.server.mariadb)
         key = [found.fields[number].name for number in found.key]
         made = self.registered(shape_of(self.source, schema, table, found.fields, key))
         made.decoder = RowDecoder(found, made.wanted)
@@ -428,6 +460,7 @@ class Reception:
         return made
 
     def _adopt_shape(self, table: Captured) -> None:
+        """A form that was seen before is that of the rows again."""
         known = self.journal.schemas[table.name]
         if known.same_shape(table.schema):
             return
@@ -448,9 +481,7 @@ class Reception:
         now = self.clock.wall_ms()
         order = self._next_order()
         frame = self._copy_frame(table, "incremental")
-        reached = emptied(
-            self.journal, known.topic, state, frame, self.position, order
-        )
+        reached = emptied(self.journal, known.topic, state, frame, self.position, order)
         if reached > order:
             self.journal.note(truncate_note(self._copy_id, name, known.topic, now))
         self._copied = (self.position, reached)
@@ -487,6 +518,10 @@ class Reception:
             raise ReplicationProtocolError(
                 "rows have another number of columns than their table", detail=table.name
             )
+        if table.is_parent_only and _holds(before, count) < count:
+            children = [key.child for key in self.cascades.of(table.name)]
+            self._lost(f"rows of {table.name} came without all their columns", children)
+            return
         if event.type == kinds.PARTIAL_UPDATE:
             self._incomplete(table, "updates of JSON carry only what changed (PARTIAL_JSON)")
             return
@@ -498,6 +533,15 @@ class Reception:
             self.requests += [orjson.loads(row["request"]) for row in rows if op == "c"]
             return
         name = table.name
+        if op != "c" and self.cascades.of(name):
+            if op == "d":
+                for row in rows:
+                    self.cascades.note(name, row, None)
+            else:
+                for number in range(0, len(rows), 2):
+                    self.cascades.note(name, rows[number], rows[number + 1])
+        if table.is_parent_only:
+            return
         state = self.journal.copies.get(name, {})
         if not table.schema.key and state.get("state") in ACTIVE:
             self._touch_keyless(table, transaction)
@@ -530,7 +574,9 @@ class Reception:
                 self.last_cut_at = self.clock.monotonic()
             transaction.part_rows = 0
 
-    def _decoded(self, table: Captured, body: bytes, at: int, present: bytes, count: int) -> list[Row]:
+    def _decoded(
+        self, table: Captured, body: bytes, at: int, present: bytes, count: int
+    ) -> list[Row]:
         decoder = table.decoder
         assert decoder is not None
         rows: list[Row] = []
@@ -615,7 +661,10 @@ class Reception:
 
     def _routed(self, table: Captured, transaction: Transaction, row: Row) -> None:
         assert self.source.outbox is not None
-        plain = {n: orjson.loads(v.contents) if isinstance(v, orjson.Fragment) else v for n, v in row.items()}
+        plain = {
+            n: orjson.loads(v.contents) if isinstance(v, orjson.Fragment) else v
+            for n, v in row.items()
+        }
         routed = outbox.route_row(self.source.outbox, self.source.name, plain)
         self._note_begin(transaction)
         self.journal.send_message(routed)
@@ -651,8 +700,10 @@ class Reception:
                 second: Row | None = None
                 if op == "u":
                     second, at = decoder.rows(body, at, after, there[1])(body, at)
-                    whole = whole and wanted <= first.keys() | second.keys() and (
-                        wanted <= first.keys()
+                    whole = (
+                        whole
+                        and wanted <= first.keys() | second.keys()
+                        and (wanted <= first.keys())
                     )
                     second = {n: second[n] if n in second else first[n] for n in first | second}
                     pairs.append((first, second))
@@ -672,7 +723,7 @@ class Reception:
     def _incomplete(self, table: Captured, reason: str) -> None:
         """Values that are not told: the table is read and what differs is written."""
         self._alarm("binlog-image", reason, "SET GLOBAL binlog_row_image = 'FULL';")
-        self._lost(reason, [table.name])
+        self._lost(reason, [table.name, *(key.child for key in self.cascades.of(table.name))])
 
     def _statement(self, schema: str, text: str) -> None:
         """A statement instead of the rows it changed."""
@@ -713,6 +764,7 @@ class Reception:
         """What a statement changes beside rows; the next table map tells of columns."""
         plain = COMMENT.sub("", text)
         self._maps.clear()
+        self.cascades.forget()
         if (found := TRUNCATED.match(plain)) is not None:
             self._truncate(transaction, _named(found, schema))
         elif (found := CREATED.match(plain)) is not None:
@@ -725,15 +777,20 @@ class Reception:
             self.copies.reject(name)
             self.looks.add(name)
             rest = plain[found.end() :]
-            if re.search(r"(?:DROP|TRUNCATE|EXCHANGE|IMPORT|DISCARD)\s+(?:PARTITION|TABLESPACE)", rest, re.I):
+            if re.search(
+                r"(?:DROP|TRUNCATE|EXCHANGE|IMPORT|DISCARD)\s+(?:PARTITION|TABLESPACE)", rest, re.I
+            ):
                 self._lost("a partition of the table was dropped, emptied or exchanged", [name])
-            if (moved := re.search(rf"\bRENAME\s+(?:TO\s+|AS\s+)?{NAME}(?:\s*\.\s*{NAME})?\s*(?:,|$)", rest, re.I)) and not re.match(r"RENAME\s+(?:COLUMN|INDEX|KEY)\b", rest[moved.start():], re.I):
+            if (
+                moved := re.search(
+                    rf"\bRENAME\s+(?:TO\s+|AS\s+)?{NAME}(?:\s*\.\s*{NAME})?\s*(?:,|$)", rest, re.I
+                )
+            ) and not re.match(r"RENAME\s+(?:COLUMN|INDEX|KEY)\b", rest[moved.start() :], re.I):
                 self._arrived(_named(moved, name.partition(".")[0]))
         elif re.match(r"\s*RENAME\s+TABLE", plain, re.IGNORECASE):
             for moved in RENAMED.finditer(plain):
                 groups = moved.groups()
                 self._arrived(_whole(groups[6:12], schema))
-
 
     @property
     def looks(self) -> set[str]:
@@ -766,15 +823,12 @@ class Reception:
         if schema is None:
             return
         if not schema.key and state.get("state") in ACTIVE:
-            table = captured(self.source, schema)
-            self._touch_keyless(table, transaction)
+            self._touch_keyless(captured(self.source, schema), transaction)
             if state.get("state") == "copying" or state.get("bag") != schema.version:
                 return
         if self.group_since is not None or self.journal.dirty:
             self.cut()
-        table = self._current.get(name)
-        if table is None:
-            table = self._current[name] = captured(self.source, schema)
+        table = self._current.setdefault(name, captured(self.source, schema))
         self._note_begin(transaction)
         if schema.key:
             for key in self.journal.live_keys(schema.topic):
@@ -821,10 +875,13 @@ class Reception:
         data = body[13 : 13 + first + second]
         name = f"{data[:first].hex()},{data[first:].hex()},{format_id}"
         self._hold(transaction, name)
-        self._done(event.end, transaction.gtid)
+        if transaction.old:
+            self.transaction = None
+        else:
+            self._done(event.end, transaction.gtid)
 
     def _hold(self, transaction: Transaction, name: str) -> None:
-        if not self._prepared:
+        if not self._prepared and not transaction.old:
             self._before = {"file": self.file, "pos": transaction.start & 0xFFFFFFFF}
             if self.known is not None:
                 self._before["gtid"] = str(self.known)
@@ -841,6 +898,9 @@ class Reception:
         held = self._prepared.pop(name, None)
         if not self._prepared:
             self._before = {}
+        if transaction.old:
+            self.transaction = None
+            return
         if word == "COMMIT" and held is not None:
             transaction.buffer = held.buffer + transaction.buffer
         elif word == "COMMIT" and "ONE PHASE" not in text.upper():

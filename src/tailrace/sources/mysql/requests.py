@@ -58,9 +58,7 @@ def stored_keys(
     """Each key as the log has it and as a condition; the server makes 5 of "5"."""
     from tailrace.sources.control import key_objects
 
-    shape = shape_of(
-        source, definition.schema, definition.table, definition.fields, definition.key
-    )
+    shape = shape_of(source, definition.schema, definition.table, definition.fields, definition.key)
     table = captured(source, shape)
     by_name = {f.name: f for f in definition.fields}
     temporary = "_tailrace_asked"

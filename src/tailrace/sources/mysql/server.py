@@ -41,7 +41,25 @@ SYSTEM = ("mysql", "information_schema", "performance_schema", "sys")
 REQUESTS = "_tailrace_requests"
 DENIED = (1044, 1045, 1142, 1143, 1227, 1370)
 # What passes by itself: lost, refused for now, shutting down, too many connections.
-PASSING = (1040, 1053, 1152, 1158, 1159, 1160, 1161, 1205, 1213, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 3169)
+PASSING = (
+    1040,
+    1053,
+    1152,
+    1158,
+    1159,
+    1160,
+    1161,
+    1205,
+    1213,
+    1927,
+    2002,
+    2003,
+    2006,
+    2013,
+    2014,
+    2055,
+    3169,
+)
 
 
 @contextmanager
@@ -54,18 +72,21 @@ def translated(what: str) -> Iterator[None]:
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         if number in DENIED:
             raise PrivilegeError(
-                f"the database user may not do this: {what}", detail=text,
+                f"the database user may not do this: {what}",
+                detail=text,
                 hint="GRANT SELECT, REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO the user;",
             ) from error
         if number in PASSING or isinstance(error, (pymysql.InterfaceError,)) or number == 0:
             raise ServerUnreachableError(
-                "the database does not answer", detail=text or what,
+                "the database does not answer",
+                detail=text or what,
                 hint="capture connects again and goes on where the log ends",
             ) from error
         raise SourceError(f"the database refuses: {what}", detail=f"{number}: {text}") from error
     except (OSError, EOFError) as error:
         raise ServerUnreachableError(
-            "the database does not answer", detail=str(error),
+            "the database does not answer",
+            detail=str(error),
             hint="capture connects again and goes on where the log ends",
         ) from error
 
@@ -138,6 +159,11 @@ class Server:
             made.uuid = str(made.value("SELECT @@server_uuid"))
             made.gtids = str(made.value("SELECT @@global.gtid_mode")) == "ON"
         return made
+
+    @property
+    def tells_cascades(self) -> bool:
+        """Whether the binlog has the rows that foreign keys change."""
+        return not self.mariadb and self.version >= (9, 7)
 
     # --- questions -------------------------------------------------------------------------
 
@@ -325,12 +351,14 @@ class Server:
             )
         if self.setting("log_bin") != "ON":
             yield BinlogSettingsError(
-                "the server writes no binlog", detail="log_bin is OFF.",
+                "the server writes no binlog",
+                detail="log_bin is OFF.",
                 hint="start it with log_bin = binlog (in its [mysqld] section)",
             )
         if not self.id:
             yield BinlogSettingsError(
-                "the server has no server_id", detail="It sends its binlog to nobody.",
+                "the server has no server_id",
+                detail="It sends its binlog to nobody.",
                 hint="SET GLOBAL server_id = 1;  -- and in its [mysqld] section",
             )
         wanted = {
@@ -415,7 +443,9 @@ def missing_tables(source: MySQL, found: Sequence[tuple[str, str]]) -> TableMiss
     return None
 
 
-def hidden_columns(source: MySQL, schema: str, table: str, key: Sequence[str]) -> Callable[[str], bool]:
+def hidden_columns(
+    source: MySQL, schema: str, table: str, key: Sequence[str]
+) -> Callable[[str], bool]:
     """Whether `columns=` leaves a column out."""
     wanted = for_table(source.columns, schema, table)
     if not isinstance(wanted, (list, tuple)):

@@ -36,16 +36,18 @@ class BinlogStream:
         self._unpacker = Unpacker()
         beat = int(heartbeat_seconds * 1_000_000_000)
         with translated("read the binlog"), server.connection.cursor() as cursor:
-            cursor.execute("SET @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'")
-            cursor.execute(f"SET @master_heartbeat_period = {beat}, @source_heartbeat_period = {beat}")
+            cursor.execute(
+                "SET @master_binlog_checksum = 'CRC32', @source_binlog_checksum = 'CRC32'"
+            )
+            cursor.execute(
+                f"SET @master_heartbeat_period = {beat}, @source_heartbeat_period = {beat}"
+            )
             if server.mariadb:
                 cursor.execute("SET @mariadb_slave_capability = 4, @slave_gtid_strict_mode = 0")
                 cursor.execute("SET @slave_connect_state = %s", (str(known or ""),))
             else:
                 replica = str(uuid.uuid5(uuid.NAMESPACE_OID, f"tailrace {name}"))
-                cursor.execute(
-                    "SET @slave_uuid = %s, @replica_uuid = %s", (replica, replica)
-                )
+                cursor.execute("SET @slave_uuid = %s, @replica_uuid = %s", (replica, replica))
         if isinstance(known, GtidSet):
             encoded = known.encoded()
             payload = b"".join(

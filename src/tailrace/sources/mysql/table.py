@@ -30,6 +30,7 @@ class Captured:
     masks: Mapping[str, str]
     secret: bytes
     is_outbox: bool = False
+    is_parent_only: bool = False
     decoder: RowDecoder | None = None
     events: TransactionFrame | None = None
     entered: int = 0

@@ -17,7 +17,16 @@ INTEGER_TYPES = {1: "tinyint", 2: "smallint", 9: "mediumint", 3: "int", 8: "bigi
 NUMERIC_TYPES = {*INTEGER_TYPES, 4, 5, 13, 246}
 TEXTS = {1: "tinytext", 2: "text", 3: "mediumtext", 4: "longtext"}
 BLOBS = {1: "tinyblob", 2: "blob", 3: "mediumblob", 4: "longblob"}
-TIMES = {7: "timestamp", 10: "date", 11: "time", 12: "datetime", 17: "timestamp", 18: "datetime", 19: "time"}
+TIMES = {
+    7: "timestamp",
+    10: "date",
+    11: "time",
+    12: "datetime",
+    17: "timestamp",
+    18: "datetime",
+    19: "time",
+}
+TEXT_TYPES = (15, 253, 254, 252, 140, 141)
 MOST_COLUMNS = 4096
 
 
@@ -53,7 +62,7 @@ def read_names(body: bytes) -> tuple[int, str, str, int]:
 
 
 def read_table_map(
-    body: bytes, charset: Callable[[int], Charset], kinds: Mapping[str, str]
+    body: bytes, charset: Callable[[int], Charset], kinds: Mapping[str, str], *, mariadb: bool
 ) -> TableMap:
     """`charset` knows collations by number, `kinds` what the catalog calls a column."""
     from tailrace.sources.mysql.fields import as_said
@@ -71,7 +80,7 @@ def read_table_map(
         extra = dict(_extra(body, at + (count + 7) // 8))
         fields = [
             as_said(field, kinds.get(field.name))
-            for field in _fields(f"{schema}.{table}", wires, nulls, extra, charset)
+            for field in _fields(f"{schema}.{table}", wires, nulls, extra, charset, mariadb=mariadb)
         ]
         return TableMap(identifier, schema, table, tuple(fields), wires, _key(extra))
     except (IndexError, UnicodeDecodeError, KeyError) as error:
@@ -167,7 +176,7 @@ def _key(extra: Mapping[int, bytes]) -> tuple[int, ...]:
 
 def _fields(
     name: str, wires: tuple[Wire, ...], nulls: bytes, extra: Mapping[int, bytes],
-    charset: Callable[[int], Charset],
+    charset: Callable[[int], Charset], *, mariadb: bool,
 ) -> Iterator[Field]:  # fmt: skip
     if 4 not in extra:
         raise BinlogSettingsError(
@@ -178,7 +187,9 @@ def _fields(
     names = _texts(extra[4])
     if len(names) != len(wires):
         raise ReplicationProtocolError("a table map with fewer names than columns", detail=name)
-    texts = [w for w in wires if w.type in (15, 253, 254, 252, 140, 141)]
+    # MariaDB tells the character set of geometry, too.
+    told = (*TEXT_TYPES, 255) if mariadb else TEXT_TYPES
+    texts = [w for w in wires if w.type in told]
     lists = [w for w in wires if w.type in (247, 248)]
     collations = iter(_collations(len(texts), extra.get(3), extra.get(2)))
     list_collations = iter(_collations(len(lists), extra.get(11), extra.get(10)))
@@ -193,6 +204,8 @@ def _fields(
             unsigned = bool(signs[numeric >> 3] >> (7 - (numeric & 7)) & 1)
             numeric += 1
         known = Field(label, "", nullable=nullable)
+        if mariadb and wire.type == 255:
+            next(collations)
         yield _field(known, wire, unsigned, charset, collations, list_collations, enums, sets)
 
 
@@ -233,7 +246,9 @@ def _field(
     is_text = found.decode is not None
     if kind in (252, 140):
         return replace(
-            known, kind=(TEXTS if is_text else BLOBS)[wire.first], charset=found if is_text else None
+            known,
+            kind=(TEXTS if is_text else BLOBS)[wire.first],
+            charset=found if is_text else None,
         )
     varies = kind in (15, 141, 253)
     size = wire.first - 1 if kind == 141 else wire.first

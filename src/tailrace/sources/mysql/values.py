@@ -184,7 +184,7 @@ def uuid_text(raw: bytes) -> str:
     from 6 on, which are made that way."""
     raw = raw.ljust(16, b"\0")
     # Turned round, the bytes of variant and version stand where the time stood.
-    if raw[6] & 0x80 and 0 < raw[8] >> 4 < 6 or not any(raw):
+    if (raw[6] & 0x80 and 0 < raw[8] >> 4 < 6) or not any(raw):
         raw = raw[12:16] + raw[10:12] + raw[8:10] + raw[6:8] + raw[:6]
     return str(uuid.UUID(bytes=raw))
 
