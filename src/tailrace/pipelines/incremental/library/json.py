@@ -130,7 +130,7 @@ def _get_json_object(text: str, path: str) -> str | None:
     return value if value is None or isinstance(value, str) else written(value)
 
 
-@declare("json_member", STRING, STRING, STRING)
+@plain("json_member")
 def _json_member(text: str, name: str) -> str | None:
     """What json_tuple gives for a name: the last value under it that is not null."""
     try:
