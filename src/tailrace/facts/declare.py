@@ -135,7 +135,6 @@ class Events(Generic[S]):
         state: type[S],
         partitions: int,
         tags: tuple[str, ...],
-        publish: bool,
         remember: timedelta,
         declared_at: Place | None,
     ) -> None:
@@ -144,7 +143,6 @@ class Events(Generic[S]):
         self.state = state
         self.partitions = partitions
         self.tags = tags
-        self.publish = publish
         self.remember = remember
         self.declared_at = declared_at
         self.commands: dict[str, Command] = {}
@@ -246,7 +244,6 @@ class Events(Generic[S]):
         return {
             "partitions": self.partitions,
             "tags": list(self.tags),
-            "publish": self.publish,
             "types": {each.written: shape_of(each.cls) for each in self.types},
         }
 
@@ -295,14 +292,12 @@ def events(
     state: type[S],
     partitions: int = 8,
     tags: Iterable[str] = (),
-    publish: bool = False,
     remember: str | timedelta = "7 days",
 ) -> Events[S]:
     """Declare an event topic: `tr.events("accounts", Opened | Deposited, state=Account)`.
 
     `kinds` is an event class or several joined by `|`. `tags` are fields of events by which
-    conditions on appends ask (one partition only). `publish` also writes every state to
-    `<name>.state`, in the same transaction. A command id is remembered for `remember`.
+    conditions on appends ask (one partition only). A command id is remembered for `remember`.
     """
     frame = sys._getframe(1)
     declared_at = Place(frame.f_code.co_filename, frame.f_lineno)
@@ -322,7 +317,6 @@ def events(
             state=state,
             partitions=partitions,
             tags=wanted,
-            publish=publish,
             remember=remember if isinstance(remember, timedelta) else parse_duration(remember),
             declared_at=declared_at,
         )
