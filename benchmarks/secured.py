@@ -130,7 +130,7 @@ def measure(who: Contender, round_: int, megabytes: int, ca: str) -> None:
         took = load(who.client, topic, what, count)
         who.note(f"{what} MB/s", 1000 * gigabytes / took["seconds"], higher=True)
         who.note(f"{what} CPU s/GB", (who.cpu() - before) / gigabytes)
-    who.note("ack p99 ms", load(who.client, topic, "ack", 1500)["p99_ms"])
+    who.note("ack p99 ms", load(who.client, topic, "ack", 500)["p99_ms"])
     host, _, port = who.client["bootstrap.servers"].rpartition(":")
     arguments = [sys.executable, "-m", "benchmarks.secured", "--flood", host, port, ca]
     floods = [
@@ -139,7 +139,7 @@ def measure(who: Contender, round_: int, megabytes: int, ca: str) -> None:
     ]  # fmt: skip
     began = time.perf_counter()
     try:
-        who.note("ack p99 ms under handshakes", load(who.client, topic, "ack", 1500)["p99_ms"])
+        who.note("ack p99 ms under handshakes", load(who.client, topic, "ack", 500)["p99_ms"])
     finally:
         seconds = time.perf_counter() - began
         shaken = 0
