@@ -135,7 +135,8 @@ class Listener:
         listening = acceptor.sock
         if listening is None:
             return
-        for _ in range(128):
+        # What TLS needs for a connection is made here: a flood leaves the loop to others.
+        for _ in range(128 if acceptor.tls is None else 16):
             try:
                 sock, address = listening.accept()
             except BlockingIOError:

@@ -80,7 +80,12 @@ class SecureConnection(Connection):
             self.close()
             return
         if not self.endpoint.sasl:
-            principal = self._tls.principal(self.sock)
+            try:
+                principal = self._tls.principal(self.sock)
+            except Exception as error:  # a name that cannot be read is nobody's
+                self._listener.handshake_failed(self, error)
+                self.close()
+                return
             if principal is None:
                 self._listener.handshake_failed(self, None)
                 self.close()
