@@ -192,13 +192,15 @@ class MySQLCase:
 
     def __init__(
         self, server: BinlogServer, name: str, shared: SharedLog, directory: Path, *tables: str,
+        create: bool = True,
         **settings: Any,
     ) -> None:  # fmt: skip
         self.server, self.schema, self.shared, self.directory = server, name, shared, directory
         self.address = server.dsn(name)
         self._parameters = {"tables": tables or ("items",), **settings}
         self.source = MySQL("shop", self.address, **self._parameters)
-        server.execute(f"CREATE DATABASE IF NOT EXISTS `{name}`")
+        if create:
+            server.execute(f"CREATE DATABASE IF NOT EXISTS `{name}`")
         self.connection = server.connect(name)
 
     def execute(self, *statements: str) -> None:

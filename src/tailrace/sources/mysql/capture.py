@@ -116,12 +116,10 @@ class MySQLCapture:
                 hint="turn GTIDs on, or name only the server that was captured",
             )
         ours = known_of(server, str(place["gtid"]))
-        theirs = server.executed()
-        assert theirs is not None
-        if not theirs.includes(ours):
+        if lacking := server.lacks(ours):
             raise GtidAheadError(
                 f"{host}:{port} lacks transactions that the log has",
-                detail=f"It lacks {ours.without(theirs)}.",
+                detail=f"It lacks {lacking}.",
                 hint="wait until it has them, or take it out of the address",
             )
 
@@ -245,9 +243,7 @@ class MySQLCapture:
         """Why the server cannot go on from where the log ends; None if it can."""
         if "gtid" in place and server.gtids:
             ours = known_of(server, str(place["gtid"]))
-            theirs = server.executed()
-            assert theirs is not None
-            if not theirs.includes(ours):
+            if server.lacks(ours):
                 return "the server was reset: it lacks transactions that the log has"
             if isinstance(ours, GtidSet):
                 purged = GtidSet(str(server.value("SELECT @@global.gtid_purged")))

@@ -199,6 +199,28 @@ class Server:
             return self.state_at(*self.end())
         return GtidSet(str(self.value("SELECT @@global.gtid_executed")))
 
+    def lacks(self, ours: Known) -> str:
+        """The transactions of `ours` that this server does not have, as text.
+
+        A number of MariaDB's is unique only with the server that made it, so one that another
+        server made under the same number is none of ours.
+        """
+        if isinstance(ours, GtidState):
+            made: dict[tuple[int, int], int] = {}
+            for setting in ("gtid_binlog_state", "gtid_slave_pos"):
+                for one in str(self.value(f"SELECT @@global.{setting}") or "").split(","):
+                    if one.strip():
+                        domain, maker, number = (int(part) for part in one.split("-"))
+                        made[domain, maker] = max(number, made.get((domain, maker), 0))
+            return ",".join(
+                f"{domain}-{maker}-{number}"
+                for domain, (maker, number) in sorted(ours.last.items())
+                if made.get((domain, maker), 0) < number
+            )
+        theirs = self.executed()
+        assert theirs is not None
+        return ours.without(theirs)
+
     def state_at(self, file: str, position: int) -> GtidState:
         """MariaDB's state at a place in its binlog."""
         return GtidState(str(self.value("SELECT BINLOG_GTID_POS(%s, %s)", [file, position]) or ""))

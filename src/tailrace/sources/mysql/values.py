@@ -98,6 +98,7 @@ def decimal_bytes(precision: int, scale: int) -> int:
     return 4 * (whole + part) + _DIGIT_BYTES[rest] + _DIGIT_BYTES[last]
 
 
+@lru_cache(maxsize=16384)
 def decimal(raw: bytes, precision: int, scale: int) -> str:
     negative = not raw[0] & 0x80
     data = bytes([raw[0] ^ 0x80, *raw[1:]])
