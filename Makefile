@@ -8,7 +8,7 @@ PYTEST := $(PY) -m pytest
 FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
-  test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-sinks \
+  test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks \
   bench-console test-web docs lock codegen fuzz web clean
 
 help: ## show this list
@@ -50,7 +50,7 @@ test-lowest: setup ## the suite on the lowest versions that pyproject.toml allow
 test-extras: setup ## every extra alone, in an environment of its own
 	@scripts/test-extras
 
-bench: bench-broker bench-capture bench-pipelines bench-views bench-sinks bench-console ## every benchmark, one table each
+bench: bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks bench-console ## every benchmark, one table each
 
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compiler)
 	@$(PY) -m benchmarks.broker
@@ -58,6 +58,7 @@ bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compi
 	@$(PY) -m benchmarks.transactions
 	@$(PY) -m benchmarks.compaction
 	@$(PY) -m benchmarks.queues
+	@$(PY) -m benchmarks.secured
 
 bench-capture: setup ## capture beside pg_recvlogical and Debezium
 	@$(PY) -m benchmarks.capture
@@ -70,6 +71,9 @@ bench-views: setup ## views: cost follows the change; ticks, latency; beside Fli
 	@$(PY) -m benchmarks.views
 	@$(PY) -m benchmarks.views_live
 	@$(PY) -m benchmarks.nexmark
+
+bench-events: setup ## decisions a second, take-over, rebuild; beside eventsourcing on SQLite
+	@$(PY) -m benchmarks.events
 
 bench-sinks: setup ## sinks beside the plain drivers
 	@$(PY) -m benchmarks.sinks

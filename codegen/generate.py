@@ -20,10 +20,10 @@ ROOT = Path(__file__).resolve().parent.parent
 MESSAGES = ROOT / "src/tailrace/wire/messages"
 APIS = ROOT / "src/tailrace/wire/apis.py"
 
-# Requests between brokers and controllers, delegation tokens, telemetry and Kafka
+# Requests between brokers and controllers, telemetry and Kafka
 # Streams' own groups are not spoken here.
 KEYS = (
-    *range(0, 4), *range(8, 38), *range(42, 52), 55, 57, 60, 61, 65, 66, 68, 69,
+    *range(0, 4), *range(8, 52), 55, 57, 60, 61, 65, 66, 68, 69,
     *range(74, 80), 90, 91, 92,
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import yaml
 
 from tailrace.broker import settings as broker_settings
 from tailrace.cli.main import COMMANDS, cli
@@ -120,20 +121,38 @@ def _kind(form: dict[str, Any]) -> str:
 
 FOLDERS = {
     "reference": ("Reference", "What there is, in full."),
-    "how-to": ("How-to", "One task a page."),
+    "how-to": ("How-to", "One task per page."),
     "explanation": ("Explanation", "Why it is built this way."),
     "decisions": ("Decisions", "Context, choice, consequence; one page each."),
 }
 
 
 def listing(folder: str) -> Iterator[str]:
-    """The index of a folder: its pages by their titles."""
+    """The index of a folder: its pages by their titles, in the order of the site's navigation."""
     title, text = FOLDERS[folder]
     yield f"# {title}\n\n{text}\n"
-    for path in sorted((DOCS / folder).glob("*.md")):
-        if path.stem != "index":
-            heading = next(line for line in path.read_text().splitlines() if line.startswith("# "))
-            yield f"- [{heading[2:]}]({path.name})"
+    nav = yaml.load((DOCS.parent / "mkdocs.yml").read_text(), _NavLoader)["nav"]
+    section = next(part[title] for part in nav if title in part)
+    yield from _listed(section, folder)
+
+
+def _listed(section: list[Any], folder: str) -> Iterator[str]:
+    gap = ""
+    for entry in section:
+        if isinstance(entry, dict):
+            ((name, pages),) = entry.items()
+            yield f"{gap}## {name}\n"
+            yield from _listed(pages, folder)
+            gap = "\n"
+        elif entry.startswith(f"{folder}/") and not entry.endswith("/index.md"):
+            text = (DOCS / entry).read_text()
+            heading = next(line for line in text.splitlines() if line.startswith("# "))
+            yield f"- [{heading[2:]}]({entry.removeprefix(f'{folder}/')})"
+            gap = "\n"
+
+
+class _NavLoader(yaml.SafeLoader):
+    """Of mkdocs.yml, whose tags of Python names it need not understand."""
 
 
 PAGES = {"commands": commands, "settings": settings, "errors": errors, "http": http}

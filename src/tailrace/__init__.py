@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tailrace.client.log import open as open
     from tailrace.config import env as env
     from tailrace.errors import TailraceError as TailraceError
+    from tailrace.facts.declare import events as events
+    from tailrace.facts.errors import Rejected as Rejected
+    from tailrace.facts.query import matching as matching
     from tailrace.pipelines.as_of import as_of as as_of
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
@@ -25,9 +28,12 @@ if TYPE_CHECKING:
 
 # public name → where it lives
 _NAMES: dict[str, str] = {
+    "Rejected": "tailrace.facts.errors",
     "TailraceError": "tailrace.errors",
     "connect": "tailrace.client.log",
     "env": "tailrace.config",
+    "events": "tailrace.facts.declare",
+    "matching": "tailrace.facts.query",
     "open": "tailrace.client.log",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
@@ -47,11 +53,14 @@ _MODULES = {
 _ROOMS = ("sources", "sinks", "testing", "views")
 
 __all__ = [
+    "Rejected",
     "TailraceError",
     "__version__",
     "as_of",
     "connect",
     "env",
+    "events",
+    "matching",
     "open",
     "position",
     "stream",

@@ -29,6 +29,7 @@ from tailrace.errors import (
 )
 from tailrace.loopback import is_loopback, refuse_open_log
 from tailrace.masking import Secret, mask, remember, remember_named
+from tailrace.project_token import project_security
 from tailrace.security import LogAddress, make_security
 
 FILE_NAME = "tailrace.toml"
@@ -66,6 +67,7 @@ KEYS: dict[str, Key] = {
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
+    "console.viewer_token": Key("token", None, "A second token, at least 16 characters, for those who may look and not operate."),
     "console.public": Key("origin", None, "The address that a proxy before the console has, such as https://console.example.com."),
     "console.cert": Key("text", None, "Certificate (PEM, with its chain) with which the console serves HTTPS."),
     "console.key": Key("text", None, "Private key (PEM) of console.cert."),
@@ -130,11 +132,13 @@ class TickSettings:
 
 @dataclass(frozen=True, slots=True)
 class ConsoleSettings:
-    """`token`: None if each start makes one; `open`: it was chosen that none is needed."""
+    """`token`: None if each start makes one; `open`: it was chosen that none is needed.
+    `viewer_token` lets its callers look, and not operate."""
 
     listen: str
     token: str | None = field(default=None, repr=False)
     open: bool = False
+    viewer_token: str | None = field(default=None, repr=False)
     public: str | None = None
     cert: Path | None = None
     key: Path | None = None
@@ -175,7 +179,17 @@ class Settings:
     @property
     def bootstrap(self) -> str:
         """The address every part of the project uses to reach the log."""
-        return self.log.bootstrap or self.log.listen
+        return self.log.bootstrap or self.at(self.log.listen)
+
+    def at(self, address: str) -> str:
+        """An address of the project's log with how its own processes log in there."""
+        if isinstance(self.log.bootstrap, LogAddress):
+            return LogAddress(address, self.log.bootstrap.security)
+        if self.log.bootstrap is None and self.log.broker.get("listeners"):
+            security = project_security(self.log.directory)
+            if security is not None:
+                return LogAddress(address, security)
+        return address
 
     @property
     def state_directory(self) -> Path:
@@ -389,7 +403,9 @@ def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
     if address is None:
         raise ConfigValueError(
             "log.security has no meaning for the embedded log",
-            hint="set log.bootstrap to the cluster it is about",
+            detail="its own processes log in by the project's token",
+            hint="set log.bootstrap to the cluster it is about; what the embedded log asks of "
+            "others is said in log.broker: listeners, sasl.enabled.mechanisms",
         )
     for name in ("password", "key", "key_password"):
         remember(security.get(name, ""))
@@ -411,10 +427,18 @@ def _console(home: Path, values: Mapping[str, Any]) -> ConsoleSettings:
             detail=f'console.listen names {host}, and console.token is "none"',
             hint="remove console.token to have one made, or listen on 127.0.0.1",
         )
+    viewer = values["console.viewer_token"]
+    if viewer is not None and (token == NO_TOKEN or viewer in (token, NO_TOKEN)):
+        raise ConfigValueError(
+            "console.viewer_token tells nobody apart",
+            detail="it is the operators' token, or callers need none",
+            hint="give console.token and console.viewer_token two values, or remove the second",
+        )
     return ConsoleSettings(
         listen=values["console.listen"],
         token=None if token == NO_TOKEN else token,
         open=token == NO_TOKEN,
+        viewer_token=viewer,
         public=values["console.public"],
         cert=cert and home / cert,
         key=key and home / key,

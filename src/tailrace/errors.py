@@ -31,7 +31,7 @@ from typing import ClassVar
 from tailrace.masking import mask
 
 ROOMS_WITH_ERRORS = (
-    "records", "log", "wire", "schemas", "broker", "client", "sources", "events",
+    "records", "log", "wire", "schemas", "broker", "client", "sources", "facts",
     "pipelines", "sinks", "views", "mirror", "verify", "project", "node", "console",
 )  # fmt: skip
 
@@ -187,10 +187,10 @@ class PortInUseError(EnvironmentProblem):
 
 
 class OpenListenerError(EnvironmentProblem):
-    """The embedded log was to listen on an address that other machines can reach. It has no
-    TLS, no users and no ACLs: everybody who reaches the port could read and write all records.
-    Listen on 127.0.0.1, or use an Apache Kafka cluster with security (`log.bootstrap`). Where a
-    firewall or a private network keeps strangers out, say so with `--insecure`, or
+    """The embedded log was to listen, without TLS or without asking who comes in, on an address
+    that other machines can reach: everybody there could read and write all records, or overhear
+    them. Listen on 127.0.0.1, or speak SASL_SSL or SSL there (`listeners`). Where a firewall or a
+    private network keeps strangers out, say so with `--insecure` (`allow.insecure.listeners`), or
     `log.insecure = true` in tailrace.toml."""
 
     code = "listen-open"

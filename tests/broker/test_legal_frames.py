@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import struct
 import threading
 import time
@@ -9,15 +10,18 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from tailrace.broker import fetch_sessions
+from tailrace.broker import fetch_sessions, router
 from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.handlers import configs
+from tailrace.broker.handlers import produce as produce_handler
 from tailrace.broker.handlers.metadata import NEW_TOPICS_PER_REQUEST
 from tailrace.broker.watchdog import Watchdog
+from tailrace.log import admission
+from tailrace.records.batch import Record, encode_batch
 from tailrace.testing.wire_client import WireClient
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import DecodeError
-from tailrace.wire.message import ELEMENTS_LIMIT, TAGS_LIMIT
+from tailrace.wire.message import ELEMENTS_LIMIT, TAGS_LIMIT, Message
 from tailrace.wire.messages import (
     consumer_group_describe,
     describe_producers,
@@ -29,13 +33,15 @@ from tailrace.wire.messages import (
 )
 from tailrace.wire.messages import create_partitions as growing
 from tailrace.wire.messages import create_topics as creation
+from tailrace.wire.messages import delete_topics as deletion
 from tailrace.wire.messages import describe_configs as describing
 from tailrace.wire.messages import describe_groups as groups_wire
 from tailrace.wire.messages import describe_share_group_offsets as share_offsets
 from tailrace.wire.messages import metadata as meta
+from tailrace.wire.messages import produce as producing
 from tailrace.wire.messages import write_txn_markers as markers
 
-POLICY_VIOLATION, FETCH_SESSION_ID_NOT_FOUND = 44, 70
+LEADER_NOT_AVAILABLE, POLICY_VIOLATION, FETCH_SESSION_ID_NOT_FOUND = 5, 44, 70
 
 
 def encoded(key: ApiKey, version: int, message: object) -> memoryview:
@@ -113,7 +119,7 @@ def test_others_are_served_between_the_topics_of_one_request(
     broker: BrokerThread, talk: WireClient, connect: Callable[[str], WireClient]
 ) -> None:
     other = connect(broker.address)
-    topics = [creation.CreatableTopic(f"t{n}", 10, 1) for n in range(400)]
+    topics = [creation.CreatableTopic(f"t{n}", 10, 1) for n in range(120)]
     done = threading.Event()
 
     def create() -> None:
@@ -125,9 +131,89 @@ def test_others_are_served_between_the_topics_of_one_request(
     partly = 0
     while not done.is_set():
         found = len(other.ask(ApiKey.METADATA, 9, meta.MetadataRequest(topics=None)).topics)
-        partly += 0 < found < 400
+        partly += 0 < found < 120
     thread.join()
     assert partly > 0
+
+
+def test_others_are_served_while_one_wide_topic_is_made_widened_and_deleted(
+    broker: BrokerThread,
+    talk: WireClient,
+    connect: Callable[[str], WireClient],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(router, "TURN_SECONDS", 0.0)  # so that every step is a turn
+    other = connect(broker.address)
+    only = meta.MetadataRequest([meta.MetadataRequestTopic(name="wide")])
+
+    def turns(key: ApiKey, version: int, message: Message) -> set[tuple[int, int]]:
+        """What another client is told of the topic meanwhile."""
+        talk.say(key, version, message)
+        seen = set()
+        while not select.select([talk.sock], [], [], 0)[0]:
+            [topic] = other.ask(ApiKey.METADATA, 9, only).topics
+            seen.add((topic.error_code, len(topic.partitions)))
+        result = talk.hear()
+        errors = getattr(result, "topics", None) or getattr(result, "results", None)
+        assert [one.error_code for one in errors or result.responses] == [0]
+        return seen
+
+    wide = creation.CreateTopicsRequest(topics=[creation.CreatableTopic("wide", 200, 1)])
+    assert (LEADER_NOT_AVAILABLE, 0) in turns(ApiKey.CREATE_TOPICS, 7, wide)
+    wider = growing.CreatePartitionsRequest([growing.CreatePartitionsTopic("wide", 400, None)])
+    counts = {count for _, count in turns(ApiKey.CREATE_PARTITIONS, 3, wider)}
+    assert any(200 < count < 400 for count in counts)
+    gone = deletion.DeleteTopicsRequest(topic_names=["wide"])
+    assert turns(ApiKey.DELETE_TOPICS, 5, gone) - {(0, 400)}
+
+
+def test_many_small_batches_are_as_much_work_as_a_large_one(
+    broker: BrokerThread,
+    talk: WireClient,
+    connect: Callable[[str], WireClient],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission, "REQUEST_RECORDS", 300)
+    monkeypatch.setattr(produce_handler, "TURN_SECONDS", 0.0)
+    monkeypatch.setattr(produce_handler, "TURN_MASK", 0)
+    talk.create("t", 60)
+    other = connect(broker.address)
+    good = bytes(encode_batch([Record(n, 1, None, b"v", ()) for n in range(10)]))
+    packed = bytes(
+        encode_batch([Record(n, 1, None, b"v", ()) for n in range(10)], compression="gzip")
+    )
+    torn = bytearray(good)
+    torn[-1] ^= 1
+    batches = [torn if n == 50 else packed if n % 5 == 0 else good for n in range(60)]
+    data = [producing.PartitionProduceData(n, bytes(each)) for n, each in enumerate(batches)]
+    request = producing.ProduceRequest(
+        None, -1, 1000, [producing.TopicProduceData(name="t", partition_data=data)]
+    )
+    talk.say(ApiKey.PRODUCE, 9, request)
+    talk.say(ApiKey.METADATA, 9, meta.MetadataRequest(topics=[]))  # waits for its turn
+    assert other.ask(ApiKey.METADATA, 9, meta.MetadataRequest(topics=[])).brokers
+    [topic] = talk.hear().responses
+    assert [one.index for one in topic.partition_responses] == list(range(60))
+    assert {one.index for one in topic.partition_responses if one.error_code} == {50}
+    assert talk.hear().brokers
+    assert 1 < broker.broker.inspector.inspected_total < 60
+    ends = [each.end_offset for each in broker.broker.store.topics["t"].partitions]
+    assert ends == [0 if n == 50 else 10 for n in range(60)]
+
+
+def test_a_partition_that_is_named_twice_is_no_request(
+    talk: WireClient, connect: Callable[[str], WireClient], broker: BrokerThread
+) -> None:
+    talk.create("t")
+    batch = bytes(encode_batch([Record(0, 1, None, b"v", ())]))
+    data = [producing.PartitionProduceData(0, batch)] * 2
+    twice = producing.TopicProduceData(name="t", partition_data=data)
+    once = producing.TopicProduceData(name="t", partition_data=data[:1])
+    for topics in ([twice], [once, once]):
+        client = connect(broker.address)
+        client.say(ApiKey.PRODUCE, 9, producing.ProduceRequest(None, -1, 1000, topics))
+        assert client.closed_by_peer()
+    assert broker.broker.store.topics["t"].partitions[0].end_offset == 0
 
 
 def test_the_limit_of_partitions_is_one_of_the_request(talk: WireClient) -> None:

@@ -172,3 +172,46 @@ def test_a_file_in_the_way_of_the_data_directory_is_told(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "\nerror: " in "\n" + done.stderr
     assert "hint: " in done.stderr
+
+
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["--version"])
+    assert leaving.value.code == 0
+    assert capsys.readouterr().out.startswith("tailrace ")
+
+
+@pytest.mark.parametrize("command", ["status", "check", "graph", "up", "sql", "view", "test"])
+def test_a_directory_without_a_project_is_said_to_be_none(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rest = {"sql": ["SELECT 1"], "view": ["list"]}.get(command, [])
+    with pytest.raises(SystemExit) as leaving:
+        main([command, *rest])
+    assert leaving.value.code == 1
+    assert "[project-missing]" in capsys.readouterr().err
+
+
+def test_a_place_is_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["view", "list", "--project", str(tmp_path), "--bootstrap", "127.0.0.1:1"])
+    assert leaving.value.code == 2
+    assert "--project and --bootstrap both say where" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as leaving:
+        main(["status", "--project", str(tmp_path), str(tmp_path)])
+    assert leaving.value.code == 2
+
+
+@pytest.mark.parametrize("way", ["--project", "-C", "--log"])
+def test_a_project_is_named_by_its_directory(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TAILRACE_LOG", "127.0.0.1:1")  # what is said on the line goes before
+    scaffold.create(tmp_path / "shop")
+    with pytest.raises(SystemExit):
+        main(["sink", "list", way, str(tmp_path / "shop")])
+    assert "open_orders" in capsys.readouterr().out

@@ -11,7 +11,7 @@ import pytest
 import tailrace as tr
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.columns import ColumnFetcher
-from tailrace.client.errors import UnreadableBatchError
+from tailrace.client.errors import DamagedBatchError, UnreadableBatchError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.console.records import latest
@@ -134,3 +134,53 @@ def test_a_reader_of_the_pipelines_does_not_wait_for_ever(
     with LogReader(address) as reader, pytest.raises(UnreadableBatchError) as caught:
         list(reader.read([LogRange("t", 0, 0, 5)], timeout=30))
     assert named(caught.value) == PLACE
+
+
+@pytest.fixture
+def flipped(tmp_path: Path) -> Iterator[str]:
+    """A log with five records, each a batch; one bit of the third changed on the disk since."""
+    with BrokerThread(tmp_path, durable=False) as broker:
+        with WireClient(broker.address) as talk:
+            talk.create("t")
+            for number in range(5):
+                value = b"value-%d" % number
+                talk.produce("t", encode_columns([b"k"], [value], TIME + number))
+        [segment] = broker.broker.store.partition("t", 0).directory.glob("*.log")
+        with segment.open("r+b") as file:
+            file.seek(segment.read_bytes().index(b"value-2"))
+            file.write(b"w")
+        yield broker.address
+
+
+def test_a_batch_that_does_not_match_its_checksum_is_never_used(flipped: str) -> None:
+    with Fetcher(flipped) as fetcher:
+        assert [one.value for one in fetcher.fetch("t", 0, 0).records] == [b"value-0", b"value-1"]
+        with pytest.raises(DamagedBatchError, match="2 to 2 of t/0"):
+            fetcher.fetch("t", 0, 2)
+        assert [one.value for one in fetcher.fetch("t", 0, 3).records] == [b"value-3", b"value-4"]
+    columns = ColumnFetcher(flipped)
+    found: list[bytes] = []
+
+    def read() -> None:
+        for each in columns.read("t", 0, 0, 5):
+            found.extend(each.values.to_pylist())
+
+    try:
+        with pytest.raises(DamagedBatchError):
+            read()
+    finally:
+        columns.close()
+    assert found == [b"value-0", b"value-1"]
+    with LogReader(flipped) as reader, pytest.raises(DamagedBatchError):
+        list(reader.read([LogRange("t", 0, 0, 5)]))
+    ranges = KafkaRanges(flipped)
+    try:
+        with pytest.raises(DamagedBatchError):
+            list(ranges.read([Range("t", 0, 0, 5)]))
+    finally:
+        ranges.close()
+    shown = latest(flipped, "t", "earliest")[::-1]
+    assert [one["value"] for one in shown if "value-" in str(one["value"])] == [
+        f"value-{n}" for n in (4, 3, 1, 0)
+    ]
+    assert any("are damaged" in str(one["value"]) for one in shown)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+import fresh_loop
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -29,7 +29,7 @@ def test_records_come_back_in_order(address: str, topic: str) -> None:
         finally:
             await consumer.stop()
 
-    assert asyncio.run(asyncio.wait_for(run(), 60)) == [b"%d" % number for number in range(300)]
+    assert fresh_loop.run(run(), 60) == [b"%d" % number for number in range(300)]
 
 
 def test_a_group_goes_on_where_it_stopped(address: str, topic: str) -> None:
@@ -61,7 +61,7 @@ def test_a_group_goes_on_where_it_stopped(address: str, topic: str) -> None:
             finally:
                 await consumer.stop()
 
-    asyncio.run(asyncio.wait_for(run(), 60))
+    fresh_loop.run(run(), 60)
 
 
 def test_transactions_commit_and_abort(address: str, topic: str) -> None:
@@ -86,4 +86,4 @@ def test_transactions_commit_and_abort(address: str, topic: str) -> None:
         finally:
             await consumer.stop()
 
-    assert asyncio.run(asyncio.wait_for(run(), 60)) == [b"0", b"2"]
+    assert fresh_loop.run(run(), 60) == [b"0", b"2"]

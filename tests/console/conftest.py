@@ -58,11 +58,11 @@ def console(tmp_path: Path, tailrace_broker: str) -> Iterator[Console]:
     views.close()
 
 
-@pytest.fixture(scope="module")  # while it lives, no other test of the process can asyncio.run
+@pytest.fixture(scope="module")  # its loop runs in the main thread: coroutines use `fresh_loop`
 def browser() -> Iterator[Browser]:
     from playwright.sync_api import expect, sync_playwright
 
-    expect.set_options(timeout=20_000)
+    expect.set_options(timeout=60_000)
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield started
@@ -71,19 +71,20 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def site(console: Console) -> Iterator[Site]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    made = Site(console, port)
-    made.up()
-    yield made
-    made.down()
+    # Bound and never listening: nobody else gets the port, not even while the site is down.
+    with socket.socket() as reserved:
+        reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        reserved.bind(("127.0.0.1", 0))
+        made = Site(console, reserved.getsockname()[1])
+        made.up()
+        yield made
+        made.down()
 
 
 @pytest.fixture
 def page(browser: Browser, site: Site) -> Iterator[Page]:
     opened = browser.new_page()
-    opened.set_default_timeout(20_000)
+    opened.set_default_timeout(60_000)
     requests: list[str] = []
     opened.on("request", lambda request: requests.append(request.url))
     opened.on("pageerror", lambda error: site.errors.append(str(error)))

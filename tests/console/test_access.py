@@ -342,3 +342,70 @@ def test_up_prints_a_link_that_carries_the_token(tmp_path: Path) -> None:
     everything = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
     holding = [path.name for path in everything if token.encode() in path.read_bytes()]
     assert holding == [console_token.FILE]
+
+
+VIEWER = "a token for those who look"
+
+
+def test_viewers_look_and_do_not_operate(
+    console: Console, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "tailrace.console.audit")
+    access = Access("127.0.0.1", TOKEN, viewer=VIEWER)
+    reset = "/api/groups/nobody/reset"
+    looks = {"authorization": f"Bearer {VIEWER}"}
+    with guarded(console, access) as client:
+        assert client.get("/api/status", headers=looks).status_code == 200
+        asked = client.post("/api/sql", json={"sql": "SELECT 1 AS one"}, headers=looks)
+        assert asked.json()["rows"] == [{"one": 1}]
+        refused = client.post(reset, json={}, headers=looks)
+        assert (refused.status_code, refused.json()["code"]) == (403, "console-viewer")
+        begun = client.post("/api/session", headers=looks)
+        assert TOKEN not in begun.headers["set-cookie"]
+        assert VIEWER not in begun.headers["set-cookie"]
+        own = {"origin": LOCAL}
+        assert client.get("/api/status").status_code == 200  # by the cookie
+        assert client.post(reset, json={}, headers=own).status_code == 403
+        client.cookies.clear()
+        client.post("/api/session", headers=BEARER)
+        by_operator = client.post(reset, json={}, headers=own)
+        assert by_operator.status_code not in (401, 403)
+        client.cookies.clear()
+        assert client.post(reset, json={}).status_code == 401
+    told = [(record.role, record.path, record.status) for record in caplog.records]  # type: ignore[attr-defined]
+    assert told == [
+        ("viewer", reset, 403),
+        ("viewer", reset, 403),
+        ("operator", reset, by_operator.status_code),
+        ("none", reset, 401),
+    ]
+    assert TOKEN not in caplog.text
+    assert VIEWER not in caplog.text
+
+
+def test_wrong_tokens_are_counted_for_viewers_too(console: Console) -> None:
+    with guarded(console, Access("127.0.0.1", TOKEN, chosen=False, viewer=VIEWER)) as client:
+        wrong = {"authorization": "Bearer a guess"}
+        for _ in range(MOST):
+            assert client.get("/api/status", headers=wrong).status_code == 401
+        looks = {"authorization": f"Bearer {VIEWER}"}
+        assert client.get("/api/status", headers=looks).status_code == 429
+        assert client.get("/api/status", headers=BEARER).status_code == 200  # made at random
+
+
+def test_a_viewers_token_that_tells_nobody_apart_is_refused(tmp_path: Path) -> None:
+    def loaded(text: str) -> config.Settings:
+        (tmp_path / "tailrace.toml").write_text(f"[console]\n{text}\n")
+        return config.load(tmp_path)
+
+    settings = loaded(f'viewer_token = "{VIEWER}"').console
+    assert settings.viewer_token == VIEWER
+    assert VIEWER not in repr(settings)
+    for text in (
+        f'token = "{VIEWER}"\nviewer_token = "{VIEWER}"',
+        f'token = "none"\nviewer_token = "{VIEWER}"',
+        'viewer_token = "none"',
+        'viewer_token = "short"',
+    ):
+        with pytest.raises(ConfigError):
+            loaded(text)

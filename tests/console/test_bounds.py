@@ -19,6 +19,7 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
+import fresh_loop
 from servers.consoles import Console
 from servers.running_console import running
 from tailrace.console import answering, app, records
@@ -58,6 +59,16 @@ async def asking(console: Console, **options: Any) -> AsyncIterator[tuple[Questi
         await asyncio.to_thread(questions.close)
 
 
+async def end_processes(questions: Questions, waiting: asyncio.Task[tuple[bytes, str]]) -> None:
+    """Kill every process that could answer, whenever the question gets to one."""
+    while not waiting.done():
+        for process in list(questions._processes):
+            process._process.kill()
+        await asyncio.sleep(0.05)
+    with pytest.raises(QueryTooLargeError):
+        await waiting
+
+
 def test_an_answer_that_python_cannot_hold_ends_no_process(console: Console) -> None:
     async def work() -> None:
         async with asking(console) as (_, ask):
@@ -67,7 +78,7 @@ def test_an_answer_that_python_cannot_hold_ends_no_process(console: Console) -> 
                     await ask(sql)
             assert (await ask("SELECT 2 AS n"))[0].startswith(b'{"rows":[{"n":2}]')
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered(
@@ -88,7 +99,7 @@ def test_a_question_that_takes_too_long_is_ended_and_the_next_is_answered(
                 assert orjson.loads(page)["rows"] == [{"n": 3}]
                 assert position == "tick:shop:1"
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_a_question_has_memory_of_its_own_and_no_more(console: Console) -> None:
@@ -106,7 +117,7 @@ def test_a_question_has_memory_of_its_own_and_no_more(console: Console) -> None:
                 assert orjson.loads((await ask("SELECT 1 AS one"))[0])["rows"] == [{"one": 1}]
             assert psutil.Process().memory_info().rss - before < 100 << 20
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_an_answer_ends_where_it_would_get_too_long(console: Console) -> None:
@@ -121,7 +132,7 @@ def test_an_answer_ends_where_it_would_get_too_long(console: Console) -> None:
             with pytest.raises(QueryTooLargeError):
                 await ask(f"SELECT repeat('x', {answering.ANSWER_BYTES + 1})")
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_rows_are_paged_by_their_size_too(console: Console, tmp_path: Path) -> None:
@@ -149,13 +160,11 @@ def test_a_process_that_dies_costs_one_answer(console: Console) -> None:
             await ask("SELECT 1")
             [process] = questions._processes
             waiting = asyncio.create_task(ask(ENDLESS))
-            await asyncio.sleep(0.3)
-            os.kill(process._process.pid, signal.SIGKILL)
-            with pytest.raises(QueryTooLargeError):
-                await waiting
+            await end_processes(questions, waiting)
+            assert process.ended
             assert orjson.loads((await ask("SELECT 1 AS one"))[0])["rows"] == [{"one": 1}]
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_errors_are_those_of_the_views(console: Console) -> None:
@@ -169,7 +178,7 @@ def test_errors_are_those_of_the_views(console: Console) -> None:
             page, _ = await questions.ask({"name": "open_orders", **asked})
             assert orjson.loads(page)["rows"] == [{"country": "NL", "orders": 2}]
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_every_error_of_views_comes_back_as_what_it_was() -> None:
@@ -195,13 +204,9 @@ def test_only_so_many_questions_wait(console: Console, monkeypatch: pytest.Monke
             await asyncio.sleep(0)
             with pytest.raises(TooManyQuestionsError):
                 await ask("SELECT 1")
-            await asyncio.sleep(0.2)
-            for process in list(questions._processes):
-                os.kill(process._process.pid, signal.SIGKILL)
-            with pytest.raises(QueryTooLargeError):
-                await waiting
+            await end_processes(questions, waiting)
 
-    asyncio.run(work())
+    fresh_loop.run(work())
 
 
 def test_a_batch_that_unpacks_to_much_is_told_and_the_others_are_shown(

@@ -122,11 +122,11 @@ def test_database_and_view_stand_side_by_side(demo: Demo) -> None:
 
 
 def test_the_proof_says_equal_only_where_it_is(demo: Demo) -> None:
-    rows = demo.client.post("/api/demo/prove?spark=false", json={}).json()["rows"]
+    rows = demo.client.post("/api/demo/prove", json={}).json()["rows"]
     assert len(rows) == 5
     assert all(row["equal"] for row in rows), rows
     demo.connection.execute("UPDATE orders SET amount = 10.51 WHERE id = 1")
-    wrong = [r for r in demo.client.post("/api/demo/prove?spark=false", json={}).json()["rows"] if not r["equal"]]  # fmt: skip
+    wrong = [r for r in demo.client.post("/api/demo/prove", json={}).json()["rows"] if not r["equal"]]  # fmt: skip
     assert [row["what"] for row in wrong] == ["their value"]
 
 
@@ -136,7 +136,7 @@ def test_people_go_on_after_the_proof_even_when_its_console_was_killed(
     directory = demo.served.project.settings.state_directory
     directory.mkdir(exist_ok=True)
     (directory / "people.pid").write_text(str(process.pid))
-    demo.client.post("/api/demo/prove?spark=false", json={})
+    demo.client.post("/api/demo/prove", json={})
     until(process.pid, "SR")
     os.kill(process.pid, signal.SIGSTOP)
     until(process.pid, "T")

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
+import fresh_loop
 from servers.consoles import Console
 from servers.running_console import running
 from servers.sites import CHROMIUM, Site
@@ -107,7 +108,7 @@ def test_a_condition_out_of_time_ends_its_own_subscription(
         await feed.stop()
         await pumping
 
-    asyncio.run(listen())
+    fresh_loop.run(listen())
     assert sent[0].startswith(b"event: failed\n")
     assert b'"code":"condition-timeout"' in sent[0]
     assert b"event: snapshot" in sent[1]

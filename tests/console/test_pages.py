@@ -128,7 +128,7 @@ def test_a_view_that_was_put_aside_says_why(page: Page, site: Site) -> None:
     fault = {"error": 'the key of view "open_orders" is not unique', "detail": "NL is there twice", "hint": "add a column to key=", "code": "key-not-unique"}  # fmt: skip
     site.report("pipelines", "shop", tick=2, failed={"open_orders": fault})
     page.goto(f"{site.address}/#/")
-    expect(page.locator('[data-node="open_orders"]')).to_contain_text("put aside")
+    expect(page.locator('[data-node="open_orders"]')).to_contain_text("suspended")
     page.goto(f"{site.address}/#/pipelines")
     expect(page.get_by_role("table", name="Views")).to_contain_text("is not unique")
     page.goto(f"{site.address}/#/views/open_orders")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
+import fresh_loop
 from servers.sites import Site
 from tailrace.console import app, streams
 from tailrace.console.conditions import compile_condition
@@ -47,7 +48,7 @@ def take(events: AsyncIterator[bytes], records: int) -> tuple[list[Any], str, li
         await events.aclose()  # type: ignore[attr-defined]
         return found, last, kinds
 
-    return asyncio.run(collect())
+    return fresh_loop.run(collect())
 
 
 def test_records_come_from_a_place_and_go_on_after_the_last_id(tailrace_broker: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import fresh_loop
 from servers.consoles import Console
 from servers.running_console import running
 from tailrace.console import feed as feed_module
@@ -82,7 +83,7 @@ def with_feed(console: Console, work: Callable[[Feed], Awaitable[None]]) -> None
         finally:
             await feed.stop()
 
-    asyncio.run(run())
+    fresh_loop.run(run())
 
 
 def test_every_subscriber_sees_every_change_once_whenever_it_came(console: Console) -> None:

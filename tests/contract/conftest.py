@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from servers.databases import database, postgres_server, shared  # noqa: F401  (fixtures)
+from servers.databases import (  # noqa: F401  (fixtures)
+    binlog_case,
+    binlog_server,
+    database,
+    postgres_server,
+    shared,
+)
 from tailrace.client.log import Log, connect, open
 
 _numbers = itertools.count()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from servers.binlog import MySQLCase
 from servers.capture import Database, PostgresCase, SQLiteCase
 from tailrace.testing.bag_contract import BagContract
 from tailrace.testing.source_log import SharedLog
@@ -27,3 +28,10 @@ class TestSQLite(BagContract):
         made = SQLiteCase(tmp_path / "shop.db", shared, "items", "lines", **SETTINGS)
         yield made
         made.connection.close()
+
+
+@pytest.mark.thorough
+class TestMySQL(BagContract):
+    @pytest.fixture
+    def case(self, binlog_case: Callable[..., MySQLCase]) -> MySQLCase:
+        return binlog_case("items", "lines", **SETTINGS)

@@ -13,6 +13,8 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import types
 from pathlib import Path
 
 import pytest
@@ -49,14 +51,16 @@ def test_snippets_run(
     address = BROKER
     if BROKER in page.read_text():
         address = str(request.getfixturevalue("tailrace_broker"))
-    namespace: dict[str, object] = {"__name__": "snippet"}
+    place = tmp_path
+    module = types.ModuleType("snippet")  # dataclasses look for the module they are in
+    monkeypatch.setitem(sys.modules, "snippet", module)
     for kind, body, line in blocks(page):
         body = body.replace(BROKER, address)
         if kind == "python":
-            code = compile("\n" * (line - 1) + body, str(page), "exec")
-            exec(code, namespace)
+            code = compile("\n" * (line - 1) + body, str(page), "exec", dont_inherit=True)
+            exec(code, module.__dict__)
         elif kind == "console":
-            run_console(body, tmp_path, f"{page.name}:{line}")
+            place = run_console(body, place, f"{page.name}:{line}")
         elif kind == "toml":
             directory = tmp_path / f"toml-{line}"
             directory.mkdir()
@@ -64,21 +68,26 @@ def test_snippets_run(
             assert config.load(directory).project.name
 
 
-def run_console(body: str, directory: Path, where: str) -> None:
+def run_console(body: str, directory: Path, where: str) -> Path:
+    """Run commands as in one shell; the directory in which the last one ended."""
     command, expected = "", []
     for line in [*body.splitlines(), "$ "]:
         if line.startswith("$ "):
             if command:
-                check_command(command, "\n".join(expected).strip(), directory, where)
+                directory = check_command(command, "\n".join(expected).strip(), directory, where)
             command, expected = line[2:], []
         else:
             expected.append(line)
+    return directory
 
 
-def check_command(command: str, expected: str, directory: Path, where: str) -> None:
-    run = subprocess.run(
-        ["bash", "-c", command], cwd=directory, capture_output=True, text=True, timeout=100
-    )
+def check_command(command: str, expected: str, directory: Path, where: str) -> Path:
+    with tempfile.NamedTemporaryFile("r") as ended_in:
+        run = subprocess.run(
+            ["bash", "-c", f'trap \'pwd > "{ended_in.name}"\' EXIT\n{command}'],
+            cwd=directory, capture_output=True, text=True, timeout=100,
+        )  # fmt: skip
+        ended = Path(ended_in.read().rstrip("\n") or directory)
     output = (run.stdout + run.stderr).strip()
     if expected:
         lines = [re.escape(line.rstrip()).replace("…", ".*") for line in expected.splitlines()]
@@ -86,6 +95,7 @@ def check_command(command: str, expected: str, directory: Path, where: str) -> N
         assert re.fullmatch(pattern, output, re.DOTALL), f"{where}: {command}\n{output}"
     else:
         assert run.returncode == 0, f"{where}: {command}\n{output}"
+    return ended
 
 
 def test_every_page_is_reached_by_the_runner() -> None:

@@ -73,21 +73,23 @@ def test_the_tutorial_works_word_for_word(tmp_path: Path) -> None:
     project = tmp_path / "my-shop"
     up: Up | None = None
     done = 0
+    place = tmp_path  # of the one shell that a reader types into
     try:
-        for kind, command, shown in steps():
+        for _, command, shown in steps():
             done += 1
             if command == "tailrace up":
                 up = Up(project, environment)
                 up.wait_for("ready")
+            elif command.startswith("cd "):
+                place /= command.removeprefix("cd ")
             elif command == "^C":
                 assert up is not None
                 up.stop()
                 up = None
             else:
-                cwd = tmp_path if kind == "console" else project
                 deadline = time.monotonic() + PATIENCE
                 while True:
-                    run = subprocess.run(["bash", "-c", command], cwd=cwd, env=environment, capture_output=True, text=True)  # fmt: skip
+                    run = subprocess.run(["bash", "-c", command], cwd=place, env=environment, capture_output=True, text=True)  # fmt: skip
                     output = run.stdout + run.stderr
                     good = fits(shown, output) if shown else run.returncode == 0
                     # A reader of the page would look again; what writes is run once.

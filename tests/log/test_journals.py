@@ -165,3 +165,29 @@ def test_whatever_disks_refuse_what_was_acknowledged_is_there(tmp_path: Path, se
             journal.snapshot()
         journal.close()
         files.full, files.unsynced = set(), set()
+
+
+def test_a_journal_torn_while_access_rules_change_has_the_old_ones_or_the_new(
+    tmp_path: Path,
+) -> None:
+    old, new = (2, "a", 3, "User:x", "*", 3, 3), (2, "b", 4, "User:é", "*", 4, 2)
+    disk = tmp_path / "log"
+    disk.mkdir()
+    journal = Journal([disk])
+    journal.append({"op": "acls", "add": [old], "remove": []})
+    path = disk / "metadata" / "journal"
+    before = path.stat().st_size
+    journal.append({"op": "acls", "add": [new], "remove": [old]})
+    journal.close()
+    whole = path.read_bytes()
+    for size in range(before, len(whole) + 1):
+        path.write_bytes(whole[:size])
+        found = Journal([disk])
+        found.close()
+        assert list(found.catalogue.acls) == [new if size == len(whole) else old]
+    kept = Journal([disk])
+    kept.snapshot()
+    kept.close()
+    again = Journal([disk])
+    again.close()
+    assert list(again.catalogue.acls) == [new]

@@ -15,9 +15,11 @@ import orjson
 import psycopg
 
 from servers.postgres import PostgresServer
-from tailrace.sources import Postgres, SQLite
+from tailrace.sources import MySQL, Postgres, SQLite
 from tailrace.sources.control import ask_for_snapshot, paused
 from tailrace.sources.errors import SlotTakenError
+from tailrace.sources.mysql.capture import MySQLCapture
+from tailrace.sources.mysql.settings import MySQLSettings
 from tailrace.sources.postgres.capture import PostgresCapture
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.sources.sqlite.capture import SQLiteCapture
@@ -127,15 +129,18 @@ class Captured:
 
 
 def _capture(
-    source: Postgres | SQLite,
+    source: Postgres | SQLite | MySQL,
     log: MemorySourceLog,
     part: Part,
-    settings: CaptureSettings | SQLiteSettings,
-) -> PostgresCapture | SQLiteCapture:
+    settings: CaptureSettings | SQLiteSettings | MySQLSettings,
+) -> PostgresCapture | SQLiteCapture | MySQLCapture:
     # Made in the thread that uses it: SQLite's connections insist on it.
     if isinstance(source, Postgres):
         assert isinstance(settings, CaptureSettings)
         return PostgresCapture(source, log, part, settings)
+    if isinstance(source, MySQL):
+        assert isinstance(settings, MySQLSettings)
+        return MySQLCapture(source, log, part, settings)
     assert isinstance(settings, SQLiteSettings)
     return SQLiteCapture(source, log, part, settings)
 
@@ -145,10 +150,10 @@ class Running:
 
     def __init__(
         self,
-        source: Postgres | SQLite,
+        source: Postgres | SQLite | MySQL,
         shared: SharedLog,
         directory: Path,
-        settings: CaptureSettings | SQLiteSettings,
+        settings: CaptureSettings | SQLiteSettings | MySQLSettings,
         fail_after: int | None = None,
     ) -> None:
         self.part = Part("shop", "source", "test", "memory", directory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import threading
 import time
 from dataclasses import dataclass, field
@@ -37,14 +38,16 @@ class Site:
     def up(self, *, host: str = "127.0.0.1", token: str | None = None) -> None:
         access = Access(host, token, cookie=f"tailrace-{self.port}")
         app = Guard(create_app(self.console.served), access)
-        configuration = uvicorn.Config(
-            app, port=self.port, log_level="error", timeout_graceful_shutdown=1
-        )
+        configuration = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
         self.server = uvicorn.Server(configuration)
-        self.thread = threading.Thread(target=self.server.run, daemon=True)
+        listening = socket.socket()
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listening.bind(("127.0.0.1", self.port))
+        self.thread = threading.Thread(target=self.server.run, args=([listening],), daemon=True)
         self.thread.start()
         while not self.server.started:
             assert self.thread.is_alive()
+            time.sleep(0.01)
 
     def down(self) -> None:
         if self.server and self.thread:

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from servers.capture import SMALL, Database, Running
-from servers.databases import database, postgres_server, shared  # noqa: F401  (fixtures)
+from servers.databases import (  # noqa: F401  (fixtures)
+    binlog_case,
+    binlog_server,
+    database,
+    postgres_server,
+    shared,
+)
 from tailrace.sources import Postgres
 from tailrace.sources.postgres.settings import CaptureSettings
 from tailrace.testing.source_log import SharedLog

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import fresh_loop
 from tailrace.errors import UsageError
 from tailrace.sources import Postgres
 from tailrace.sources.errors import PositionError, PositionTooOldError
@@ -65,7 +66,7 @@ def test_only_what_happens_from_now_on(shop: Postgres, database: Any, tailrace_b
                 break
         return [waiting.result().op, waiting.result().after["customer"]]
 
-    assert asyncio.run(watch()) == ["insert", "new"]
+    assert fresh_loop.run(watch()) == ["insert", "new"]
 
 
 def test_a_position_that_means_nothing_is_refused(shop: Postgres, tailrace_broker: str) -> None:

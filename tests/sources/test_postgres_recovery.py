@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,44 @@ def test_after_a_lost_slot_only_what_differs_is_written(database: Any, capture: 
     )
     assert running.written.notes("CUT")[-1]["epoch"] == 2
     assert {e["idempotency_key"].split("-")[0] for e in news} == {"2"}
+    running.written.check()
+
+
+def partly_copied(capture: Any) -> Any:
+    """A capture that ended in the middle of a first copy."""
+    small = replace(SMALL, chunk_rows=5, chunks_ahead=1)
+    running = capture(small, tables=["orders"], fail_after=4)
+    with pytest.raises(ConnectionError):
+        running.until(lambda: False)
+    running.stop()
+    return running
+
+
+def test_rows_of_a_first_copy_that_go_while_the_slot_is_lost_are_deleted(
+    database: Any, capture: Any
+) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 500) i")
+    running = partly_copied(capture)
+    assert 0 < len(captured(running)) < 500
+    database.drop_slot()
+    database.run("DELETE FROM orders WHERE id % 2 = 0", "UPDATE orders SET id = id + 1000")
+    with capture(tables=["orders"]) as running:
+        running.reach(database.position())
+        running.copied()
+    assert captured(running) == expected(database)
+    running.written.check()
+
+
+def test_rows_of_a_first_copy_that_another_declaration_leaves_out_are_deleted(
+    database: Any, capture: Any
+) -> None:
+    database.run(ORDERS, "INSERT INTO orders SELECT i, 'x', 1 FROM generate_series(1, 500) i")
+    running = partly_copied(capture)
+    assert 0 < len(captured(running)) < 500
+    with capture(tables=["orders"], where={"orders": "id % 2 = 0"}) as running:
+        running.reach(database.position())
+        running.copied()
+    assert captured(running) == {i: row for i, row in expected(database).items() if i % 2 == 0}
     running.written.check()
 
 

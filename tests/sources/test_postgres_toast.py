@@ -106,7 +106,9 @@ def test_rows_that_wait_for_a_value_are_reported(
     begin = Refill.begin
     monkeypatch.setattr(Refill, "begin", lambda *given: begin(*given) if go.is_set() else None)
     database.run(*DOCUMENTS, f"INSERT INTO documents VALUES (1, 'one', {BIG}, 'a')")
-    with capture(tables=["documents"], snapshot=False) as running:
+    # A log transaction that waits for others must not be reported before it is written.
+    paced = replace(SMALL, pace_seconds=0.5)
+    with capture(paced, tables=["documents"], snapshot=False) as running:
         running.until(lambda: bool(running.written.notes("CUT")))
         database.run("UPDATE documents SET title = 'two'")
         running.until(lambda: bool(report(tmp_path).get("incomplete")))

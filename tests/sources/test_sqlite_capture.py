@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -393,6 +394,34 @@ def test_a_large_transaction_is_split_and_goes_on_after_a_crash(
     assert running.written.notes()[-1]["status"] == "PART"
     with capture() as running:
         running.reach(file.position())
+        table(file, running)
+    running.written.check()
+
+
+def test_rows_told_during_a_first_copy_that_a_backup_lacks_are_deleted(
+    file: File, capture: Any, tmp_path: Path
+) -> None:
+    def partly() -> Running:
+        running: Running = capture(replace(SMALL_SQLITE, chunk_rows=2), fail_after=5)
+        with pytest.raises(ConnectionError):
+            running.until(lambda: False)
+        running.stop()
+        return running
+
+    rows = ", ".join(f"({i}, 'x', 1)" for i in range(400))
+    file.run(ORDERS, f"INSERT INTO orders VALUES {rows}")
+    partly()
+    backup = sqlite3.connect(tmp_path / "backup.db")
+    file.connection.backup(backup)
+    file.run("INSERT INTO orders VALUES (999, 'y', 1)")
+    told = {row["id"] for row in partly().written.table("main.orders")}
+    assert 999 in told
+    assert len(told) < 401
+    backup.backup(file.connection)
+    backup.close()
+    with capture() as running:
+        running.until(lambda: running.written.notes("CUT")[-1]["epoch"] == 2)
+        running.copied()
         table(file, running)
     running.written.check()
 

@@ -20,8 +20,12 @@ from struct import Struct
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.broker.loop import GONE, READ, WRITE
+from tailrace.broker.principals import ANONYMOUS
 
 if TYPE_CHECKING:
+    from tailrace.broker.authentication.log_in import LogIn
+    from tailrace.broker.authorization.authorizer import Decisions
+    from tailrace.broker.endpoints import Endpoint
     from tailrace.broker.inspection import Look
     from tailrace.broker.listener import Listener
 
@@ -40,8 +44,6 @@ SEND_BUDGET_BYTES = 512 * 1024
 RANGE_BYTES = 4096
 SENDFILE_BYTES = 512 * 1024
 SEND_VECTORS = 64
-
-ANONYMOUS = "ANONYMOUS"
 
 _LENGTH = Struct(">i")
 _API_KEY = Struct(">h")
@@ -76,7 +78,7 @@ class Slot:
         self.parts: list[bytes | bytearray | memoryview | FileRange] = []
 
 
-class _Range:
+class Range:
     """A file range and how much of it is left."""
 
     __slots__ = ("length", "position", "source")
@@ -92,14 +94,33 @@ class Connection:
 
     __slots__ = (
         "_buffer", "_flush_planned", "_listener", "_low_water", "_mask", "_out", "_receiving", "_slots",
-        "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing",
-        "filled_bytes", "held_until", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
+        "_view", "_yielding", "challenge", "client_id", "client_software", "closed", "closing", "decisions", "dispatch",
+        "endpoint", "filled_bytes", "frame_limit_bytes", "held_until", "host", "least_frame_bytes", "listener",
+        "log_in", "login_until", "look", "monotonic", "muted", "number", "out_bytes", "paused", "peer",
         "principal", "project", "sock", "starved", "used_at",
     )  # fmt: skip
 
-    def __init__(self, sock: socket.socket, peer: str, number: int, listener: Listener) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: str,
+        number: int,
+        listener: Listener,
+        endpoint: Endpoint,
+    ) -> None:
         self.sock = sock
         self.peer = peer
+        self.host = peer
+        """The peer's address, as text."""
+        self.endpoint = endpoint
+        self.listener = endpoint.name
+        self.log_in: LogIn | None = None
+        """The log-in over SASL that this listener asks for."""
+        self.login_until = 0.0
+        """When it must have identified itself; 0 once it has."""
+        self.dispatch = listener.dispatch
+        self.frame_limit_bytes = listener.frame_limit_bytes
+        self.least_frame_bytes = 8
         self.number = number
         self.closed = False
         self.closing = False
@@ -111,6 +132,8 @@ class Connection:
         self.monotonic = listener.monotonic
         self.client_software = ("unknown", "unknown")
         self.principal = ANONYMOUS
+        self.decisions: Decisions | None = None
+        """What the authorizer remembers of this connection."""
         self.project = False
         """Whether the peer has shown that it belongs to the project (`handlers.identity`)."""
         self.challenge = b""
@@ -124,7 +147,7 @@ class Connection:
         self._buffer: bytearray | None = None
         self._view: memoryview | None = None
         self._slots: deque[Slot] = deque()
-        self._out: deque[bytes | bytearray | memoryview | _Range] = deque()
+        self._out: deque[bytes | bytearray | memoryview | Range] = deque()
         self._receiving = False
         self._flush_planned = False
         self._yielding = False
@@ -178,7 +201,7 @@ class Connection:
             self._out.append(part)
             self.out_bytes += len(part)
         else:
-            self._out.append(_Range(part))
+            self._out.append(Range(part))
             self.out_bytes += RANGE_BYTES
         if self.out_bytes > WRITE_QUEUE_LIMIT_BYTES:
             self.paused = True
@@ -229,15 +252,13 @@ class Connection:
     def _consume(self, view: memoryview, end: int) -> None:
         """Dispatch every whole frame of `view[:end]` and keep what is left."""
         listener = self._listener
-        dispatch = listener.dispatch
-        limit = listener.frame_limit_bytes
         usual = listener.other_limit_bytes
         position = 0
         size = 0
         turns = REQUESTS_PER_TURN
         while end - position >= 4 and turns and not self.paused:
             (size,) = _LENGTH.unpack_from(view, position)
-            if not 8 <= size <= limit:
+            if not self.least_frame_bytes <= size <= self.frame_limit_bytes:
                 listener.refused_frame(self, size)
                 self.close()
                 return
@@ -251,7 +272,7 @@ class Connection:
             if frame_end > end:
                 break
             try:
-                dispatch(self, view, position + 4, frame_end)
+                self.dispatch(self, view, position + 4, frame_end)
             except Hold:
                 self.muted = self.paused = True
                 listener.muted_total += 1
@@ -371,32 +392,8 @@ class Connection:
     def flush(self) -> None:
         """Send what is queued, as far as the socket takes it and fairness allows."""
         out = self._out
-        budget = SEND_BUDGET_BYTES
         try:
-            while out and budget > 0:
-                head = out[0]
-                if type(head) is _Range:
-                    wanted = min(head.length, SENDFILE_BYTES)
-                    sent = os.sendfile(
-                        self.sock.fileno(), head.source.descriptor, head.position, wanted
-                    )
-                    if sent == 0:
-                        raise OSError("the file ended before the range that was promised")
-                    head.position += sent
-                    head.length -= sent
-                    if head.length == 0:
-                        out.popleft()
-                        head.source.release()
-                        self.out_bytes -= RANGE_BYTES
-                    full = sent == wanted
-                else:
-                    sent, full = self._send_memory(out)
-                    self.out_bytes -= sent
-                budget -= sent
-                if not full:
-                    break
-        except BlockingIOError:
-            pass  # the socket is full; the loop says when it is not
+            budget = self._send(out, SEND_BUDGET_BYTES)
         except OSError:
             self.close()
             return
@@ -409,10 +406,45 @@ class Connection:
         if out or self._mask != READ or self.paused:
             self._watch()
 
-    def _send_memory(self, out: deque[bytes | bytearray | memoryview | _Range]) -> tuple[int, bool]:
+    def _send(self, out: deque[bytes | bytearray | memoryview | Range], budget: int) -> int:
+        """Send from the head of the queue; what is left of the budget."""
+        try:
+            while out and budget > 0:
+                head = out[0]
+                if type(head) is Range:
+                    wanted = min(head.length, SENDFILE_BYTES)
+                    sent = os.sendfile(
+                        self.sock.fileno(), head.source.descriptor, head.position, wanted
+                    )
+                    if sent == 0:
+                        raise OSError("the file ended before the range that was promised")
+                    self._took(sent)
+                    full = sent == wanted
+                else:
+                    sent, full = self._send_memory(out)
+                    self.out_bytes -= sent
+                budget -= sent
+                if not full:
+                    break
+        except BlockingIOError:
+            pass  # the socket is full; the loop says when it is not
+        return budget
+
+    def _took(self, sent: int) -> None:
+        """That many bytes of the range at the head are on their way."""
+        head = self._out[0]
+        assert isinstance(head, Range)
+        head.position += sent
+        head.length -= sent
+        if head.length == 0:
+            self._out.popleft()
+            head.source.release()
+            self.out_bytes -= RANGE_BYTES
+
+    def _send_memory(self, out: deque[bytes | bytearray | memoryview | Range]) -> tuple[int, bool]:
         """Send the bytes at the head of the queue; how many went, and whether all did."""
         head = out[0]
-        assert not isinstance(head, _Range)
+        assert not isinstance(head, Range)
         if len(out) == 1:
             wanted = len(head)
             sent = self.sock.send(head)
@@ -425,7 +457,7 @@ class Connection:
         wanted = 0
         flags = 0
         for part in out:
-            if isinstance(part, _Range):
+            if isinstance(part, Range):
                 flags = socket.MSG_MORE
                 break
             vectors.append(part)
@@ -436,7 +468,7 @@ class Connection:
         left = sent
         while left:
             head = out[0]
-            assert not isinstance(head, _Range)
+            assert not isinstance(head, Range)
             if len(head) <= left:
                 left -= len(head)
                 out.popleft()
@@ -473,7 +505,7 @@ class Connection:
         self._listener.loop.forget(self.sock.fileno())
         self.sock.close()
         for entry in self._out:
-            if isinstance(entry, _Range):
+            if isinstance(entry, Range):
                 entry.source.release()
         self._out.clear()
         for slot in self._slots:

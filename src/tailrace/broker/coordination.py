@@ -22,6 +22,7 @@ from tailrace.errors import TailraceError
 from tailrace.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from tailrace.broker.connection import Connection
     from tailrace.broker.loop import Loop
     from tailrace.broker.router import Route, Timer
     from tailrace.broker.server import Broker
@@ -105,6 +106,7 @@ class Coordination:
             stood_still=self._note_rebalance,
             may_expire=self._clock_is_trusted,
         )
+        self.groups.consumers.guarded = broker.authorizer is not None
         self._world = LogPartitions(broker, self.topics, self.groups)
         self.transactions = TransactionCoordinator(
             transaction_settings(settings),
@@ -153,6 +155,12 @@ class Coordination:
     def delete_share_group(self, name: str) -> ErrorCode:
         return self._broker.shares.shares.delete(name)
 
+    def sight_of(self, connection: Connection) -> Callable[[str], bool] | None:
+        """Which topics a client may know of, for as long as its group remembers it; None
+        without an authorizer."""
+        authorizer = self._broker.authorizer
+        return None if authorizer is None else authorizer.sight_of(connection)
+
     @property
     def loop(self) -> Loop:
         """The loop that serves requests."""
@@ -162,10 +170,9 @@ class Coordination:
     def node_id(self) -> int:
         return self._broker.node_id
 
-    @property
-    def advertised(self) -> tuple[str, int]:
+    def told(self, connection: Connection) -> tuple[str, int]:
         """Where the client finds us."""
-        return self._broker.advertised
+        return self._broker.told(connection)
 
     @staticmethod
     def new_id() -> str:

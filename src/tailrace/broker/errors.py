@@ -4,6 +4,10 @@ BrokerError                      broker
 ├── ListenError                  broker-listen
 ├── StartError                   broker-start
 ├── DamagedFileError             broker-file-damaged
+├── CertificateError             broker-certificate
+├── LogInSettingError            broker-log-in-setting
+├── UserError                    broker-user
+├── InvalidAclError              invalid-acl
 └── InvalidQuotaError            invalid-quota
 """
 
@@ -27,7 +31,7 @@ class ListenError(BrokerError):
 
 
 class StartError(BrokerError):
-    """A broker in a child process did not come up. The detail holds its last words."""
+    """A broker in a child process did not come up. The detail shows its last output."""
 
     code = "broker-start"
 
@@ -40,9 +44,43 @@ class DamagedFileError(BrokerError):
     code = "broker-file-damaged"
 
 
+class CertificateError(BrokerError):
+    """A listener's certificate, its private key or the authorities it trusts cannot be used. At
+    the start the broker does not come up; while it runs it keeps what it has."""
+
+    code = "broker-certificate"
+
+
+class LogInSettingError(BrokerError):
+    """What a listener asks of its clients is not complete or not safe: SASL without a
+    mechanism, PLAIN where passwords would cross the network in the clear, OAUTHBEARER without
+    the keys that sign tokens or from a URL that is not in the list of allowed ones."""
+
+    code = "broker-log-in-setting"
+
+
+class UserError(BrokerError):
+    """A user cannot be kept or removed: no such user, a name or a number of iterations that
+    cannot be used, or the log is served by a broker that must be asked instead."""
+
+    code = "broker-user"
+
+    def __init__(self, message: str, kafka_code: int = 42, **parts: str) -> None:
+        super().__init__(message, **parts)
+        self.kafka_code = kafka_code
+
+
 class InvalidQuotaError(BrokerError):
     """A quota was set for something that cannot have one, or to a value that is none.
     Quotas are set for a user, a client id or both, to positive numbers."""
 
     code = "invalid-quota"
+    kafka_code = 42
+
+
+class InvalidAclError(BrokerError):
+    """An access rule, or a filter for access rules, that Kafka would not take either. The
+    message says what is wrong; `tailrace acl add --help` lists the words there are."""
+
+    code = "invalid-acl"
     kafka_code = 42

@@ -8,7 +8,7 @@ project's (`project_token`) write, create or change them.
 
 from __future__ import annotations
 
-from tailrace.wire.project_identity import ENVIRONMENT, TOKEN_FILE
+from tailrace.project_token import ENVIRONMENT, TOKEN_FILE
 
 INTERNAL = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 PROJECT_PREFIX = "__tailrace"

@@ -67,7 +67,22 @@ ADMINISTRATION: dict[str, tuple[tuple[ApiKey, int, int], ...]] = {
         (ApiKey.DELETE_RECORDS, 0, 2),
     ),
     "producers": ((ApiKey.DESCRIBE_PRODUCERS, 0, 0),),
+    "users": (
+        (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, 0, 0),
+        (ApiKey.ALTER_USER_SCRAM_CREDENTIALS, 0, 0),
+    ),
+    "delegation_tokens": (
+        (ApiKey.CREATE_DELEGATION_TOKEN, 1, 3),
+        (ApiKey.RENEW_DELEGATION_TOKEN, 1, 2),
+        (ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2),
+        (ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3),
+    ),
     "identity": ((ApiKey.SASL_HANDSHAKE, 0, 1), (ApiKey.SASL_AUTHENTICATE, 0, 2)),
+    "acls": (
+        (ApiKey.DESCRIBE_ACLS, 1, 3),
+        (ApiKey.CREATE_ACLS, 1, 3),
+        (ApiKey.DELETE_ACLS, 1, 3),
+    ),
     "quotas": (
         (ApiKey.DESCRIBE_CLIENT_QUOTAS, 0, 1),
         (ApiKey.ALTER_CLIENT_QUOTAS, 0, 1),

@@ -1,8 +1,10 @@
-"""The listening socket and the connections that came through it.
+"""The listening sockets and the connections that came through them.
 
-Holds what connections share: the receive buffer, the budget for large frames, the
+Each listener of `listeners` is an `Acceptor`: its address, its TLS, how one logs in there. Holds
+what connections share: the receive buffer, the budget for large frames, the
 limits on their number, and the sweep that closes idle ones. A broker under a burst of
-connections or at its descriptor limit refuses new ones and serves the old ones.
+connections or at its descriptor limit refuses new ones and serves the old ones; those that have
+not said who they are make room first.
 """
 
 from __future__ import annotations
@@ -13,33 +15,56 @@ import logging
 import os
 import socket
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from tailrace.broker.connection import SCRATCH_BYTES, Connection
+from tailrace.broker.endpoints import IN_PROCESS, Endpoint
 from tailrace.broker.errors import ListenError
 from tailrace.broker.loop import READ, Loop
 from tailrace.clock import Clock
 from tailrace.errors import PortInUseError
+
+if TYPE_CHECKING:
+    from tailrace.broker.authentication.log_in import LogIns
+    from tailrace.broker.authentication.tls import Tls
+    from tailrace.broker.secure_connection import SecureConnection
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS = 5.0
 STALLED_SECONDS = 15.0
 CUT_FRAME_SECONDS = 30.0
-IN_PROCESS = "in-process"
+INSIDE = Endpoint("IN_PROCESS", "PLAINTEXT", None, 0)
 
 Dispatch = Callable[[Connection, memoryview, int, int], None]
 
 
+@dataclass(slots=True)
+class Acceptor:
+    """One listening socket, and what is asked of those who come through it."""
+
+    endpoint: Endpoint
+    tls: Tls | None = None
+    log_ins: LogIns | None = None
+    sock: socket.socket | None = None
+
+    def open(self) -> None:
+        """Listen; the endpoint has its port from now on. Raises PortInUseError, ListenError."""
+        if self.endpoint.host is not None:
+            self.sock = listen_on(self.endpoint.host, self.endpoint.port)
+            self.endpoint = replace(self.endpoint, port=int(self.sock.getsockname()[1]))
+
+
 class Listener:
-    """Accepts connections on one address and looks after them until `close`."""
+    """Accepts connections and looks after them until `close`."""
 
     def __init__(
         self,
         loop: Loop,
         clock: Clock,
-        host: str | None,
-        port: int,
+        acceptors: Sequence[Acceptor],
         dispatch: Dispatch,
         *,
         frame_limit_bytes: int,
@@ -50,6 +75,7 @@ class Listener:
         closed: Callable[[Connection], None] = lambda connection: None,
         other_limit_bytes: int | None = None,
         limits: Mapping[int, int] | None = None,
+        login_seconds: float = 30.0,
     ) -> None:
         self.loop = loop
         self.dispatch = dispatch
@@ -73,23 +99,44 @@ class Listener:
         self._connection_limit = connection_limit
         self._connections_per_host = connections_per_host
         self._per_host: Counter[str] = Counter()
+        self._login_seconds = login_seconds
+        self.unknown: dict[int, Connection] = {}
+        """Those that have not said who they are yet, the oldest first."""
+        self.handshakes_failed_total = 0
+        self.logins_late_total = 0
+        self._handshakes: deque[SecureConnection] = deque()
+        self._handshake_planned = False
+        self.acceptors = list(acceptors)
+        opened: list[Acceptor] = []
+        try:
+            for acceptor in self.acceptors:
+                acceptor.open()
+                opened.append(acceptor)
+        except BaseException:
+            for acceptor in opened:
+                if acceptor.sock is not None:
+                    acceptor.sock.close()
+            raise
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        self._sock: socket.socket | None = None
-        self.host, self.port = IN_PROCESS, 0
-        if host is not None:
-            self._sock = listen_on(host, port)
-            self.host, self.port = host, int(self._sock.getsockname()[1])
-            loop.watch(self._sock.fileno(), READ, self._accept)
+        for acceptor in self.acceptors:
+            if acceptor.sock is not None:
+                loop.watch(acceptor.sock.fileno(), READ, self._accepting(acceptor))
+        first = self.acceptors[0].endpoint
+        self.host, self.port = (IN_PROCESS if first.host is None else first.host), first.port
         self._sweeper = loop.call_later(SWEEP_SECONDS, self._sweep)
 
     # connections
 
-    def _accept(self, mask: int) -> None:
+    def _accepting(self, acceptor: Acceptor) -> Callable[[int], None]:
+        return lambda mask: self._accept(acceptor)
+
+    def _accept(self, acceptor: Acceptor) -> None:
         self.now = self.monotonic()
-        listening = self._sock
+        listening = acceptor.sock
         if listening is None:
             return
-        for _ in range(128):
+        # What TLS needs for a connection is made here: a flood leaves the loop to others.
+        for _ in range(128 if acceptor.tls is None else 16):
             try:
                 sock, address = listening.accept()
             except BlockingIOError:
@@ -102,6 +149,9 @@ class Listener:
                     continue
                 raise
             peer = str(address[0])
+            if len(self.connections) >= self._connection_limit and self.unknown:
+                next(iter(self.unknown.values())).close()
+                self.refused_total += 1
             if (
                 len(self.connections) >= self._connection_limit
                 or self._per_host[peer] >= self._connections_per_host
@@ -113,16 +163,77 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if sock.getsockname()[0] == peer:
                 send_unpaced(sock)
-            self.adopt(sock, peer)
+            self.adopt(sock, peer, acceptor)
 
-    def adopt(self, sock: socket.socket, peer: str = IN_PROCESS) -> None:
+    def adopt(
+        self, sock: socket.socket, peer: str = IN_PROCESS, acceptor: Acceptor | None = None
+    ) -> None:
         """Serve a connected socket; it belongs to the listener from now on."""
         sock.setblocking(False)
-        self.accepted_total += 1
+        number = self.accepted_total + 1
+        endpoint = INSIDE if acceptor is None else acceptor.endpoint
+        connection: Connection
+        if acceptor is None or acceptor.tls is None:
+            connection = Connection(sock, peer, number, self, endpoint)
+        else:
+            from tailrace.broker.secure_connection import SecureConnection
+
+            try:
+                wrapped = acceptor.tls.context.wrap_socket(
+                    sock, server_side=True, do_handshake_on_connect=False
+                )
+            except (OSError, ValueError):
+                sock.close()  # gone before it said anything
+                return
+            connection = SecureConnection(wrapped, peer, number, self, endpoint, acceptor.tls)
+        self.accepted_total = number
         self._per_host[peer] += 1
-        connection = Connection(sock, peer, self.accepted_total, self)
-        connection.project = peer == IN_PROCESS  # nobody else can have the other end
-        self.connections[connection.number] = connection
+        connection.project = acceptor is None  # nobody else can have the other end
+        self.connections[number] = connection
+        if acceptor is not None and acceptor.log_ins is not None:
+            connection.log_in = acceptor.log_ins.begin(connection)
+            connection.dispatch = connection.log_in.dispatch
+            connection.frame_limit_bytes = acceptor.log_ins.frame_limit_bytes
+        if endpoint.tls or endpoint.sasl:
+            connection.login_until = self.monotonic() + self._login_seconds
+            self.unknown[number] = connection
+
+    def known(self, connection: Connection) -> None:
+        """It has said who it is."""
+        connection.login_until = 0.0
+        self.unknown.pop(connection.number, None)
+
+    # handshakes
+
+    def wants_handshake(self, connection: SecureConnection) -> None:
+        """It has its turn: one step in every round of the loop, so that a flood of them
+        delays the others by one only."""
+        self._handshakes.append(connection)
+        if not self._handshake_planned:
+            self._handshake_planned = True
+            self.loop.call_later(0, self._next_handshake)
+
+    def _next_handshake(self) -> None:
+        self._handshake_planned = False
+        while self._handshakes:
+            connection = self._handshakes.popleft()
+            if not connection.closed:
+                connection.handshake()
+                break
+        if self._handshakes and not self._handshake_planned:
+            self._handshake_planned = True
+            self.loop.call_later(0, self._next_handshake)
+
+    def handshake_failed(self, connection: Connection, error: Exception | None) -> None:
+        """No TLS with this peer: another protocol, a certificate that is not trusted, no user."""
+        self.handshakes_failed_total += 1
+        reason = "no rule makes a user of its certificate"
+        if error is not None:
+            reason = getattr(error, "reason", None) or type(error).__name__
+        log.info(
+            "TLS handshake failed",
+            extra={"peer": connection.peer, "listener": connection.listener, "reason": reason},
+        )
 
     def _refuse_one(self, listening: socket.socket) -> None:
         """Out of descriptors: spend the spare one to take and close one connection.
@@ -137,6 +248,7 @@ class Listener:
 
     def gone(self, connection: Connection) -> None:
         """A connection closed itself."""
+        self.unknown.pop(connection.number, None)
         if self.connections.pop(connection.number, None) is not None:
             self._per_host[connection.peer] -= 1
             if self._per_host[connection.peer] <= 0:
@@ -178,6 +290,10 @@ class Listener:
             stalled = starving and quiet > STALLED_SECONDS and connection.filled_bytes
             if connection.muted:
                 continue  # it is our doing that it is quiet
+            if connection.login_until and now > connection.login_until:
+                self.logins_late_total += 1
+                connection.close()
+                continue
             # A frame that does not go on holds memory; one that waits for us may.
             cut = connection.filled_bytes and not (connection.paused or connection.starved)
             if (
@@ -190,16 +306,20 @@ class Listener:
                 connection.drop_buffer()
         if self._starved and self.reserved_bytes < self._budget_bytes:
             self._starved.popleft().resume()
+        for acceptor in self.acceptors:
+            if acceptor.tls is not None:
+                acceptor.tls.refresh()
         self._sweeper = self.loop.call_later(SWEEP_SECONDS, self._sweep)
 
     # the end
 
     def stop_accepting(self) -> None:
         """New connections are refused from now on; the present ones stay."""
-        if self._sock is not None:
-            self.loop.forget(self._sock.fileno())
-            self._sock.close()
-            self._sock = None
+        for acceptor in self.acceptors:
+            if acceptor.sock is not None:
+                self.loop.forget(acceptor.sock.fileno())
+                acceptor.sock.close()
+                acceptor.sock = None
 
     def close(self) -> None:
         """Close everything at once."""

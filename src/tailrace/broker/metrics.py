@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import resource
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tailrace.broker.quotas.table import (
@@ -99,6 +101,7 @@ class BrokerMetrics:
         yield from self._group_lines()
         yield from self._quota_lines()
         yield from self._pressure_lines()
+        yield from self._authorizer_lines()
 
     def _traffic_lines(self) -> Iterator[str]:
         names = (
@@ -186,11 +189,40 @@ class BrokerMetrics:
         )  # fmt: skip
         for name, kind, text, value in figures:
             yield from _metric(name, kind, text, [({}, value)])
+        yield from self._listener_lines()
         yield from _metric(
             "tailrace_broker_unreadable_internal_records_total",
             "counter",
             "Records of internal topics passed over because they make no sense.",
             (({"topic": topic}, count) for topic, count in broker.unreadable_records.items()),
+        )
+
+    def _listener_lines(self) -> Iterator[str]:
+        listener, logins = self._broker.listener, self._broker.authentication.counts
+        open_now = Counter(each.listener for each in listener.connections.values())
+        names = [each.endpoint.name for each in listener.acceptors]
+        yield from _metric(
+            "tailrace_broker_connections",
+            "gauge",
+            "Open connections by listener.",
+            (({"listener": name}, open_now[name]) for name in names),
+        )
+        if not any(each.endpoint.tls or each.endpoint.sasl for each in listener.acceptors):
+            return
+        for name, text, value in (
+            ("handshakes_failed", "TLS handshakes that failed.", listener.handshakes_failed_total),
+            ("logins_late", "Connections closed because they did not log in in time.", listener.logins_late_total),
+        ):  # fmt: skip
+            yield from _metric(f"tailrace_broker_{name}_total", "counter", text, [({}, value)])
+        yield from _metric(
+            "tailrace_broker_logins_total",
+            "counter",
+            "Log-ins over SASL by listener and how they ended.",
+            (
+                ({"listener": name, "result": field.name}, getattr(counts, field.name))
+                for name, counts in logins.items()
+                for field in fields(counts)
+            ),
         )
 
     def _log_lines(self) -> Iterator[str]:
@@ -246,6 +278,19 @@ class BrokerMetrics:
                 f"{full}_throttle_time_seconds_total", "counter", "Time it was told to pause.",
                 ((labels, round(meter.paused_seconds, 6)) for labels, meter, _ in rows),
             )  # fmt: skip
+
+    def _authorizer_lines(self) -> Iterator[str]:
+        authorizer = self._broker.authorizer
+        if authorizer is None:
+            return
+        yield from _metric(
+            "kafka_server_standardauthorizer_acls_total_count", "gauge", "Access rules.",
+            [({}, len(authorizer.table))],
+        )  # fmt: skip
+        yield from _metric(
+            "kafka_server_standardauthorizer_authorization_denied_total", "counter",
+            "Requests, or parts of them, that were refused.", [({}, authorizer.denied_total)],
+        )  # fmt: skip
 
     def _pressure_lines(self) -> Iterator[str]:
         pressure = self._broker.pressure

@@ -29,7 +29,13 @@ def run(
     part: Part,
 ) -> None:
     """Serve until `part.stopping` is set, reporting once a second; raises on a fatal error."""
-    broker = Broker(directories, host=host, port=port, settings=BrokerSettings(settings))
+    broker = Broker(
+        directories,
+        host=host,
+        port=port,
+        settings=BrokerSettings(settings),
+        project_listener=True,
+    )
     if threading.current_thread() is threading.main_thread():
         tune()
 

@@ -12,7 +12,8 @@ import os
 import secrets
 from pathlib import Path
 
-from tailrace.wire.project_identity import NONCE_BYTES, TOKEN_FILE, parse_token, proof, token_line
+from tailrace.project_token import TOKEN_FILE, parse_token, token_line
+from tailrace.wire.project_identity import NONCE_BYTES, proof
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,17 @@ class ProjectToken:
         """Whether `answer` comes from somebody who knows the token."""
         self._load()
         return bool(self._token) and hmac.compare_digest(proof(self._token, challenge), answer)
+
+    def derived(self, purpose: bytes) -> bytes:
+        """A secret of this log for one purpose, the same after every start."""
+        return hmac.digest(self.reveal().encode(), purpose, "sha256")
+
+    def reveal(self) -> str:
+        """The token itself; random, and of this process alone, if the file cannot be kept."""
+        self._load()
+        if not self._token:
+            self._token = secrets.token_hex(TOKEN_BYTES)
+        return self._token
 
     def _load(self) -> None:
         if not self._token:

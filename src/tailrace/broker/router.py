@@ -59,8 +59,8 @@ class Request(Generic[Body]):
     """
 
     __slots__ = (
-        "_api", "_latency", "_slot", "_throttle", "api_key", "arrived_at", "body", "client_id",
-        "connection", "correlation_id", "version",
+        "_api", "_latency", "_slot", "_throttle", "amend", "api_key", "arrived_at", "body",
+        "client_id", "connection", "correlation_id", "guarded", "version",
     )  # fmt: skip
 
     def __init__(
@@ -88,6 +88,10 @@ class Request(Generic[Body]):
         self._latency = latency
         self.arrived_at = arrived_at
         self._throttle = throttle
+        self.guarded = False
+        """Whether a guard of the authorizer has seen it."""
+        self.amend: Callable[[Message], Message] | None = None
+        """What a guard has still to do to the answer."""
 
     @property
     def client_host(self) -> str:
@@ -111,6 +115,8 @@ class Request(Generic[Body]):
         if self.abandoned:
             self._slot.filled = True
             return
+        if self.amend is not None:
+            response = self.amend(response)
         self._latency.add(self.connection.monotonic() - self.arrived_at)
         if self._throttle is not None:
             self.pause(self._throttle(self.connection), response)
@@ -213,6 +219,8 @@ class Router:
         self._frames: dict[int, tuple[int, int, int, FrameHandler]] = {}
         # Only while quotas are set: seconds a client must pause for a request served.
         self.throttle: Throttle | None = None
+        self.guard: Callable[[Route], Route] | None = None
+        """With an authorizer: puts before each route what asks for permission."""
         self.started_at = IDLE
         """When the request being dispatched began; `IDLE` outside of one."""
         self.serving: tuple[Connection, int, int, int] | None = None
@@ -221,6 +229,8 @@ class Router:
     def add(self, routes: Iterable[Route]) -> None:
         """Serve these; a later route of the same API takes the place of an earlier one."""
         for route in routes:
+            if self.guard is not None:
+                route = self.guard(route)
             self.routes[route.api_key] = route
             self.requests.setdefault(route.api_key, 0)
             self.latencies.setdefault(route.api_key, Distribution())

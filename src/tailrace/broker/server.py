@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.broker import lazy
+from tailrace.broker.authentication.authentication import Authentication
 from tailrace.broker.cold import ColdReader
 from tailrace.broker.connection import Connection
 from tailrace.broker.errors import DamagedFileError
@@ -45,10 +46,11 @@ from tailrace.errors import TailraceError
 from tailrace.log.errors import StorageError
 from tailrace.log.files import FILES, Files
 from tailrace.log.partition import Appended, Partition
-from tailrace.log.store import Store, Topic
+from tailrace.log.store import Steps, Store, Topic, at_once
 from tailrace.wire.apis import ApiKey
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.coordination import Coordination
     from tailrace.broker.handlers.shares import ShareRequests
 
@@ -72,8 +74,10 @@ class Broker:
         settings: BrokerSettings | None = None,
         clock: Clock = SYSTEM,
         files: Files = FILES,
+        project_listener: bool = False,
     ) -> None:
         self._files = files
+        self._project_listener = project_listener
         self.directories = [Path(directory) for directory in directories]
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
@@ -95,6 +99,12 @@ class Broker:
     def _start(self, host: str | None, port: int) -> None:
         settings = self.settings
         self.router = Router(self.loop, self.clock.monotonic)
+        self.authorizer: Authorizer | None = None
+        """Who decides what clients may do; None: everybody may do everything."""
+        if settings.text("authorizer.class.name"):
+            from tailrace.broker.authorization import guards
+
+            self.authorizer = guards.install(self)
         self.metrics = BrokerMetrics(self)
         self.fetch_limit_bytes = settings.integer("fetch.max.bytes")
         self._by_name: dict[str | bytes, Topic] = {}
@@ -129,11 +139,11 @@ class Broker:
         if any(name in self.store.topics for name in lazy.INTERNAL_TOPICS):
             _ = self.coordination
         largest = settings.integer("socket.request.max.bytes")
+        self.authentication = Authentication(self)
         self.listener = Listener(
             self.loop,
             self.clock,
-            host,
-            port,
+            self.authentication.acceptors(host, port, project_listener=self._project_listener),
             self.router.dispatch,
             frame_limit_bytes=largest,
             other_limit_bytes=settings.integer("tailrace.request.max.bytes"),
@@ -146,6 +156,7 @@ class Broker:
             connection_limit=settings.integer("max.connections"),
             connections_per_host=settings.integer("max.connections.per.ip"),
             closed=self._disconnected,
+            login_seconds=settings.integer("tailrace.login.timeout.ms") / 1000,
         )
         self._page: MetricsPage | None = None
         page = settings.text("metrics.listen")
@@ -185,6 +196,7 @@ class Broker:
         if self._page is not None:
             self._page.close()
         self.listener.close()
+        self.authentication.close()
         self.syncer.close()
         self.cold.close()
         self.inspector.close()
@@ -233,14 +245,17 @@ class Broker:
         """Port of the metrics page; 0 if there is none."""
         return self._page.port if self._page is not None else 0
 
-    @property
-    def advertised(self) -> tuple[str, int]:
-        given = self.settings.text("advertised.listeners")
-        if given:
-            name, _, number = given.rpartition("://")[2].rpartition(":")
-            return name.strip("[]"), int(number)
-        host, port = self.address
-        return ("127.0.0.1" if host in ("", "0.0.0.0", "::") else host), port
+    def told(self, connection: Connection) -> tuple[str, int]:
+        """Where clients of the listener that `connection` came in on find this broker."""
+        endpoint = connection.endpoint
+        if endpoint.told_host:
+            return endpoint.told_host, endpoint.told_port
+        host = endpoint.host
+        if host is None:
+            return self.listener.host, self.listener.port
+        if host in ("", "0.0.0.0", "::"):  # the address that this client found us at
+            host = str(connection.sock.getsockname()[0]).removeprefix("::ffff:")
+        return host, endpoint.port
 
     @property
     def coordination(self) -> Coordination:
@@ -306,7 +321,23 @@ class Broker:
         validate_only: bool = False,
     ) -> Topic:
         """Create a topic; raises errors with a `kafka_code`."""
-        topic = self.store.create_topic(
+        return at_once(
+            self.create_topic_in_steps(
+                name, partitions, overrides, internal=internal, validate_only=validate_only
+            )
+        )
+
+    def create_topic_in_steps(
+        self,
+        name: str,
+        partitions: int,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        internal: bool = False,
+        validate_only: bool = False,
+    ) -> Steps[Topic]:
+        """`create_topic`, a step a partition."""
+        topic = yield from self.store.create_topic_in_steps(
             name,
             partitions,
             dict(overrides or {}),
@@ -326,11 +357,12 @@ class Broker:
         if name not in self.store.topics:
             self.create_topic(name, partitions, config, internal=True)
 
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; clients that read it are told at once."""
+    def delete_topic_in_steps(self, name: str) -> Steps[None]:
+        """Delete a topic, a step a partition; clients that read it are told with the first."""
         topic = self.store.topics[name]
         partitions = list(topic.partitions)
-        self.store.delete_topic(name)
+        steps = self.store.delete_topic_in_steps(name)
+        next(steps)
         self._by_name.pop(name, None)
         self._by_name.pop(name.encode(), None)
         self._by_id.pop(topic.id.bytes, None)
@@ -341,10 +373,12 @@ class Broker:
             self._coordination.groups.forget_topic(name)
         self.metrics.forget(name)
         controller_log.info("topic deleted", extra={"topic": name})
+        yield
+        yield from steps
 
-    def add_partitions(self, name: str, total: int) -> None:
-        """Let a topic have `total` partitions."""
-        self.store.add_partitions(name, total)
+    def add_partitions_in_steps(self, name: str, total: int) -> Steps[None]:
+        """Let a topic have `total` partitions, a step each."""
+        yield from self.store.add_partitions_in_steps(name, total)
         controller_log.info("partitions added", extra={"topic": name, "partitions": total})
         self._know(self.store.topics[name])
 

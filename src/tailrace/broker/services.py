@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tailrace.broker.connection import Connection
     from tailrace.broker.router import Timer
     from tailrace.broker.settings import BrokerSettings
     from tailrace.clock import Clock
@@ -36,9 +37,9 @@ class Services(Protocol):
     def cluster_id(self) -> str:
         """The cluster's id, kept with the data."""
 
-    @property
-    def advertised(self) -> tuple[str, int]:
-        """Host and port that clients are told to connect to."""
+    def told(self, connection: Connection) -> tuple[str, int]:
+        """Host and port that a client is told to connect to: those of the listener it came
+        in on."""
 
     def append(
         self,

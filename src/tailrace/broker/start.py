@@ -8,16 +8,19 @@ in the same `start`.
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tailrace.errors import TailraceError, UsageError
-from tailrace.loopback import refuse_open_log
 
 LISTEN = "127.0.0.1:9092"
 LOG_LEVELS = ("debug", "info", "warning", "error")
 LOG_FORMATS = ("human", "json")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 @dataclass(slots=True)
@@ -25,8 +28,9 @@ class Start:
     """What the command line said."""
 
     directories: list[str] = field(default_factory=list)
-    listen: str = LISTEN
-    settings: list[str] = field(default_factory=list)
+    listen: str | None = None
+    settings: list[str] = field(default_factory=list, repr=False)
+    properties: list[str] = field(default_factory=list)
     metrics: str | None = None
     insecure: bool = False
     log_level: str = "warning"
@@ -53,6 +57,8 @@ def parse(arguments: Sequence[str]) -> Start | None:
                 start.listen = value
             case "--set":
                 start.settings.append(value)
+            case "--config":
+                start.properties.append(value)
             case "--metrics":
                 start.metrics = value
             case "--log-level" if value in LOG_LEVELS:
@@ -66,24 +72,29 @@ def parse(arguments: Sequence[str]) -> Start | None:
 
 def run(start: Start) -> None:
     """Serve until SIGTERM or Ctrl-C; prints `listening on HOST:PORT` once it answers."""
+    from tailrace.broker.endpoints import endpoints, refuse_open_endpoints
     from tailrace.broker.process import serve
     from tailrace.broker.server import Broker
     from tailrace.broker.settings import BrokerSettings
     from tailrace.telemetry import logs
 
     logs.configure(start.log_level, start.log_format)
-    host, port = split_address(start.listen, "--listen")
-    refuse_open_log(
-        host,
-        insecure=start.insecure,
-        place="--listen",
-        hint="listen on 127.0.0.1, or add --insecure where a firewall keeps strangers out",
-    )
-    given = dict(_pair(one) for one in start.settings)
+    given: dict[str, str] = {}
+    for path in start.properties:
+        given |= read_properties(path)
+    given |= dict(_pair(one) for one in start.settings)
+    if start.insecure:
+        given["allow.insecure.listeners"] = "true"
+    if start.listen is not None or "listeners" not in given:
+        given["listeners"] = _listeners(start.listen or LISTEN)
     if start.metrics:
         split_address(start.metrics, "--metrics")
         given["metrics.listen"] = start.metrics
-    broker = Broker(start.directories, host=host, port=port, settings=BrokerSettings(given))
+    settings = BrokerSettings(given)
+    refuse_open_endpoints(
+        endpoints(settings), insecure=settings.boolean("allow.insecure.listeners")
+    )
+    broker = Broker(start.directories, settings=settings)
     serve(broker, lambda address: print(f"listening on {address}", flush=True))
 
 
@@ -104,6 +115,37 @@ def split_address(text: str, option: str) -> tuple[str, int]:
             f"{option} takes HOST:PORT, not {text!r}", hint=f"for example {option} 127.0.0.1:9092"
         )
     return host.strip("[]"), int(port)
+
+
+def read_properties(path: str) -> dict[str, str]:
+    """The settings of a file as Kafka's `server.properties`: NAME=VALUE, # for comments, a line
+    that ends in a backslash goes on; `${NAME}` is a variable of the environment."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read", detail=str(error)) from error
+    found: dict[str, str] = {}
+    for line in text.replace("\\\n", "").splitlines():
+        name, equals, value = line.strip().partition("=")
+        if not name or name.startswith(("#", "!")):
+            continue
+        if not equals:
+            raise UsageError(f"{path} has a line that is no NAME=VALUE", detail=name[:40])
+        found[name.strip()] = _VARIABLE.sub(lambda one: _variable(one[1]), value.strip())
+    return found
+
+
+def _variable(name: str) -> str:
+    if name not in os.environ:
+        raise UsageError(f"the environment has no variable {name}", hint=f"export {name}=…")
+    return os.environ[name]
+
+
+def _listeners(text: str) -> str:
+    """`--listen` as the setting `listeners`."""
+    for part in text.split(","):
+        split_address(part.rpartition("://")[2], "--listen")
+    return text
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -7,12 +7,20 @@ from pathlib import Path
 import click
 
 from tailrace.broker.start import LISTEN, LOG_FORMATS, LOG_LEVELS
+from tailrace.cli.acl import acl
+from tailrace.cli.broker_users import user
 from tailrace.cli.output import json_option
 
 
 @click.group()
 def broker() -> None:
-    """The log alone: start it, look into its files."""
+    """The log alone: start it, its users, a look into its files."""
+
+
+broker.add_command(user)
+
+
+broker.add_command(acl)
 
 
 @broker.command()
@@ -22,16 +30,20 @@ def broker() -> None:
     help="Where the log lives; several spread partitions over disks.",
 )  # fmt: skip
 @click.option(
-    "--listen", metavar="HOST:PORT", default=LISTEN, show_default=True,
-    help="Address to serve; port 0 picks a free one.",
+    "--listen", metavar="[NAME://]HOST:PORT,…", default=None,
+    help=f"Addresses to serve, the setting `listeners`; port 0 picks a free one.  [default: {LISTEN}]",
 )  # fmt: skip
 @click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True,
     help="A broker setting by Kafka's name, e.g. log.retention.ms=3600000.",
 )  # fmt: skip
 @click.option(
+    "--config", "properties", metavar="FILE", multiple=True,
+    help="Broker settings in a file, as Kafka's server.properties; ${NAME} is a variable.",
+)  # fmt: skip
+@click.option(
     "--insecure", is_flag=True,
-    help="Listen on an address that other machines reach, although anybody there may read and write.",
+    help="Let anybody who reaches the address read and write: PLAINTEXT where other machines come.",
 )  # fmt: skip
 @click.option("--metrics", metavar="HOST:PORT", default=None, help="Serve Prometheus metrics here.")
 @click.option(
@@ -41,8 +53,9 @@ def broker() -> None:
 @click.option("--log-format", default="human", type=click.Choice(LOG_FORMATS))
 def start(
     directories: tuple[Path, ...],
-    listen: str,
+    listen: str | None,
     settings: tuple[str, ...],
+    properties: tuple[str, ...],
     insecure: bool,
     metrics: str | None,
     log_level: str,
@@ -59,6 +72,7 @@ def start(
             [str(directory) for directory in directories],
             listen,
             list(settings),
+            list(properties),
             metrics,
             insecure,
             log_level,

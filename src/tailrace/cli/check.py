@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.output import json_option, print_json
+from tailrace.cli.output import directory_argument, json_option, print_json
 from tailrace.masking import mask
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ SECRETS = ("console.token",)
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")  # fmt: skip
+@directory_argument(exists=True)
 @click.option("--connect", is_flag=True, help="Also ask the databases: tables, columns, types.")
 @click.option("--origins", is_flag=True, help="Say where each setting came from, defaults too.")
 @json_option

@@ -112,6 +112,16 @@ def _settings(directory: Path) -> Iterator[Finding]:
         yield Finding("transaction.flush", "note", "off", "a power cut can undo a committed transaction")  # fmt: skip
     if settings.log.bootstrap is None and not is_loopback(config.parse_address(settings.log.listen)[0]):  # fmt: skip
         yield Finding("log.insecure", "note", settings.log.listen, "whoever reaches this port reads and writes everything")  # fmt: skip
+    if settings.log.bootstrap is None and settings.log.broker.get("listeners"):
+        from tailrace.broker import endpoints
+        from tailrace.broker.settings import BrokerSettings
+
+        try:
+            given = BrokerSettings(settings.log.broker)
+            for what, meaning in endpoints.warnings(given):
+                yield Finding("log.broker", "note", what, meaning)
+        except TailraceError as error:
+            yield Finding("log.broker", "bad", error.message, error.hint)
     for warning in settings.console.warnings:
         found, _, meaning = warning.partition(": ")
         yield Finding("console", "note", found, meaning)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from tailrace.cli.output import print_json
+from tailrace.cli.output import directory_argument, print_json
 
 
 @click.command()
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
+@directory_argument()
 @click.option("--format", "form", type=click.Choice(["text", "mermaid", "json"]), default="text")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
 def graph(directory: Path, form: str, as_json: bool) -> None:

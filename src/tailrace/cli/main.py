@@ -15,6 +15,7 @@ from types import TracebackType
 
 import click
 
+from tailrace import __version__
 from tailrace.errors import (
     EnvironmentProblem,
     NotWritableError,
@@ -34,10 +35,13 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "test": ("test", "Run the project's own tests."),
     "status": ("status", "Every part: running, lagging, stopped."),
     "graph": ("graph", "Draw what feeds what."),
-    "broker": ("broker", "The log alone: start it, look into its files."),
+    "broker": ("broker", "The log alone: start it, its users, a look into its files."),
+    "certificate": ("certificate", "Certificates to try TLS with on a laptop."),
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
+    "acl": ("acl", "Who may do what at the log."),
+    "events": ("events", "Event topics: states, histories, commands, owners."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
@@ -47,7 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
     "doctor": ("doctor", "What this machine has, lacks, and what that means."),
     "errors": ("errors", "Explain an error code."),
-    "version": ("version", "Version of Tailrace and of what it stands on."),
+    "version": ("version", "Version of Tailrace and of its dependencies."),
     "completion": ("completion", "Shell completion for bash, zsh or fish."),
 }
 
@@ -84,6 +88,7 @@ class LazyCommands(click.Group):
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, message="tailrace %(version)s")
 def cli() -> None:
     """Tailrace keeps every copy of your data in step with its source."""
 
@@ -103,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         interrupted = isinstance(aborted.__cause__, KeyboardInterrupt)
         if not interrupted and (sys.stdin is None or not sys.stdin.isatty()):
             unasked = UsageError(
-                "this asks first, and nobody is there to answer", hint="give --yes"
+                "this asks for confirmation, and there is no terminal", hint="give --yes"
             )
             _fail(unasked, arguments, 2)
         sys.exit(130)

@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 
 import click
 import orjson
+from click.core import ParameterSource
 
 from tailrace.errors import UsageError, render
 
 _SAID_AS_JSON = "tailrace.said_as_json"
+_SAID_WHERE = "tailrace.said_where"
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -44,22 +46,69 @@ def say(text: str, *, err: bool = False) -> None:
 
 
 def log_option(command: Command) -> Command:
-    """Adds `--log`, passed as `address`: a broker's HOST:PORT or a project's directory."""
+    """Adds `--project DIR` and `--bootstrap ADDRESS`, the two ways to say where; passed as
+    `address`: a project's directory or a HOST:PORT. `--log` is the old name of both."""
+
+    def choose(context: click.Context, parameter: click.Parameter, chosen: str | None) -> None:
+        if chosen is not None:
+            context.meta.setdefault(_SAID_WHERE, []).append((parameter.opts[0], chosen))
+
+    def address(context: click.Context, parameter: click.Parameter, old: str | None) -> str | None:
+        said = context.meta.get(_SAID_WHERE, [])
+        given = context.get_parameter_source("address")
+        if old is not None and (given is not ParameterSource.ENVIRONMENT or not said):
+            said = [*said, ("--log", old)]
+        if len(said) > 1:
+            names = " and ".join(name for name, _ in said)
+            raise UsageError(f"{names} both say where", hint="give one of them")
+        return said[0][1] if said else None
+
+    where = click.option(
+        "--log", "address", metavar="ADDRESS", envvar="TAILRACE_LOG", hidden=True, callback=address,
+    )  # fmt: skip
+    bootstrap = click.option(
+        "--bootstrap", metavar="ADDRESS", is_eager=True, expose_value=False, callback=choose,
+        help="HOST:PORT of a Kafka-protocol broker; of the console, for views and sinks.",
+    )  # fmt: skip
+    return project_option(choose)(bootstrap(where(command)))
+
+
+def project_option(
+    choose: Callable[[click.Context, click.Parameter, str | None], None],
+) -> Callable[[Command], Command]:
+    """Adds `--project DIR`."""
     return click.option(
-        "--log",
-        "address",
-        metavar="ADDRESS",
-        default=None,
-        envvar="TAILRACE_LOG",
-        help="HOST:PORT of any Kafka-protocol broker, or a project's directory (default: here).",
-    )(command)
+        "--project", "-C", metavar="DIR", is_eager=True, expose_value=False, callback=choose,
+        help="A project's directory (default: here).",
+    )  # fmt: skip
+
+
+def directory_argument(*, exists: bool = False) -> Callable[[Command], Command]:
+    """Adds DIRECTORY, or `--project DIR`, passed as `directory`: the project's (default: here)."""
+
+    def choose(context: click.Context, parameter: click.Parameter, chosen: str | None) -> None:
+        context.meta[_SAID_WHERE] = chosen
+
+    def directory(context: click.Context, parameter: click.Parameter, said: Path | None) -> Path:
+        chosen = context.meta[_SAID_WHERE]
+        if said is not None and chosen is not None:
+            raise UsageError("DIRECTORY and --project both say where", hint="give one of them")
+        return Path(said or chosen or ".")
+
+    kind = click.Path(exists=exists, file_okay=False, path_type=Path)
+
+    def add(command: Command) -> Command:
+        argument = click.argument("directory", type=kind, required=False, callback=directory)
+        return argument(project_option(choose)(command))
+
+    return add
 
 
 PATIENCE_SECONDS = 3.0  # a broker that is being started again is back by then
 
 
 def bootstrap_address(address: str | None, *, reach: bool = True) -> str:
-    """HOST:PORT for what `--log` said: an address as it is, a directory by its project's file.
+    """HOST:PORT for where the command was told to look: an address as it is, a directory by its project's file.
 
     With `reach` somebody listens there: a person should not wait a client's minute to be
     told that nothing runs.
@@ -71,7 +120,7 @@ def bootstrap_address(address: str | None, *, reach: bool = True) -> str:
         found = address
     elif address and not Path(address).is_dir():
         raise UsageError(
-            f"--log {address}: no such directory",
+            f"{address}: no such directory",
             hint="HOST:PORT of a broker, or a project's directory",
         )
     else:
@@ -100,7 +149,7 @@ def _refuse_silence(bootstrap: str) -> None:
             raise BrokerUnavailableError(
                 f"no broker answers at {bootstrap}",
                 detail=str(reason),
-                hint="`tailrace up` starts a project, `tailrace broker start` a log alone; another is named by --log HOST:PORT",
+                hint="`tailrace up` starts a project, `tailrace broker start` a log alone; another is named by --bootstrap HOST:PORT",
             ) from reason
         SYSTEM.sleep(0.1)
 

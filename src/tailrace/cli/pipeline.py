@@ -230,7 +230,7 @@ def restart(name: str, address: str | None) -> None:
 @log_option
 @said_option
 def reset(name: str, address: str | None) -> None:
-    """Begin NAME anew: a view is filled again beside itself, a stream forgets its checkpoint."""
+    """Start NAME over: a view is filled again beside itself, a stream forgets its checkpoint."""
     _ask(address, "reset", name)
 
 

@@ -58,7 +58,7 @@ class Size(click.ParamType[int]):
 @click.option("--producer", type=Rate(), help="What one producer can write to one partition.")
 @click.option("--consumer", type=Rate(), help="What one consumer can process.")
 @click.option("--groups", type=click.IntRange(min=0), default=1, show_default=True, help="Groups that read everything.")  # fmt: skip
-@click.option("--members", type=click.IntRange(min=1), default=1, show_default=True, help="The most members a group shall have.")  # fmt: skip
+@click.option("--members", type=click.IntRange(min=1), default=1, show_default=True, help="The most members a group may have.")  # fmt: skip
 @click.option("--keys", type=click.IntRange(min=1), help="Different keys.")
 @click.option("--record", type=Size(), help="Bytes of a record (with --compacted).")
 @click.option("--compacted", is_flag=True, help="Only the last record of each key is kept.")

@@ -60,7 +60,7 @@ def sink() -> None:
 @log_option
 @json_option
 def list_sinks(address: str | None, as_json: bool) -> None:
-    """Every copy: what of, where to, how it is."""
+    """List sinks: view, target, state."""
     project = _load(address)
     reports = _reports(project)
     rows = [
@@ -193,7 +193,7 @@ def _ask_running(address: str | None, name: str, work: Any, timeout: float) -> b
 @sink.command()
 @click.argument("name")
 @click.option("--repair", is_flag=True, help="Write the rows that differ as the log has them.")
-@click.option("--watch", is_flag=True, help="Go on for ever, at most --share of the time.")
+@click.option("--watch", is_flag=True, help="Verify continuously, at most --share of the time.")
 @click.option(
     "--share",
     default=0.1,

@@ -229,18 +229,19 @@ def alter(name: str, statement: str, address: str | None) -> None:
 def pause(name: str, address: str | None) -> None:
     """Stop capturing until `resume`. The database keeps what is not read meanwhile."""
     from tailrace.sources.control import pause_path
-    from tailrace.sources.declare import SQLite
+    from tailrace.sources.declare import MySQL, SQLite
 
     project = _load(address)
     declared = _find(project, name)
     path = pause_path(project.settings.state_directory, name)
     make_private(path.parent)
     path.touch()
-    kept = (
-        "its changes stay in its change table"
-        if isinstance(declared, SQLite)
-        else "its slot keeps WAL"
-    )
+    if isinstance(declared, SQLite):
+        kept = "its changes stay in its change table"
+    elif isinstance(declared, MySQL):
+        kept = "its server keeps the binlog for as long as it is set to"
+    else:
+        kept = "its slot keeps WAL"
     say(f"{name} pauses; {kept} until `tailrace source resume {name}`")
 
 
@@ -267,8 +268,9 @@ def drop(name: str, yes: bool, address: str | None) -> None:
     """Remove from the database what a source made there.
 
     Postgres: the replication slot, the publication and, with the last source of the database,
-    the event trigger. SQLite: the triggers and the change table. The log keeps its topics. The
-    source must not run; started again it makes them again and compares every table.
+    the event trigger. SQLite: the triggers and the change table. MySQL: the table of requests. The
+    log keeps its topics. The source must not run; started again it makes them again and compares
+    every table.
     """
     from tailrace.errors import UsageError
     from tailrace.node.processes import running

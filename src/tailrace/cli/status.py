@@ -9,7 +9,13 @@ from typing import Any
 import click
 
 from tailrace.cli.filling import filling, working
-from tailrace.cli.output import json_option, print_json, print_rows, render_in_full
+from tailrace.cli.output import (
+    directory_argument,
+    json_option,
+    print_json,
+    print_rows,
+    render_in_full,
+)
 from tailrace.errors import in_one_line
 
 
@@ -23,18 +29,18 @@ def _last_error(part: Mapping[str, Any]) -> str | None:
 
 
 @click.command()
-@click.argument("directory", type=click.Path(file_okay=False, path_type=Path), default=".")
+@directory_argument()
 @click.option("--verbose", is_flag=True, help="Show each error in full, with its traceback.")
 @json_option
 def status(directory: Path, verbose: bool, as_json: bool) -> int:
     """Show every part: running, lagging or stopped, freshness, lag, last error.
 
     Below it, views that are being filled, with how far they are, and ticks that take long."""
-    from tailrace import config
     from tailrace.clock import SYSTEM
     from tailrace.node.health import status_of
+    from tailrace.project.load import settings_of
 
-    found = status_of(config.load(directory))
+    found = status_of(settings_of(directory))
     if as_json:
         print_json(found)
     else:

@@ -18,7 +18,12 @@ def test(arguments: tuple[str, ...]) -> int:
     try:
         import pytest  # noqa: F401
     except ImportError as error:
-        raise ComponentMissingError("pytest is not installed", hint="pip install pytest") from error
+        raise ComponentMissingError(
+            "pytest is not installed", hint="pip install 'tailrace[test]'"
+        ) from error
+    from tailrace.project.load import settings_of
+
+    settings_of(".")
     where = ["tests"] if Path("tests").is_dir() and not arguments else []
     # -m puts the project's directory on sys.path, so that tests can import `pipelines`.
     return subprocess.run([sys.executable, "-m", "pytest", *where, *arguments]).returncode

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.output import tell
+from tailrace.cli.output import directory_argument, tell
 
 if TYPE_CHECKING:
     from tailrace.node.plan import Plan
@@ -20,7 +20,7 @@ TELL_SECONDS = 5.0
 
 
 @click.command()
-@click.argument("directory", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")  # fmt: skip
+@directory_argument(exists=True)
 @click.option("--only", multiple=True, metavar="NAME", help="Start only these parts, with the log and the console.")  # fmt: skip
 @click.option("--listen", help="Where the embedded log listens (HOST:PORT).")
 @click.option("--console", "console_listen", help="Where the console listens (HOST:PORT).")

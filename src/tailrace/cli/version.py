@@ -16,7 +16,7 @@ _PARTS = ("confluent-kafka", "pyspark", "pyarrow", "psycopg", "duckdb", "lmdb")
 @click.command()
 @json_option
 def version(as_json: bool) -> None:
-    """Version of Tailrace and of what it stands on."""
+    """Version of Tailrace and of its dependencies."""
     found = {"tailrace": __version__, "python": platform.python_version()}
     for name in _PARTS:
         try:

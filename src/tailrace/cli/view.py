@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 
 def open_views(address: str | None) -> Views | RemoteViews:
-    """The views behind `--log`: a console's HOST:PORT or a project's directory."""
-    from tailrace import config
+    """The views of a place: a console's HOST:PORT or a project's directory."""
+    from tailrace.project.load import settings_of
     from tailrace.views.connect import views
 
     if address and ":" in address and not address.startswith((".", "/")):
         return views(address)
-    return views(config.load(address or ".").state_directory)
+    return views(settings_of(address or ".").state_directory)
 
 
 @click.group()
@@ -87,13 +87,13 @@ def list_views(address: str | None, as_json: bool) -> None:
 
 def _fills(address: str | None) -> dict[str, str]:
     """Views that are being filled, in words; none where only a console's address is known."""
-    from tailrace import config
     from tailrace.cli.filling import filling
     from tailrace.node.health import status_of
+    from tailrace.project.load import settings_of
 
     if address and ":" in address and not address.startswith((".", "/")):
         return {}
-    return filling(status_of(config.load(address or "."))["parts"])
+    return filling(status_of(settings_of(address or "."))["parts"])
 
 
 @view.command()
@@ -219,7 +219,7 @@ def rebuild(names: tuple[str, ...], hold: bool, copy: bool, address: str | None)
             unknown = [name for name in names if name not in views.names]
             if unknown:
                 raise UsageError(
-                    f"there is no view {unknown[0]!r} to build anew",
+                    f"there is no view {unknown[0]!r} to rebuild",
                     detail=f"Views there are: {', '.join(views.names) or 'none'}.",
                     hint="a view that is declared for the first time is filled by itself",
                 )
@@ -238,9 +238,9 @@ def _ask(directory: Path, action: str, name: str, generation: int | None = None)
 
 
 def _state_directory(address: str | None) -> Path:
-    from tailrace import config
+    from tailrace.project.load import settings_of
 
-    directory: Path = config.load(address or ".").state_directory
+    directory: Path = settings_of(address or ".").state_directory
     if not directory.is_dir():
         raise UsageError("this project has not run yet", hint="start it: `tailrace up`")
     return directory
@@ -254,11 +254,11 @@ def _is_held(directory: Path, name: str) -> bool:
 
 def _last_tick(address: str | None) -> Tick:
     """The last committed tick of the project; an error before the first."""
-    from tailrace import config
     from tailrace.pipelines.reader import LogReader
     from tailrace.pipelines.ticks.driver import last_row
+    from tailrace.project.load import settings_of
 
-    name = config.load(address or ".").project.name
+    name = settings_of(address or ".").project.name
     with LogReader(bootstrap_address(address)) as reader:
         last = last_row(reader, name)
     if last is None:
@@ -338,7 +338,7 @@ def rollback(name: str, address: str | None) -> None:
     """Show the generation of view NAME before the present one, as it last was.
 
     It does not follow the tables any more; the present one does, unseen, until `tailrace view
-    switch NAME` or until the view is built anew.
+    switch NAME` or until the view is rebuilt.
     """
     directory, last = _state_directory(address), _last_tick(address)
     _known(last, name)

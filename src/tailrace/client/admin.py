@@ -246,7 +246,13 @@ class Admin:
         return found[STATUS].value if STATUS in found else None
 
     def alter_topic_config(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set settings of a topic; None puts one back to its default."""
+        """Set settings of a topic; None puts one back to its default.
+
+        Raises EventsCompactedError for a topic of events that would lose some.
+        """
+        from tailrace.client.event_topics import refuse_change
+
+        refuse_change(self.cluster, name, changes)
         self._alter_config(TOPIC_RESOURCE, name, changes)
 
     def alter_group_config(self, group: str, changes: Mapping[str, str | None]) -> None:

@@ -48,7 +48,9 @@ class ColumnFetcher:
         position, moved_at = start, self._clock.monotonic()
         while position < end:
             answer = self.fetcher.ask(topic, partition, position, wait=0.2, isolation=isolation)
-            batches, following = visible_batches(answer.buffer, position, end, answer.aborted)
+            batches, following = visible_batches(
+                answer.buffer, position, end, answer.aborted, place=(topic, partition)
+            )
             if following > position:
                 moved_at = self._clock.monotonic()
             elif self._clock.monotonic() - moved_at > patience:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tailrace.client.errors import UnreadableBatchError
+from tailrace.client.errors import DamagedBatchError, UnreadableBatchError
 from tailrace.records.batch import (
     BatchHeader,
     Buffer,
@@ -23,17 +23,24 @@ from tailrace.records.batch import (
     iterate_batches,
 )
 from tailrace.records.errors import RecordsError
+from tailrace.records.header import is_intact
 
 Aborted = Iterable[tuple[int, int]]
 
 
 def visible_batches(
-    buffer: Buffer, start: int, end: int | None = None, aborted: Aborted | None = None
+    buffer: Buffer,
+    start: int,
+    end: int | None = None,
+    aborted: Aborted | None = None,
+    *,
+    place: tuple[str, int] = ("", -1),
 ) -> tuple[list[tuple[int, BatchHeader]], int]:
     """The batches with records from start to before `end`, as position and header, and the
     offset to go on from. Their records may begin before `start` and end behind `end`.
 
-    `aborted` None shows everything but markers.
+    `aborted` None shows everything but markers. Raises DamagedBatchError, naming `place`, if
+    the first batch does not match its checksum; what is before one is given out first.
     """
     waiting: Sequence[tuple[int, int]] = sorted(aborted or (), key=lambda pair: pair[1])
     reached = 0
@@ -42,6 +49,10 @@ def visible_batches(
     following = start
     for position, header in iterate_batches(buffer):
         last_offset = header.last_offset
+        if not is_intact(buffer, position, header):
+            if following > start:
+                break
+            raise _damaged(place, header)
         while reached < len(waiting) and waiting[reached][1] <= last_offset:
             hidden.add(waiting[reached][0])
             reached += 1
@@ -70,7 +81,7 @@ def visible_records(
 
     Raises UnreadableBatchError, naming `place`, if the first batch cannot be read.
     """
-    batches, following = visible_batches(buffer, start, end, aborted)
+    batches, following = visible_batches(buffer, start, end, aborted, place=place)
     found: list[Record] = []
     for position, header in batches:
         try:
@@ -85,6 +96,16 @@ def visible_records(
             if record.offset >= start and (end is None or record.offset < end)
         ]
     return found, following
+
+
+def _damaged(place: tuple[str, int], header: BatchHeader) -> DamagedBatchError:
+    error = DamagedBatchError(
+        f"records {header.base_offset} to {header.last_offset} of {place[0]}/{place[1]} are damaged",
+        detail=f"a batch of {header.length + 12} bytes does not match its checksum",
+        hint="check the broker's disk and memory; `tailrace errors client-damaged-batch`",
+    )
+    error.first_offset, error.last_offset = header.base_offset, header.last_offset
+    return error
 
 
 def unreadable(

@@ -99,7 +99,7 @@ class RecordTooLargeError(RequestError):
 
 class OffsetOutOfRangeError(RequestError):
     """The offset is not in the log: before its start (retention removed it) or past its
-    end (the log was truncated or made anew)."""
+    end (the log was truncated or recreated)."""
 
     code = "client-offset-out-of-range"
     error_code = ErrorCode.OFFSET_OUT_OF_RANGE
@@ -121,6 +121,14 @@ class TopicProtectedError(RequestError):
 
     code = "client-topic-protected"
     error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
+
+
+class EventsCompactedError(ClientError):
+    """An event topic is never compacted and never loses records by age or size: its events are
+    the truth, and a state could not be told from them any more. To take something back, write a
+    compensating event, such as `Refunded` after `Charged`."""
+
+    code = "events-compacted"
 
 
 class CommitFailedError(RequestError):
@@ -209,6 +217,17 @@ class UnreadableBatchError(ClientError):
         error.topic, error.partition = topic, partition
         error.first_offset, error.last_offset = first, last
         return error
+
+
+class DamagedBatchError(ClientError):
+    """A batch does not match its checksum: bytes changed on a disk, in memory or on the way.
+    The message names topic, partition and offsets. Nothing of it is used, and reading it again
+    helps only if the bytes changed on the way. Kafka's `kafka-dump-log.sh` looks at the files.
+    `first_offset` and `last_offset` say what the batch holds."""
+
+    code = "client-damaged-batch"
+    first_offset: int = -1
+    last_offset: int = -1
 
 
 class RegistryError(ClientError):

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 from tailrace.client.connection import Connection
+from tailrace.project_token import TOKEN_FILE, read_token
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.sasl_authenticate import (
@@ -17,18 +18,10 @@ from tailrace.wire.messages.sasl_authenticate import (
     SaslAuthenticateResponse,
 )
 from tailrace.wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
-from tailrace.wire.project_identity import (
-    ENVIRONMENT,
-    MECHANISM,
-    NONCE_BYTES,
-    TOKEN_FILE,
-    parse_token,
-    proof,
-)
+from tailrace.wire.project_identity import MECHANISM, NONCE_BYTES, proof
 
 HANDSHAKE = APIS[ApiKey.SASL_HANDSHAKE]
 AUTHENTICATE = APIS[ApiKey.SASL_AUTHENTICATE]
-_LONGEST_FILE = 1024
 
 
 def identify(connection: Connection) -> bool:
@@ -57,14 +50,7 @@ def _authenticate(connection: Connection, data: bytes) -> bytes | None:
 
 
 def _find_token(place: bytes) -> str | None:
-    given = os.environ.get(ENVIRONMENT)
-    if given:
-        return given.strip()
     path = Path(os.fsdecode(place))
     if path.name != TOKEN_FILE or not path.is_absolute():
-        return None
-    try:
-        with path.open("rb") as file:
-            return parse_token(file.read(_LONGEST_FILE).decode("ascii"))
-    except (OSError, ValueError):
-        return None
+        path = Path(os.devnull)  # only the environment's then
+    return read_token(path)

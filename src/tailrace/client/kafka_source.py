@@ -119,6 +119,7 @@ class KafkaSource:
             "reconnect.backoff.max.ms": 1_000,
             "topic.metadata.refresh.interval.ms": 2_000,  # how soon a pattern finds new topics
             "topic.metadata.refresh.fast.interval.ms": 50,
+            "check.crcs": True,
             "on_commit": self._on_commit,
             "error_cb": self._on_error,
             "logger": log,

@@ -42,6 +42,7 @@ from tailrace.security import LogAddress, Security, make_security
 
 if TYPE_CHECKING:
     from tailrace.broker.embedded import BrokerThread
+    from tailrace.client.fetcher import Fetcher
     from tailrace.client.queue import Queue
 
 IN_PROCESS = "in-process:0"
@@ -260,6 +261,49 @@ class Log(ABC):
         settings = ConsumerSettings(isolation_level=isolation_level, enable_auto_commit=False)
         decode = record_decoder(key_deserializer, value_deserializer)
         return read_records(self._source(None, settings), topic, start, follow, partitions, decode)
+
+    # Our own wire --------------------------------------------------------------
+
+    def cluster(self, timeout: float | None = None) -> Cluster:
+        """Connections of its own, for what this interface has no call for. Close them."""
+        self._check()
+        return Cluster(
+            self._bootstrap(),
+            timeout=self._timeout if timeout is None else timeout,
+            opener=self._opener(),
+            clock=self._clock,
+        )
+
+    def fetcher(self, *, fetch_bytes: int, timeout: float = 60.0) -> Fetcher:
+        """A light reader of single partitions. Close it."""
+        from tailrace.client.fetcher import Fetcher
+
+        self._check()
+        return Fetcher(
+            self._bootstrap(),
+            fetch_bytes=fetch_bytes,
+            timeout=timeout,
+            opener=self._opener(),
+            clock=self._clock,
+        )
+
+    def transactional_writer(
+        self, transactional_id: str, *, timeout: float = 60.0, batch_bytes: int = 900_000
+    ) -> TransactionalWriter:
+        """A writer that is not initialised yet. Close it."""
+        self._check()
+        return TransactionalWriter(
+            self._bootstrap(),
+            transactional_id,
+            timeout=timedelta(seconds=timeout),
+            batch_bytes=batch_bytes,
+            opener=self._opener(),
+            clock=self._clock,
+        )
+
+    @property
+    def clock(self) -> Clock:
+        return self._clock
 
     # The end -------------------------------------------------------------------
 

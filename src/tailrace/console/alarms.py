@@ -61,7 +61,7 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     behind, kept = part.get("behind_ms") or 0, part.get("delete_retention_ms") or 0
     if kept and behind > RETENTION_WARNING * kept:
         level = "critical" if behind > RETENTION_CRITICAL * kept else "warning"
-        yield _alarm(level, what, f"is so far behind that news of deletions may go: {behind / kept:.0%} of delete.retention.ms", "see why it waits; beyond it the copy is compared key by key")  # fmt: skip
+        yield _alarm(level, what, f"is so far behind that tombstones may be compacted away: {behind / kept:.0%} of delete.retention.ms", "see why it waits; beyond it the copy is compared key by key")  # fmt: skip
     ended_ms = int(part.get("at") or 0) - int(part.get("ended_at") or 0)
     if int(part.get("restarts") or 0) >= RESTARTS_WARNING and ended_ms < RESTARTS_MS:
         why = f": {error['error']}" if error.get("error") else ""

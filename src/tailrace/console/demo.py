@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +15,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import orjson
 from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
@@ -124,36 +121,6 @@ def prove(shop: Shop, views: Views, directory: Path) -> dict[str, Any]:
     return {"rows": rows, "position": at, "ms": round((SYSTEM.monotonic() - began) * 1000)}
 
 
-# Views whose SQL Spark takes as it is, without a clock; it answers them from the tables alone.
-_JUDGED = ("open_orders", "best_sellers", "click_through", "suspects")
-_SPARK_SECONDS = 180.0
-
-
-def beside_spark(directory: Path) -> list[dict[str, Any]]:
-    """The views beside Spark's own batch answers, as `tailrace view verify` has them; the shop
-    need not stand still, because both are of one tick."""
-    command = [sys.executable, "-m", "tailrace", "view", "verify", *_JUDGED]
-    try:
-        done = subprocess.run(
-            [*command, "--log", str(directory), "--json"],
-            capture_output=True, text=True, timeout=_SPARK_SECONDS, cwd=directory,
-        )  # fmt: skip
-        found = orjson.loads(done.stdout)
-    except (subprocess.TimeoutExpired, orjson.JSONDecodeError, OSError) as problem:
-        why = type(problem).__name__
-        return [{"what": "Spark's own answers", "database": "none", "view": why, "equal": False}]
-    return [
-        {
-            "what": f"{one['view']} as Spark alone answers it",
-            "database": f"{one['spark_rows']} rows" if one["equal"] is not None else "not answered",
-            "view": f"{one['rows']} rows, {one['differing']} differ" if one["equal"] is not None
-            else one["error"]["message"],
-            "equal": one["equal"] is True,
-        }
-        for one in found
-    ]  # fmt: skip
-
-
 @contextmanager
 def _people_held(directory: Path) -> Iterator[None]:
     """Nobody in the shop moves meanwhile; without people there is nobody to hold."""
@@ -223,13 +190,9 @@ def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> Shop:
         return answer({**found, "ms": round((SYSTEM.monotonic() - began) * 1000)})
 
     @app.post("/api/demo/prove")
-    async def proof(spark: Annotated[bool, Query()] = True) -> Response:
-        """Hold the shop for a moment and compare database and views to the cent; then, with
-        `spark`, some views with what Spark makes of their SQL at one tick."""
-        found = await run_in_threadpool(prove, shop, views, directory)
-        if spark:
-            found["rows"] += await run_in_threadpool(beside_spark, served.project.directory)
-        return answer(found)
+    async def proof() -> Response:
+        """Hold the shop for a moment and compare database and views to the cent."""
+        return answer(await run_in_threadpool(prove, shop, views, directory))
 
     @app.post("/api/demo/refund")
     async def refund_order(question: Refund) -> Response:

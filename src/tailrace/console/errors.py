@@ -41,6 +41,14 @@ class ForeignRequestError(ConsoleError):
     code = "foreign-request"
 
 
+class ViewerError(ConsoleError):
+    """The call would change something, and came with the token of those who may only look
+    (`console.viewer_token`). The token of operators is `console.token`, or the one that
+    `tailrace up` made."""
+
+    code = "console-viewer"
+
+
 class UnknownNameError(ConsoleError):
     """There is nothing of that name."""
 

@@ -108,7 +108,7 @@ def reset_group(bootstrap: str, name: str, question: ResetQuestion) -> dict[str,
 def _add_copies(app: FastAPI, served: Served, answer: Answer) -> None:
     @app.get("/api/sinks")
     def sinks() -> Response:
-        """Every copy: what of, where to."""
+        """Sinks: view, target."""
         return answer(
             {
                 "sinks": [

@@ -10,6 +10,7 @@ import orjson
 
 from tailrace.broker.groups.patterns import Pattern, PatternError
 from tailrace.client.committed import visible_batches
+from tailrace.client.errors import DamagedBatchError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.ranges import Headers, KafkaRanges, Range
 from tailrace.clock import SYSTEM, Clock
@@ -105,7 +106,16 @@ def _read(fetcher: Fetcher, wanted: Range, show: Show) -> Iterator[dict[str, Any
     position = wanted.start
     while position < wanted.end:
         answer = fetcher.ask(wanted.topic, wanted.partition, position, wait=0.5)
-        batches, following = visible_batches(answer.buffer, position, wanted.end, answer.aborted)
+        place = (wanted.topic, wanted.partition)
+        try:
+            batches, following = visible_batches(
+                answer.buffer, position, wanted.end, answer.aborted, place=place
+            )
+        except DamagedBatchError as error:
+            why = f"not shown: {error.message}"
+            yield _shown(wanted.partition, max(error.first_offset, position), 0, None, why, ())
+            position = error.last_offset + 1
+            continue
         for at, header in batches:
             view = memoryview(answer.buffer)[at : at + header.length + LENGTH_OVERHEAD]
             try:

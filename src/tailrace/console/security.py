@@ -5,6 +5,10 @@ rebinding), a browser's request must come from our own page (`Origin`, `Sec-Fetc
 its body must be small, and the token must be right. The token travels as `Authorization:
 Bearer …`; a page exchanges it once, at `POST /api/session`, for a cookie that scripts
 cannot read and other sites cannot send, because an event stream cannot carry the header.
+The token of operators allows everything, that of viewers (`console.viewer_token`) only what
+changes nothing. Whatever changes something, and whoever tried, is told to the log stream
+`console.audit`.
+
 Answers carry headers that let the page load nothing but its own files, so a hostile
 record value has nothing to run or to talk to.
 """
@@ -12,6 +16,7 @@ record value has nothing to run or to talk to.
 from __future__ import annotations
 
 import hmac
+import logging
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -25,6 +30,7 @@ from tailrace.console.errors import (
     ForeignRequestError,
     TokenNeededError,
     TooManyGuessesError,
+    ViewerError,
 )
 from tailrace.console.guesses import Guesses
 from tailrace.loopback import is_loopback
@@ -35,6 +41,8 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = dict[bytes, bytes]
 
+audit = logging.getLogger("tailrace.console.audit")
+
 HEADERS = [
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
     (b"x-content-type-options", b"nosniff"),
@@ -43,6 +51,9 @@ HEADERS = [
     (b"cross-origin-resource-policy", b"same-origin"),
 ]  # fmt: skip
 SESSION = "/api/session"
+READING = frozenset({SESSION, "/api/sql"})
+"""What is asked by POST and changes nothing."""
+OPERATOR, VIEWER = "operator", "viewer"
 BODY_BYTES = 1 << 20
 _STATUS = {TokenNeededError: 401, BodyTooLargeError: 413, TooManyGuessesError: 429}
 
@@ -55,7 +66,7 @@ class Access:
     """Who may call a console.
 
     `host` is where it listens. `token` None: callers need none; `chosen`: a person made it
-    up, so that guesses are counted. `public` is the origin of a proxy before it, `cookie`
+    up, so that guesses are counted. `viewer`: the token of those who may only look. `public` is the origin of a proxy before it, `cookie`
     the name of its cookie: cookies are shared by all ports of a host, so it names the port.
     """
 
@@ -65,12 +76,18 @@ class Access:
     public: str | None = None
     encrypted: bool = False
     cookie: str = "tailrace"
+    viewer: str | None = field(default=None, repr=False)
 
     @property
-    def session(self) -> bytes:
-        """The cookie's value: it proves the token, and does not give it away."""
-        assert self.token is not None
-        return hmac.new(self.token.encode(), b"tailrace console", "sha256").hexdigest().encode()
+    def tokens(self) -> dict[str, bytes]:
+        """The token of each role; none if callers need none."""
+        given = {OPERATOR: self.token, VIEWER: self.viewer if self.token is not None else None}
+        return {role: token.encode() for role, token in given.items() if token is not None}
+
+
+def session_of(token: bytes) -> bytes:
+    """The cookie's value: it proves a token, and does not give it away."""
+    return hmac.new(token, b"tailrace console", "sha256").hexdigest().encode()
 
 
 class Guard:
@@ -80,8 +97,8 @@ class Guard:
         self._app = app
         self._access = access
         self._loopback = is_loopback(access.host)
-        self._token = None if access.token is None else access.token.encode()
-        self._session = None if access.token is None else access.session
+        self._tokens = access.tokens
+        self._sessions = {role: session_of(token) for role, token in self._tokens.items()}
         self._cookie = access.cookie.encode()
         self._guesses = Guesses()
 
@@ -90,30 +107,42 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
+        changes = scope["method"] not in ("GET", "HEAD") and scope["path"] not in READING
+        role: str | None = None
         try:
-            self._check(scope, headers)
+            role = self._check(scope, headers)
+            if changes and role == VIEWER:
+                raise ViewerError(
+                    "who came with the viewers' token may look, and not operate",
+                    hint="open the link that `tailrace up` printed, which carries the operators' token",
+                )
         except ConsoleError as error:
-            await _refuse(send, _STATUS.get(type(error), 403), error)
+            status = _STATUS.get(type(error), 403)
+            if changes:
+                _tell(scope, role, status)
+            await _refuse(send, status, error)
             return
         if scope["path"] == SESSION and scope["method"] == "POST":
-            await self._begin_session(send)
+            await self._begin_session(send, role)
             return
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *HEADERS]
+                if changes:
+                    _tell(scope, role, message["status"])
             await send(message)
 
         await self._app(scope, receive, with_headers)
 
-    def _check(self, scope: Scope, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> str | None:
+        """The caller's role; None if callers need no token, or for the page itself."""
         self._check_place(scope, headers)
         _check_size(headers)
-        if self._token is None:
-            return
         public = scope["path"] == "/" or scope["path"].startswith("/assets/")
-        if not (public and scope["method"] == "GET"):  # the page itself holds no data
-            self._check_token(scope, headers)
+        if not self._tokens or (public and scope["method"] == "GET"):  # the page holds no data
+            return None
+        return self._check_token(scope, headers)
 
     def _check_place(self, scope: Scope, headers: Headers) -> None:
         """Refuse what another page asks, or asks of another host."""
@@ -137,37 +166,65 @@ class Guard:
             # read the answer, but asking alone costs work.
             raise ForeignRequestError("a page of another site may not call this console")
 
-    def _check_token(self, scope: Scope, headers: Headers) -> None:
-        assert self._token is not None
-        assert self._session is not None
+    def _check_token(self, scope: Scope, headers: Headers) -> str:
         cookie = _cookie(headers, self._cookie)
-        if cookie is not None and hmac.compare_digest(cookie, self._session):
+        role = None if cookie is None else _whose(cookie, self._sessions)
+        if role is not None:
             if scope["method"] not in ("GET", "HEAD") and b"origin" not in headers:
                 raise ForeignRequestError("a call that changes something says whose page asks it")
-            return
+            return role
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
         if not given:
             raise _token_needed()
-        caller = scope["client"][0] if scope.get("client") else ""
-        right = hmac.compare_digest(given, self._token)
+        caller = _caller(scope)
+        role = _whose(given, self._tokens)
         # Nobody guesses a random token, and those who know it must not be locked out by
         # those who try; one that a person made up is another matter.
-        if (self._access.chosen or not right) and self._guesses.exhausted(caller):
+        made_up = role is None or role == VIEWER or self._access.chosen
+        if made_up and self._guesses.exhausted(caller):
             raise TooManyGuessesError(
                 "too many wrong tokens came from this address", hint="try again in a minute"
             )
-        if not right:
+        if role is None:
             self._guesses.count(caller)
             raise _token_needed()
+        return role
 
-    async def _begin_session(self, send: Send) -> None:
-        """Answer a call that carried the token with the cookie that stands for it."""
+    async def _begin_session(self, send: Send, role: str | None) -> None:
+        """Answer a call that carried a token with the cookie that stands for it."""
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-        if self._session is not None:
+        if role is not None:
             secure = "; Secure" if self._access.encrypted else ""
-            value = f"{self._access.cookie}={self._session.decode()}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            value = f"{self._access.cookie}={self._sessions[role].decode()}; Path=/; HttpOnly; SameSite=Strict{secure}"
             headers.append((b"set-cookie", value.encode()))
         await _send(send, 200, headers, b"{}")
+
+
+def _whose(given: bytes, known: dict[str, bytes]) -> str | None:
+    """The role whose secret this is. Every one is compared, so that time tells nothing."""
+    found = None
+    for role, secret in known.items():
+        if hmac.compare_digest(given, secret):
+            found = role
+    return found
+
+
+def _caller(scope: Scope) -> str:
+    return scope["client"][0] if scope.get("client") else ""
+
+
+def _tell(scope: Scope, role: str | None, status: int) -> None:
+    """Tell the audit log who changed something, or tried to."""
+    audit.info(
+        "operation" if status < 400 else "operation refused or failed",
+        extra={
+            "caller": _caller(scope),
+            "role": role or ("anybody" if status < 400 else "none"),
+            "method": scope["method"],
+            "path": scope["path"],
+            "status": status,
+        },
+    )
 
 
 def _token_needed() -> TokenNeededError:

@@ -48,6 +48,7 @@ def run(project: Project, part: Part) -> None:
         public=settings.public,
         encrypted=settings.encrypted,
         cookie=f"tailrace-{port}",
+        viewer=settings.viewer_token,
     )
     app = Guard(FastLookups(create_app(served), views), access)
     configuration = uvicorn.Config(

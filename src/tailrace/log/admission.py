@@ -43,6 +43,10 @@ INLINE_BYTES = 64 * 1024
 INLINE_DECOMPRESSED_BYTES = 1024 * 1024
 INLINE_COMPRESSED_RECORDS = 2_000
 INLINE_RECORDS = 50_000
+# The same for all batches of one request together: many small ones are as much work as a large.
+REQUEST_RECORDS = 100_000
+REQUEST_COMPRESSED_BATCHES = 32
+REQUEST_COMPRESSED_RECORDS = 16_000
 
 _PEEK = struct.Struct(">21xh34xi")
 _MAGIC_AT = 16
@@ -55,13 +59,30 @@ class Admitted(NamedTuple):
     header: BatchHeader
 
 
-def is_compressed(batch: memoryview) -> bool:
-    """What the header says, before anything is checked."""
-    return (
-        len(batch) >= HEADER_BYTES
-        and batch[_MAGIC_AT] == MAGIC
-        and bool(_PEEK.unpack_from(batch)[0] & CODEC_MASK)
-    )
+class InlineWork:
+    """How much of one request's batches the loop may still look into by itself."""
+
+    __slots__ = ("_compressed", "_compressed_records", "_records")
+
+    def __init__(self) -> None:
+        self._records = REQUEST_RECORDS
+        self._compressed = REQUEST_COMPRESSED_BATCHES
+        self._compressed_records = REQUEST_COMPRESSED_RECORDS
+
+    def take(self, batch: memoryview) -> tuple[bool, bool]:
+        """Whether a batch says that it is compressed, and whether it is too much.
+
+        Goes by what the header claims: a walk of the records ends where a claim is wrong.
+        """
+        if len(batch) < HEADER_BYTES or batch[_MAGIC_AT] != MAGIC:
+            return False, False
+        attributes, count = _PEEK.unpack_from(batch)
+        if attributes & CODEC_MASK:
+            self._compressed -= 1
+            self._compressed_records -= max(count, 0)
+            return True, self._compressed < 0 or self._compressed_records < 0
+        self._records -= max(count, 0)
+        return False, self._records < 0
 
 
 def is_large(batch: memoryview, config: TopicConfig) -> bool:

@@ -1,4 +1,4 @@
-"""The journal of topics: names, ids, places of partitions, settings.
+"""The journal of topics: names, ids, places of partitions, settings; quotas, users, tokens, access rules.
 
 `metadata/journal` in every data directory, one line an event: eight hex digits of CRC-32C,
 a space, a JSON object with a rising number `n`. Each line is synced before its effect can
@@ -73,6 +73,12 @@ class Catalogue:
     """Dynamic broker settings."""
     quotas: list[dict[str, Any]] = field(default_factory=list)
     """Each with `user` and `client_id` (null: does not matter, "": the default) and `values`."""
+    users: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    """What is kept of users' passwords: by name, then by mechanism of SCRAM."""
+    tokens: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Delegation tokens by their id."""
+    acls: dict[tuple[Any, ...], None] = field(default_factory=dict)
+    """Access rules, in the order they were added; the broker knows what their fields mean."""
 
     def quota_entries(self) -> Iterator[tuple[tuple[str | None, str | None], dict[str, float]]]:
         """Whom each quota is for, and its values."""
@@ -85,7 +91,10 @@ class Catalogue:
                 self.epoch = event["epoch"]
                 self.broker = dict(event["broker"])
                 self.quotas = list(event.get("quotas", ()))
+                self.acls = {tuple(each): None for each in event.get("acls", ())}
                 self.topics = {each["name"]: TopicEntry.from_json(each) for each in event["topics"]}
+                self.users = {name: dict(each) for name, each in event.get("users", {}).items()}
+                self.tokens = dict(event.get("tokens", {}))
             case "create":
                 entry = TopicEntry.from_json(event["topic"])
                 self.topics[entry.name] = entry
@@ -106,6 +115,25 @@ class Catalogue:
                     self.quotas.append(
                         {"user": whom[0], "client_id": whom[1], "values": event["values"]}
                     )
+            case "user":
+                kept = self.users.setdefault(event["name"], {})
+                for mechanism, credential in event["credentials"].items():
+                    if credential is None:
+                        kept.pop(mechanism, None)
+                    else:
+                        kept[mechanism] = credential
+                if not kept:
+                    del self.users[event["name"]]
+            case "token":
+                if event["values"] is None:
+                    self.tokens.pop(event["id"], None)
+                else:
+                    self.tokens[event["id"]] = event["values"]
+            case "acls":
+                for each in event["remove"]:
+                    self.acls.pop(tuple(each), None)
+                for each in event["add"]:
+                    self.acls[tuple(each)] = None
             case "epoch":
                 self.epoch = event["epoch"]
             case operation:
@@ -120,6 +148,7 @@ class Catalogue:
         event = self.snapshot_event()
         event["topics"] = {each["name"]: each for each in event["topics"]}
         event["quotas"] = sorted(event["quotas"], key=str)
+        event["acls"] = set(map(tuple, event["acls"]))
         return event
 
     def snapshot_event(self) -> dict[str, Any]:
@@ -130,6 +159,9 @@ class Catalogue:
             "epoch": self.epoch,
             "broker": self.broker,
             "quotas": self.quotas,
+            "users": self.users,
+            "tokens": self.tokens,
+            "acls": [list(each) for each in self.acls],
             "topics": [entry.as_json() for entry in self.topics.values()],
         }
 
@@ -273,7 +305,7 @@ class Journal:
             alone = each.alone()
             if alone is None or alone.number < self.catalogue.number:
                 self._behind.add(each.path)
-            elif alone.content() != self.catalogue.content():
+            elif len(found) > 1 and alone.content() != self.catalogue.content():
                 raise MetadataDamagedError(
                     "two journals of topics contradict each other",
                     detail=f"{each.path} and another, at number {alone.number}",

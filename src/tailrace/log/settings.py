@@ -13,7 +13,7 @@ from typing import Literal
 
 from tailrace.log.errors import InvalidConfigError
 
-Kind = Literal["int", "long", "double", "string", "list", "boolean"]
+Kind = Literal["int", "long", "double", "string", "list", "boolean", "password"]
 
 LONG_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -56,7 +56,7 @@ class Setting:
                 if lowered not in ("true", "false"):
                     raise ValueError
                 return lowered == "true"
-            case "string":
+            case "string" | "password":
                 if self.choices and text not in self.choices:
                     raise ValueError
                 return text
@@ -229,6 +229,10 @@ TOPIC_SETTINGS: dict[str, Setting] = _table(
         "log.roll.ms", least=1,
     ),
     Setting(
+        "tailrace.events", "boolean", "false",
+        "Whether the topic holds events that states are told from: it is never compacted and loses nothing by age or size, and this cannot be taken back.",
+    ),
+    Setting(
         "tailrace.slow.consumer.group", "string", "",
         "Group, of any kind, that producers wait for under the policies slow and block.",
     ),
@@ -370,6 +374,7 @@ class LogSettings:
         """The settings of a topic with these overrides; raises `InvalidConfigError`."""
         check_topic_config(overrides)
         _check_slow_consumers(overrides)
+        _check_events(overrides)
         values = {name: overrides.get(name, self.topic_default(name)) for name in TOPIC_SETTINGS}
 
         def number(name: str) -> int:
@@ -446,6 +451,34 @@ def _check_slow_consumers(overrides: Mapping[str, str]) -> None:
     if policy in ("slow", "block") and not overrides.get(f"{prefix}group"):
         raise InvalidConfigError(
             f"{prefix}policy={policy} needs a group", hint=f"set {prefix}group too"
+        )
+
+
+def _check_events(overrides: Mapping[str, str]) -> None:
+    """An event topic that lost a record would tell a wrong state."""
+    if overrides.get("tailrace.events", "false").strip().lower() != "true":
+        return
+    wrong = []
+    if "compact" in overrides.get("cleanup.policy", "delete"):
+        wrong.append(f"cleanup.policy={overrides['cleanup.policy']}")
+    limits = ("retention.ms", "retention.bytes")
+    wrong += [f"{name}={overrides[name]}" for name in limits if int(overrides.get(name, "-1")) >= 0]
+    if wrong or "retention.ms" not in overrides:
+        raise InvalidConfigError(
+            "a topic of events is never compacted and loses nothing by age or size",
+            detail=", ".join(wrong) or "retention.ms is not -1",
+            hint="to take something back, write a compensating event, such as Refunded after Charged",
+        )
+
+
+def keep_events(before: Mapping[str, str], after: Mapping[str, str]) -> None:
+    """A topic that holds events holds them for good."""
+    if "true" in before.get("tailrace.events", "").lower() and (
+        after.get("tailrace.events", "").strip().lower() != "true"
+    ):
+        raise InvalidConfigError(
+            "tailrace.events cannot be taken back",
+            hint="delete the topic, or write events to a new one",
         )
 
 

@@ -16,10 +16,11 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.log.archive import Archive, read_archived
@@ -48,7 +49,7 @@ from tailrace.log.metadata import Journal, TopicEntry
 from tailrace.log.partition import Partition
 from tailrace.log.recovery import CleanState, open_partition
 from tailrace.log.segment import Segment, Shelf
-from tailrace.log.settings import LogSettings, TopicConfig, check_topic_config
+from tailrace.log.settings import LogSettings, TopicConfig, check_topic_config, keep_events
 from tailrace.log.sync import Ticket
 from tailrace.log.upkeep import Upkeep
 
@@ -59,6 +60,21 @@ log = logging.getLogger(__name__)
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 INTERNAL_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""Work that may be done a step at a time, and what it gives at the end."""
+
+
+def at_once(steps: Steps[T]) -> T:
+    """Do all the steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            done: T = end.value
+            return done
 
 
 @dataclass(slots=True)
@@ -97,6 +113,8 @@ class Store:
     archive: Archive | None = None
     closed: bool = False
     _upkeep: Upkeep = field(init=False)
+    _leaving: set[str] = field(default_factory=set)
+    """Topics that are being deleted."""
 
     sync_failures: int = 0
     """Syncs that failed since the start; the partitions they were for have stopped."""
@@ -294,13 +312,37 @@ class Store:
 
         `partitions` None takes `num.partitions`. Raises 17, 36, 37, 40 or 56.
         """
-        check_topic_name(name)
-        if name in self.topics:
-            raise TopicExistsError(f'topic "{name}" already exists')
-        collided = next(
-            (other for other in self.topics if other.replace(".", "_") == name.replace(".", "_")),
-            None,
+        return at_once(
+            self.create_topic_in_steps(
+                name,
+                partitions,
+                overrides,
+                internal=internal,
+                topic_id=topic_id,
+                validate_only=validate_only,
+            )
         )
+
+    def create_topic_in_steps(
+        self,
+        name: str,
+        partitions: int | None = None,
+        overrides: Mapping[str, str] | None = None,
+        *,
+        internal: bool = False,
+        topic_id: uuid.UUID | None = None,
+        validate_only: bool = False,
+    ) -> Steps[Topic]:
+        """`create_topic`, a step a partition. Nobody sees the topic before the last; its name is
+        taken from the first on, and a crash in between leaves a topic that the next start ends."""
+        check_topic_name(name)
+        known = self.journal.catalogue.topics
+        if name in known:
+            raise TopicExistsError(f'topic "{name}" already exists')
+        if name in self._leaving:
+            raise TopicExistsError(f'topic "{name}" is being deleted', hint="try again")
+        flat = name.replace(".", "_")
+        collided = next((other for other in known if other.replace(".", "_") == flat), None)
         if collided is not None:
             raise TopicExistsError(
                 f'topic "{name}" collides with "{collided}"',
@@ -319,30 +361,50 @@ class Store:
             return Topic(name, entry.id, [], texts, config, entry.created_at, internal)
         self._upkeep.forget_offsets(entry.name)
         self._journal({"op": "create", "topic": entry.as_json()})
-        topic = self._open_topic(self.journal.catalogue.topics[name])
+        topic = self._name_topic(known[name])
         topic.internal = topic.internal or internal
+        for index in range(count):
+            yield
+            self._move_stray(entry, index)
+            topic.partitions.append(self._open_partition(entry, index, config))
+        self._show(topic)
         log.info("topic created", extra={"topic": name, "partitions": count, "id": str(entry.id)})
         return topic
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic and its files; raises `UnknownTopicError` (3)."""
+        at_once(self.delete_topic_in_steps(name))
+
+    def delete_topic_in_steps(self, name: str) -> Steps[None]:
+        """`delete_topic`, a step a partition. Nobody sees the topic from the first on, and its
+        name is free after the last."""
         topic = self._topic(name)
         self._journal({"op": "delete", "name": name})
         del self.topics[name]
         del self.topics_by_id[topic.id]
-        for partition in topic.partitions:
-            partition.close()
-            for segment in partition.segments:
-                if not segment.here:
-                    segment.delete()
-            self._remove_directory(partition.directory)
-            partition.failure = StorageError(f"topic {name} was deleted")
+        self._leaving.add(name)
+        try:
+            for partition in topic.partitions:
+                partition.failure = StorageError(f"topic {name} was deleted")
+            for partition in topic.partitions:
+                yield
+                partition.close()
+                for segment in partition.segments:
+                    if not segment.here:
+                        segment.delete()
+                self._remove_directory(partition.directory)
+        finally:
+            self._leaving.discard(name)
         log.info("topic deleted", extra={"topic": name})
 
     def add_partitions(self, name: str, total: int) -> Topic:
         """Grow a topic to `total` partitions; raises 3 or 37."""
+        return at_once(self.add_partitions_in_steps(name, total))
+
+    def add_partitions_in_steps(self, name: str, total: int) -> Steps[Topic]:
+        """`add_partitions`, a step a partition; each can be used as soon as it is there."""
         topic = self._topic(name)
-        have = len(topic.partitions)
+        have = len(self.journal.catalogue.topics[name].places)
         if total <= have:
             raise InvalidPartitionsError(
                 f'topic "{name}" has {have} partitions', detail=f"{total} were asked for"
@@ -351,6 +413,12 @@ class Store:
         self._journal({"op": "partitions", "name": name, "places": places})
         entry = self.journal.catalogue.topics[name]
         for index in range(have, total):
+            yield
+            while index > len(topic.partitions) and self.topics.get(name) is topic:
+                yield  # another request is still adding those before
+            if self.topics.get(name) is not topic:
+                raise UnknownTopicError(f'topic "{name}" was deleted')
+            self._move_stray(entry, index)
             topic.partitions.append(self._open_partition(entry, index, topic.config))
         return topic
 
@@ -362,6 +430,7 @@ class Store:
             if value is None:
                 check_topic_config({key: self.settings.topic_default(key)})
                 overrides.pop(key, None)
+        keep_events(topic.overrides, overrides)
         config = self.settings.topic(overrides)
         self.settings.check_archive(config)
         self._journal({"op": "config", "name": name, "overrides": overrides})
@@ -374,6 +443,23 @@ class Store:
     ) -> None:
         """Keep a client quota (none if `values` is empty); on disk on return."""
         self._journal({"op": "quota", "user": user, "client_id": client_id, "values": dict(values)})
+
+    def change_user(
+        self, name: str, credentials: Mapping[str, Mapping[str, object] | None]
+    ) -> None:
+        """Keep what is known of a user's password by mechanism, None: no more; on disk on
+        return."""
+        self._journal({"op": "user", "name": name, "credentials": dict(credentials)})
+
+    def change_token(self, token_id: str, values: Mapping[str, object] | None) -> None:
+        """Keep a delegation token, or forget it; on disk on return."""
+        self._journal({"op": "token", "id": token_id, "values": values and dict(values)})
+
+    def change_acls(
+        self, add: Iterable[tuple[object, ...]], remove: Iterable[tuple[object, ...]]
+    ) -> None:
+        """Keep access rules that came and went, all or none of them; on disk on return."""
+        self._journal({"op": "acls", "add": [*map(list, add)], "remove": [*map(list, remove)]})
 
     def change_settings(self, settings: LogSettings) -> None:
         """Take new broker settings at once; topics without an override follow."""
@@ -417,11 +503,18 @@ class Store:
                 "the journal of topics cannot be written", detail=str(error)
             ) from error
 
-    def _open_topic(self, entry: TopicEntry) -> Topic:
+    def _open_topic(self, entry: TopicEntry) -> None:
+        topic = self._name_topic(entry)
+        for index in range(len(entry.places)):
+            topic.partitions.append(self._open_partition(entry, index, topic.config))
+        self._show(topic)
+
+    def _name_topic(self, entry: TopicEntry) -> Topic:
+        """A topic that has no partitions yet."""
         config = self.settings.topic(entry.overrides)
         if self.archive is not None:
             self.archive.name_topic(entry.name, short_id(entry.id))
-        topic = Topic(
+        return Topic(
             entry.name,
             entry.id,
             [],
@@ -430,11 +523,21 @@ class Store:
             entry.created_at,
             entry.name in INTERNAL_TOPICS,
         )
-        for index in range(len(entry.places)):
-            topic.partitions.append(self._open_partition(entry, index, config))
-        self.topics[entry.name] = topic
-        self.topics_by_id[entry.id] = topic
-        return topic
+
+    def _show(self, topic: Topic) -> None:
+        self.topics[topic.name] = topic
+        self.topics_by_id[topic.id] = topic
+
+    def _move_stray(self, entry: TopicEntry, index: int) -> None:
+        """Move away what a crash in the middle of a deletion left under a new partition's name:
+        its records are not those of the new topic."""
+        place = next((each for each in self.directories if each.id == entry.places[index]), None)
+        path = place and place.path / f"{entry.name}-{index}"
+        if path and path.exists():
+            aside = path.with_name(f"{path.name}.{uuid.uuid4().hex}-stray")
+            with suppress(OSError):  # then the partition says so
+                os.rename(path, aside)
+                log.warning("a stray directory was moved", extra={"path": str(aside)})
 
     def _open_partition(self, entry: TopicEntry, index: int, config: TopicConfig) -> Partition:
         place = entry.places[index]

@@ -47,7 +47,10 @@ def run_broker(settings: config.Settings, part: Part) -> None:
     from tailrace.broker.process import run
 
     host, port = config.parse_address(part.bootstrap)
-    run([settings.log.directory], host=host, port=port, settings=settings.log.broker, part=part)
+    given = dict(settings.log.broker)
+    if settings.log.insecure:
+        given["allow.insecure.listeners"] = "true"
+    run([settings.log.directory], host=host, port=port, settings=given, part=part)
 
 
 def run_source(project: project_load.Project, part: Part) -> None:
@@ -81,9 +84,16 @@ def run_sink(project: project_load.Project, part: Part) -> None:
     run(project.sinks[part.name], part)
 
 
+def run_events(project: project_load.Project, part: Part) -> None:
+    from tailrace.facts.process import run
+
+    run(project.events.values(), part)
+
+
 Run = Callable[[project_load.Project, Part], None]
 
 RUN: dict[str, Run] = {
+    "events": run_events,
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,
@@ -97,7 +107,7 @@ def main(kind: str, name: str, directory: str, address: str) -> int:
     logs.configure(os.environ.get("TAILRACE_LOG_LEVEL", "info"))
     os.chdir(directory)  # relative paths in declarations are the project's
     settings = config.load(directory)
-    part = Part(name, kind, settings.project.name, address, settings.state_directory)
+    part = Part(name, kind, settings.project.name, settings.at(address), settings.state_directory)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the group; the supervisor drains
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
     part.remember()

@@ -13,13 +13,13 @@ class NodeError(TailraceError):
 
 class AlreadyRunningError(NodeError):
     """Another `tailrace up` runs this project in the same directory. Two would fence
-    each other for ever. Stop the first, or look at it with `tailrace status`."""
+    each other endlessly. Stop the first, or look at it with `tailrace status`."""
 
     code = "already-running"
 
 
 class BrokerDidNotStartError(NodeError):
-    """The embedded broker ended before it answered. The detail holds its last words."""
+    """The embedded broker ended before it answered. The detail shows its last output."""
 
     code = "broker-did-not-start"
 

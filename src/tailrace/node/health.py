@@ -71,7 +71,7 @@ def log_address(settings: Settings) -> str:
     """Where the project's log answers now: a broker that picked its port has told it."""
     for report in read_reports(settings.state_directory):
         if report["kind"] == "broker" and report.get("address") and _alive(report.get("pid")):
-            return str(report["address"])
+            return settings.at(str(report["address"]))
     return settings.bootstrap
 
 

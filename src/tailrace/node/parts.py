@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 # Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
-KINDS = ("broker", "source", "pipelines", "views", "sink", "console")
-DRAIN = ("source", "pipelines", "sink", "views", "console", "broker")
+KINDS = ("broker", "events", "source", "pipelines", "views", "sink", "console")
+DRAIN = ("source", "events", "pipelines", "sink", "views", "console", "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     parts: list[PartSpec] = []
     if project.settings.log.bootstrap is None:
         parts.append(PartSpec("broker", "log"))
+    if project.events:
+        parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]
     if project.views or project.streams:
         parts.append(PartSpec("pipelines", project.name))

@@ -246,7 +246,7 @@ class Supervisor:
             self.run_once(0.05)
             report = orjson.loads(path.read_bytes()) if path.exists() else {}
             if report.get("state") == "running" and report["pid"] == child.process.pid:
-                self.address = report["address"]
+                self.address = self.project.settings.at(report["address"])
                 # A broker that picked its port must come back to the same one.
                 child.command = self._command(spec, self.address)
                 return

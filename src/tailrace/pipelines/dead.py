@@ -44,12 +44,14 @@ def retry_letters(bootstrap: str, topic: str, positions: Collection[str] | None 
     """Put waiting records (all, or those at `positions`) into the retry topic and take their
     letters away, in one transaction; how many. `topic` is `<name>.dead`.
 
-    Records of a blocked key follow each other as they were written.
+    Records of a blocked key follow each other as they were written. A letter about a batch
+    that cannot be read holds no record: it stays.
     """
     waiting = [
         letter
         for letter in letters(bootstrap, topic)
-        if positions is None or letter["position"] in positions
+        if (positions is None or letter["position"] in positions)
+        and not letter["key"] is letter["value"] is None
     ]
     if not waiting:
         return 0

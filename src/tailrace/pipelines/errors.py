@@ -159,7 +159,7 @@ class NotDeterministicError(PipelineError):
 class CheckpointError(PipelineError):
     """The files in which a stream keeps how far it has come do not belong to it, or cannot
     be read: copied from another pipeline, damaged, or written by another form of the
-    function (other grouping, other state). Put the right ones back, or begin anew with
+    function (other grouping, other state). Put the right ones back, or start over with
     `tailrace pipeline reset NAME`."""
 
     code = "checkpoint"
@@ -189,7 +189,7 @@ class DiskFullError(PipelineError):
 
 
 class SparkUnavailableError(PipelineError):
-    """Spark did not start. The detail holds its last words."""
+    """Spark did not start. The detail shows its last output."""
 
     code = "spark-unavailable"
 
@@ -253,7 +253,7 @@ class NotIncrementalError(ViewError):
 
 class KeyNotUniqueError(ViewError):
     """Two rows of a view have the same key. A view's changelog holds one row per key, so
-    the view is put aside before it would lose one: it is shown as it last was, the others
+    the view is suspended before it would lose one: it is shown as it last was, the others
     go on, and it comes back when one of the rows is gone. Declare more key columns, or
     leave `key=` out: the view is then a bag whose rows carry a count."""
 
@@ -263,7 +263,7 @@ class KeyNotUniqueError(ViewError):
 class EvaluationError(ViewError):
     """An expression of a view failed on a row, as it would in Spark (ANSI): a number that
     overflows its type, a division by zero, text that is not a number, a scalar subquery
-    with more than one row. The view is put aside and shown as it last was; the others go
+    with more than one row. The view is suspended and shown as it last was; the others go
     on, and it comes back when the row is put right or the SQL is (`try_divide`,
     `try_cast`)."""
 

@@ -133,13 +133,13 @@ def dead_record(
 
 def bury(
     options: Mapping[str, str],
-    piece: Piece,
+    piece: Piece | None,
     unreadable: Sequence[Unreadable],
     letters: Sequence[DeadRecord],
 ) -> None:
     """Send records to the dead-letter topic, keyed by position: a repeated batch
     overwrites its own letters. Without such a topic the first is an error."""
-    dead = [dead_record(piece, one.index, one.reason) for one in unreadable]
+    dead = [dead_record(piece, one.index, one.reason) for one in unreadable if piece is not None]
     if "dead" not in options:
         first = (*dead, *letters)[0]
         raise told(

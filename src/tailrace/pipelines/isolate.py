@@ -145,7 +145,8 @@ class Isolation:
             names = [*end.offsets]
             bounds = log_ranges.bounds(log_ranges.named(names))
             for one in reading.ranges(start, end, bounds):
-                for records in log_ranges.read(one.range, go_on=True):
+                told = log_ranges.read(one.range, go_on=True, unreadable=_told_already)
+                for records in told:
                     piece = Piece(one.range.topic, one.range.partition, records)
                     if one.range.topic == again:
                         piece = retried(piece, reading.reads)
@@ -241,3 +242,7 @@ def release(files: StreamFiles, waiting: Mapping[str, Letter]) -> list[str]:
     blocked = {key: one for key, one in before.held.blocked.items() if key not in free}
     files.hold(replace(before, held=Held(before.held.skipped, blocked)))
     return [position_of(blocker.origin) for blocker in free.values()]
+
+
+def _told_already(_: DeadRecord) -> None:
+    """A batch that cannot be read: the data source has written its letter."""

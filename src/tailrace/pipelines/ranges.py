@@ -9,13 +9,19 @@ from __future__ import annotations
 import atexit
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tailrace.client.admin import Admin
 from tailrace.client.cluster import TopicInformation
 from tailrace.client.columns import ColumnFetcher
-from tailrace.client.errors import OffsetOutOfRangeError, RequestTimeoutError, UnknownTopicError
+from tailrace.client.errors import (
+    OffsetOutOfRangeError,
+    RequestTimeoutError,
+    UnknownTopicError,
+    UnreadableBatchError,
+)
+from tailrace.pipelines.decode import DeadRecord
 from tailrace.pipelines.errors import DataLostError, PipelineError
 from tailrace.pipelines.reader import Range
 from tailrace.records.decode_columns import RecordColumns
@@ -88,10 +94,19 @@ class LogRanges:
             answer[name][partition] = min(time.offset, end) if time.offset >= 0 else end
         return answer
 
-    def read(self, wanted: Range, *, go_on: bool = False) -> Iterator[RecordColumns]:
+    def read(
+        self,
+        wanted: Range,
+        *,
+        go_on: bool = False,
+        unreadable: Callable[[DeadRecord], None] | None = None,
+    ) -> Iterator[RecordColumns]:
         """A range, committed records only. What retention removed meanwhile is a
         DataLostError, or with `go_on` left out. A topic made again since the range was
-        planned is one in any case: what was read belongs to another topic."""
+        planned is one in any case: what was read belongs to another topic.
+
+        A batch that cannot be read is told to `unreadable`, as a dead record at its first
+        offset, and passed over; without it, it is an UnreadableBatchError."""
         position = wanted.start
         while position < wanted.end:
             try:
@@ -102,6 +117,11 @@ class LogRanges:
                     position = int(columns.offsets[-1]) + 1
                 self._same(wanted)
                 return
+            except UnreadableBatchError as error:
+                if unreadable is None:
+                    raise
+                unreadable(_dead(error))
+                position = max(position, error.last_offset + 1)
             except (OffsetOutOfRangeError, UnknownTopicError) as gone:
                 first = self._first(wanted)
                 if not go_on or first <= position:
@@ -133,6 +153,12 @@ class LogRanges:
             return wanted.end
         place = (wanted.topic, wanted.partition)
         return self._admin.start_offsets([place])[place]
+
+
+def _dead(error: UnreadableBatchError) -> DeadRecord:
+    """The letter about a whole batch: whichever part of it is read, it has one place."""
+    reason = f"{error.message}: {error.detail}"
+    return DeadRecord(error.topic, error.partition, error.first_offset, reason, None, None)
 
 
 # A Python worker serves many tasks: keep its connections. Only speed depends on it.

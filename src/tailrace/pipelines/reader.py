@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
-from tailrace.client.errors import ClientError, UnreadableBatchError
+from tailrace.client.errors import ClientError, DamagedBatchError, UnreadableBatchError
 from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.errors import DataLostError, PipelineError
 from tailrace.security import librdkafka_settings
@@ -73,6 +73,7 @@ class LogReader:
                 "enable.auto.offset.store": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
+                "check.crcs": True,
                 "queued.min.messages": 200_000,
                 "fetch.wait.max.ms": 50,
                 "fetch.error.backoff.ms": 5,
@@ -224,13 +225,13 @@ class LogReader:
             self._consumer.unassign()
 
     def _look(self, topic: str, partition: int, offset: int) -> None:
-        """Raise UnreadableBatchError if what lies at `offset` cannot be read."""
+        """Raise UnreadableBatchError or DamagedBatchError if what lies at `offset` is either."""
         from tailrace.client.fetcher import Fetcher
 
         try:
             with Fetcher(self._bootstrap, timeout=LOOK_SECONDS) as fetcher:
                 fetcher.fetch(topic, partition, offset)
-        except UnreadableBatchError:
+        except (UnreadableBatchError, DamagedBatchError):
             raise
         except ClientError:
             pass  # the log is away, or has nothing there: that is waited for elsewhere

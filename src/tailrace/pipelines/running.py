@@ -250,7 +250,7 @@ class RunningStreams:
         hold(builder.files(stream), stream, found, part.bootstrap)
         for poison in found:
             log.warning(
-                "record put aside",
+                "record became a dead letter",
                 extra={
                     "stream": stream.name,
                     "position": poison.location,

@@ -43,6 +43,7 @@ from pyspark.sql.streaming.datasource import (
 from pyspark.sql.types import StructType
 
 from tailrace.clock import SYSTEM
+from tailrace.pipelines.decode import DeadRecord
 from tailrace.pipelines.errors import DataLostError, DeclarationError, told
 from tailrace.pipelines.forms import Piece, ddl_of, form_of, form_records
 from tailrace.pipelines.held import Held, bury, retried
@@ -204,7 +205,8 @@ class Reading:
         held = Held.of(self.options)
         again = wanted.topic == self.options.get("retry")
         try:
-            for records in self.log().read(wanted, go_on=self.goes_on):
+            whole: list[DeadRecord] = []  # batches that cannot be read
+            for records in self.log().read(wanted, go_on=self.goes_on, unreadable=whole.append):
                 piece = Piece(wanted.topic, wanted.partition, records)
                 if again:
                     piece = retried(piece, self.reads)
@@ -213,6 +215,8 @@ class Reading:
                 if bad or letters:
                     bury(self.options, piece, bad, letters)
                 yield from table.combine_chunks().to_batches()
+            if whole:
+                bury(self.options, None, (), whole)
         except DataLostError as lost:
             raise told(lost) from None
 

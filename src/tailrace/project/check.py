@@ -12,12 +12,14 @@ import dataclasses
 import difflib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
+from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
 from tailrace.pipelines.errors import DeclarationError
@@ -25,10 +27,11 @@ from tailrace.project import graph
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
-from tailrace.sources.declare import Postgres, SQLite, patterns
+from tailrace.sources.declare import Source, patterns
 from tailrace.sources.errors import TableMissingError
 
 if TYPE_CHECKING:
+    from tailrace.facts.declare import Events
     from tailrace.pipelines.incremental.graph import Graph, TableInput
 
 
@@ -47,10 +50,14 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
         yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
+    if log.bootstrap is None and log.broker.get("listeners"):
+        yield _look("log.broker", _listeners, dict(log.broker))
     for warning in project.settings.console.warnings:
         yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
+    for declared in project.events.values():
+        yield from _events(project, declared)
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
     yield from parsed
     told = {
@@ -112,11 +119,40 @@ def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
         return Checked(what, error=error)
 
 
+def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
+    """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
+    what = f"events {declared.name}"
+    found = list(mistakes(declared))
+    for error in found:
+        error.detail = error.detail.replace(f"{project.directory}/", "")
+        yield Checked(what, error=error)
+    settings = project.settings.topics.get(declared.name)
+    if settings is not None:
+        try:
+            refuse_loss(declared.name, dict(settings))
+        except TailraceError as error:
+            yield Checked(what, error=error)
+            return
+    if not found:
+        commands = ", ".join(declared.commands) or "no commands"
+        yield Checked(what, f"{', '.join(declared.types.by_name)}; {commands}")
+
+
 def _topic_settings(settings: dict[str, str]) -> str:
     from tailrace.log.settings import check_topic_config
 
     check_topic_config({name: value for name, value in settings.items() if name != "partitions"})
     return f"{len(settings)} settings"
+
+
+def _listeners(given: dict[str, str]) -> str:
+    from tailrace.broker.endpoints import endpoints, warnings
+    from tailrace.broker.settings import BrokerSettings
+
+    settings = BrokerSettings(given)
+    told = [f"warning: {what}: {meaning}" for what, meaning in warnings(settings)]
+    names = ", ".join(f"{each.name} ({each.protocol})" for each in endpoints(settings))
+    return "; ".join([f"listeners {names}", *told])
 
 
 def _parse(project: Project, view: View) -> str:
@@ -242,7 +278,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     return tables
 
 
-def _absent(source: Postgres | SQLite, found: Collection[str]) -> TableMissingError | None:
+def _absent(source: Source, found: Collection[str]) -> TableMissingError | None:
     """A table that the source names and its database does not have."""
     for pattern in patterns(source):
         if "*" in pattern:

@@ -22,7 +22,7 @@ from tailrace.project.errors import (
 )
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
-from tailrace.sources.declare import Inserts, Postgres, SQLite, for_table, patterns
+from tailrace.sources.declare import Inserts, Source, default_schema, for_table, patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ def build(project: Project) -> Topology:
                 edges.append((f"source:{source.name}", table.topic))
     for topic in project.topics.values():
         add(topic.name, "topic", topic.name)
+    for declared in project.events.values():
+        add(declared.name, "topic", declared.name)
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for view in project.views.values():
@@ -258,19 +260,15 @@ def table_topic(project: Project, name: str) -> str:
     )
 
 
-def _default_schema(source: Postgres | SQLite) -> str:
-    return "main" if isinstance(source, SQLite) else "public"
-
-
-def _schemas_with(source: Postgres | SQLite, table: str) -> list[str]:
+def _schemas_with(source: Source, table: str) -> list[str]:
     """The schemas the source's patterns name in which it captures `table`."""
-    default = _default_schema(source)
+    default = default_schema(source)
     named = {pattern.rpartition(".")[0] or default for pattern in patterns(source)}
     return [schema for schema in sorted(named) if _captures(source, schema, table)]
 
 
-def _captures(source: Postgres | SQLite, schema: str, table: str) -> bool:
-    default = _default_schema(source)
+def _captures(source: Source, schema: str, table: str) -> bool:
+    default = default_schema(source)
     for pattern in patterns(source):
         pattern_schema, _, pattern_table = pattern.rpartition(".")
         if fnmatch.fnmatch(schema, pattern_schema or default) and fnmatch.fnmatch(

@@ -14,16 +14,19 @@ import re
 import traceback
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tailrace import config
 from tailrace.errors import TailraceError
+from tailrace.facts.declare import Events
+from tailrace.facts.declare import Place as EventsPlace
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
 from tailrace.sinks.registry import Copy, copies_of
-from tailrace.sources.declare import Postgres, SQLite
+from tailrace.sources.declare import MySQL, Postgres, SQLite
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -33,12 +36,13 @@ class Project:
     """A loaded project; everything it declares, by name, in order of declaration."""
 
     settings: config.Settings
-    sources: dict[str, Postgres | SQLite]
+    sources: dict[str, Postgres | SQLite | MySQL]
     views: dict[str, View]
     streams: dict[str, Stream]
     topics: dict[str, Topic]
     sinks: dict[str, Copy]
     places: dict[str, str]
+    events: dict[str, Events[Any]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -49,6 +53,23 @@ class Project:
         return self.settings.directory
 
 
+def settings_of(
+    directory: str | Path,
+    *,
+    flags: Mapping[str, object] | None = None,
+    need_file: bool = True,
+) -> config.Settings:
+    """The settings of the project in `directory`, without its declarations."""
+    settings = config.load(directory, flags=flags)
+    if need_file and not (settings.directory / config.FILE_NAME).exists():
+        raise ProjectMissingError(
+            f"no {config.FILE_NAME} here",
+            detail=f"looked in {settings.directory}",
+            hint="`tailrace init DIR` makes a project; or name one with --project DIR",
+        )
+    return settings
+
+
 def load(
     directory: str | Path = ".",
     *,
@@ -56,14 +77,8 @@ def load(
     need_file: bool = True,
 ) -> Project:
     """The project in `directory`, or an error that points at the user's line."""
-    settings = config.load(directory, flags=flags)
+    settings = settings_of(directory, flags=flags, need_file=need_file)
     home = settings.directory
-    if need_file and not (home / config.FILE_NAME).exists():
-        raise ProjectMissingError(
-            f"no {config.FILE_NAME} here",
-            detail=f"looked in {home}",
-            hint="`tailrace init DIR` makes a project; or go to your project's directory",
-        )
     collector = _Collector(home)
     for module in _modules(home):
         for name, value in vars(module).items():
@@ -81,6 +96,7 @@ def load(
             for copy in copies_of([*collector.views.values(), *collector.streams.values()])
         },
         places=collector.places,
+        events=collector.events,
     )
 
 
@@ -107,10 +123,11 @@ class _Collector:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.sources: dict[str, Postgres | SQLite] = {}
+        self.sources: dict[str, Postgres | SQLite | MySQL] = {}
         self.views: dict[str, View] = {}
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
+        self.events: dict[str, Events[Any]] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -118,7 +135,7 @@ class _Collector:
         if id(value) in self._seen:
             return
         match value:
-            case Postgres() | SQLite():
+            case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
             case View():
@@ -130,6 +147,9 @@ class _Collector:
                 for named in (*value.inputs, *value.outputs):
                     if isinstance(named, Topic):
                         self.take(named, where)
+            case Events():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.events[value.name] = value
             case Topic():
                 known = self.topics.get(value.name)
                 if known is None or known != value:  # a topic may be declared twice, alike
@@ -148,7 +168,7 @@ class _Collector:
         self._seen.add(id(value))
         self.places[name] = where
 
-    def _place(self, place: Place | None, otherwise: str) -> str:
+    def _place(self, place: Place | EventsPlace | None, otherwise: str) -> str:
         if place is None:
             return otherwise
         path = Path(place.file)

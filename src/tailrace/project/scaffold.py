@@ -99,7 +99,7 @@ _README = """# {name}
 A Tailrace project.
 
     python make_database.py     # an SQLite database to capture
-    tailrace check              # everything is declared rightly
+    tailrace check              # validate the project
     tailrace up                 # capture, views, copies, console; Ctrl-C drains and stops
     tailrace sql "SELECT * FROM open_orders"
 

@@ -183,6 +183,12 @@ def _misfit(header: BatchHeader, available: int) -> CorruptBatchError | InvalidR
     return CorruptBatchError(f"a record batch claims only {header.length} bytes")
 
 
+def is_intact(buffer: Buffer, position: int, header: BatchHeader) -> bool:
+    """Whether the batch at `position`, which is there whole, matches its checksum."""
+    end = position + header.length + LENGTH_OVERHEAD
+    return bool(crc32c(memoryview(buffer)[position + CRC_START : end]) == header.crc)
+
+
 def iterate_batches(
     buffer: Buffer, position: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, BatchHeader]]:

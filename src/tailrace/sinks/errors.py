@@ -31,7 +31,7 @@ class SinkDeclarationError(SinkError):
 
 
 class TargetUnavailableError(SinkError):
-    """The target does not answer, or broke off. The sink waits and tries again, for ever;
+    """The target does not answer, or broke off. The sink waits and tries again without end;
     capture and the other sinks go on meanwhile, and nothing is lost."""
 
     code = "target-unavailable"
@@ -86,14 +86,14 @@ class SinkBehindError(SinkError):
 class SinkHeldError(SinkError):
     """The copy was rolled back with `tailrace sink rollback` to another generation than the
     view has now, and stays there: going on would build the newer one again. `tailrace
-    sink switch NAME` goes forward again, `tailrace sink replay NAME` fills it anew."""
+    sink switch NAME` goes forward again, `tailrace sink replay NAME` fills it again."""
 
     code = "sink-held"
 
 
 class TooManyRefusedError(SinkError):
-    """The target refused so many rows in a row that something else must be wrong than the
-    rows. Nothing more is sent to dead letters until somebody has looked."""
+    """The target refused so many rows in a row that the rows are probably not the problem.
+    No more rows become dead letters until the cause is removed."""
 
     code = "sink-refuses-all"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tailrace.sources.declare import (
     Changes,
     Inserts,
+    MySQL,
     Outbox,
     Postgres,
     Source,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Changes",
     "Inserts",
+    "MySQL",
     "Outbox",
     "Postgres",
     "SQLite",

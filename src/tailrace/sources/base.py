@@ -107,3 +107,5 @@ class Resume:
     position: int | None
     part: Part | None = None
     copies: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # What the last cut says beside that: where the source's own history stood.
+    place: Mapping[str, Any] = field(default_factory=dict)

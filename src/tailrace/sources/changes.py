@@ -74,7 +74,10 @@ def _place(change: Change) -> tuple[int, float]:
 def _positioned(change: Change, following: list[Change], wanted: Changes) -> Change:
     """A change with the position behind it; `following`: the next one of its partition."""
     number, ordinal = _place(change)
-    if not _is_sqlite(change):
+    if change.extra.get("connector") == "mysql":
+        # A position of a change knows no server: it is one of this topic's own order.
+        kind, version = "mysql", f"{number + 1:016X}"
+    elif not _is_sqlite(change):
         kind, version = "pg", f"{number + 1:016X}"
     elif following and _place(following[0])[0] == number:
         kind, version = "sqlite", f"{number:016X}.{ordinal}"
@@ -103,15 +106,15 @@ def _start(wanted: Changes, fetcher: Fetcher) -> tuple[dict[int, int], tuple[int
         position = parse_position(wanted.start)
     except UsageError as error:
         raise PositionError(error.message, detail=error.detail, hint=error.hint) from error
-    if position.name != wanted.table.source or position.kind not in ("pg", "sqlite"):
+    if position.name != wanted.table.source or position.kind not in ("pg", "sqlite", "mysql"):
         raise PositionError(
             f"{wanted.start} is no position of source {wanted.table.source}",
             hint='"now", "snapshot", or a position of that source',
         )
     since = _complete_since(admin, wanted.topic)
-    number, ordinal = position.number, position.ordinal
+    number, ordinal = position.number & (1 << 64) - 1, position.ordinal
     after: tuple[int, float] = (number, inf if ordinal is None else ordinal)
-    if position.kind == "pg":
+    if position.kind != "sqlite":
         after = (number - 1, inf)
     # In the middle of a change: its transaction is read once more.
     reached = number if ordinal is None else number - 1
@@ -138,7 +141,7 @@ def _offsets_at(
             document = orjson.loads(record.value or b"{}")
             if document.get("status") not in ("CUT", "PART"):
                 continue
-            reached = int(document["position"].rpartition(":")[2], 16)
+            reached = int(document["position"].rpartition(":")[2], 16) & (1 << 64) - 1
             oldest = reached if oldest is None else oldest
             # The first change after the position may have been compacted away since.
             forgotten |= reached > position and record.timestamp < since

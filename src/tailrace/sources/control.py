@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 
 from tailrace.config import resolve
-from tailrace.sources.declare import Postgres, Source
+from tailrace.sources.declare import MySQL, Postgres, Source
 from tailrace.sources.errors import SnapshotRequestError, keyless_request
 
 # A request travels as one message and becomes one condition.
@@ -35,6 +35,11 @@ def ask_for_snapshot(
         )
     if isinstance(source, Postgres):
         _ask_postgres(source, table, where, keys)
+        return
+    if isinstance(source, MySQL):
+        from tailrace.sources.mysql.requests import ask_for_copy as ask
+
+        ask(source, table, where, keys)
         return
     from tailrace.sources.sqlite.change_table import ask_for_copy
 

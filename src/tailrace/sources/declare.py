@@ -222,7 +222,73 @@ class SQLite:
         return _table(self, name, "main")
 
 
-Source: TypeAlias = Postgres | SQLite
+@dataclass(frozen=True, slots=True)
+class MySQL:
+    """Databases of a MySQL (8.0–9.x) or MariaDB (10.6–11.8) server, captured from its binlog.
+
+    `dsn` may list several servers of one replication group,
+    `mysql://user:password@db1:3306,db2:3306/shop`; capture goes on with the next one when the
+    first does not answer, if both have GTIDs. `tables`, `exclude`, `columns`, `mask`,
+    `mask_key` and `history` are those of `Postgres`, where a bare table name means the
+    database that the address names. `server_id` is the replica's number that capture takes
+    (default: made of the source's name). `copy_connections` is how many connections the first
+    copy may use at a time. Where a MySQL server has no GTIDs, the first copy needs
+    `lock="moment"`: a global read lock, held while its position is read.
+    """
+
+    name: str
+    dsn: str | EnvironmentValue | Secret = field(metadata=SECRET)
+    tables: str | Sequence[str] = ("*",)
+    exclude: Sequence[str] = ()
+    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    mask_key: str | EnvironmentValue | Secret | None = field(default=None, metadata=SECRET)
+    history: Mapping[str, str] = field(default_factory=dict)
+    outbox: Outbox | None = None
+    snapshot: bool = True
+    partitions: int = 1
+    copy_connections: int = 4
+    server_id: int | None = None
+    lock: str | None = None
+    heartbeat: str = "10 seconds"
+    kind: ClassVar[str] = "mysql"
+
+    def __post_init__(self) -> None:
+        hide(self)
+        _check(self)
+
+    @property
+    def database(self) -> str:
+        """The database that bare table names are of."""
+        from tailrace.sources.mysql.address import parse_address
+
+        return parse_address(self.name, resolve(self.dsn)).database
+
+    @property
+    def position_kind(self) -> str:
+        return "mysql"
+
+    @property
+    def transactions_topic(self) -> str:
+        return f"{self.name}.transactions"
+
+    @property
+    def schemas_topic(self) -> str:
+        return f"{self.name}.schemas"
+
+    def table(self, name: str) -> TableRef:
+        """The table `name`; in the database of the address unless it says another."""
+        return _table(self, name, "" if "." in name else self.database)
+
+
+Source: TypeAlias = Postgres | SQLite | MySQL
+
+
+def default_schema(source: Source) -> str:
+    """The schema that a bare table name is of."""
+    if isinstance(source, MySQL):
+        return source.database
+    return "main" if isinstance(source, SQLite) else "public"
 
 
 def mask_secret(source: Source) -> bytes:
@@ -260,8 +326,9 @@ def changed_declaration(
     changed["reason"] = "the declared columns, rows or masks changed"
     for word in ("where", "keys", "ranges"):
         changed.pop(word, None)
-    if state.get("state") in ("done", "again"):
-        changed |= {"state": "again", "compare": True, "whole": True}
+    if state.get("state") in ("copying", "done", "again"):
+        first = state["state"] == "copying"
+        changed |= {"state": "copying" if first else "again", "compare": True, "whole": True}
     return changed
 
 
@@ -312,7 +379,7 @@ def _check(source: Source) -> None:
         )
     if source.partitions < 1:
         raise SourceDeclarationError(f'source "{source.name}" needs at least one partition')
-    if isinstance(source, Postgres) and source.copy_connections < 1:
+    if not isinstance(source, SQLite) and source.copy_connections < 1:
         raise SourceDeclarationError(f'source "{source.name}" needs a connection to copy with')
     if not patterns(source):
         raise SourceDeclarationError(f'source "{source.name}" names no table')
@@ -325,7 +392,19 @@ def _check(source: Source) -> None:
     for kept in source.history.values():
         if kept != "forever":
             parse_duration(kept)
-    if isinstance(source, Postgres):
+    if isinstance(source, MySQL):
+        parse_duration(source.heartbeat)
+        if source.server_id is not None and not 0 < source.server_id < 1 << 32:
+            raise SourceDeclarationError(
+                f'source "{source.name}" cannot have the server id {source.server_id}',
+                hint="a number from 1 to 4294967295 that no other replica has",
+            )
+        if source.lock not in (None, "moment"):
+            raise SourceDeclarationError(
+                f'source "{source.name}" has an unknown lock {source.lock!r}',
+                hint='lock="moment", or none',
+            )
+    elif isinstance(source, Postgres):
         parse_duration(source.heartbeat)
         parse_size(source.wal_warning)
         parse_size(source.wal_critical)

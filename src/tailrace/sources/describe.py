@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailrace.config import resolve
-from tailrace.sources.declare import Postgres, Source, SQLite, for_table
+from tailrace.sources.declare import MySQL, Postgres, Source, SQLite, for_table
 from tailrace.sources.schema import TableSchema
 
 
 def describe(source: Source) -> list[TableSchema]:
     """The schemas that capture would record first; raises what would keep it from working."""
-    shapes = _postgres(source) if isinstance(source, Postgres) else _sqlite(source)
+    if isinstance(source, MySQL):
+        shapes = _mysql(source)
+    else:
+        shapes = _postgres(source) if isinstance(source, Postgres) else _sqlite(source)
     described = []
     for shape in shapes:
         kept = for_table(source.history, shape.schema, shape.table)
@@ -31,6 +34,24 @@ def _postgres(source: Postgres) -> list[TableSchema]:
             shape_of(source, table.relation, table, types)
             for table in catalog.wanted_tables(connection, source)
         ]
+
+
+def _mysql(source: MySQL) -> list[TableSchema]:
+    from tailrace.sources.mysql.address import parse_address
+    from tailrace.sources.mysql.server import Server, connect
+    from tailrace.sources.mysql.table import shape_of
+
+    server = Server.ask(connect(parse_address(source.name, resolve(source.dsn))))
+    try:
+        server.check()
+        found = [server.definition(*name) for name in server.tables(source)]
+        return [
+            shape_of(source, one.schema, one.table, one.fields, one.key)
+            for one in found
+            if one is not None
+        ]
+    finally:
+        server.connection.close()
 
 
 def _sqlite(source: SQLite) -> list[TableSchema]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.config import parse_size, resolve
 from tailrace.errors import TailraceError
-from tailrace.sources.declare import Postgres, Source
+from tailrace.sources.declare import MySQL, Postgres, Source
 from tailrace.sources.errors import SlotOwnedError
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ def examine(
     """
     if isinstance(source, Postgres):
         yield from _postgres(source, owned, known)
+    elif isinstance(source, MySQL):
+        from tailrace.sources.mysql.doctor import examine_mysql
+
+        yield from examine_mysql(source)
     else:
         from tailrace.sources.sqlite.doctor import examine_sqlite
 

@@ -156,3 +156,31 @@ class StateStorageError(SourceError):
     the log, and the server keeps the rest; capture goes on when there is room."""
 
     code = "source-storage"
+
+
+class BinlogSettingsError(SourceError):
+    """The server writes a binlog that lacks column names, old values or whole rows. The hint
+    is the SQL that repairs it; `tailrace source doctor` prints it, too."""
+
+    code = "binlog-settings"
+
+
+class BinlogLostError(SourceError):
+    """The server purged binlog files that this source had not read, or was reset. Capture
+    begins a new epoch and compares every table with the log, writing what differs."""
+
+    code = "binlog-lost"
+
+
+class GtidAheadError(SourceError):
+    """None of the listed servers has every transaction that the log has. Going on with one of
+    them would tell a history that never was."""
+
+    code = "gtid-ahead"
+
+
+class BinlogChecksumError(SourceError):
+    """An event of the binlog does not have the checksum it says. Nothing of it was written;
+    capture reads it again, which helps if it was damaged on its way."""
+
+    code = "binlog-checksum"

@@ -109,6 +109,10 @@ class Journal:
         # What the source made in its database, and under which names.
         self.owned: dict[str, Any] | None = None
         self.committed_position = 0
+        # Beside a position: the server whose position it is, and what every cut says of it.
+        self.origin = 0
+        self.place: Mapping[str, Any] = {}
+        self._cut_place: Mapping[str, Any] = {}
         self._ends: dict[tuple[str, int], int] = {}
         self._unconfirmed: list[tuple[float, int]] = []
         self.events_written = 0
@@ -156,12 +160,13 @@ class Journal:
             return Resume(0, None)
         document = orjson.loads(last.value)
         self.epoch = document["epoch"]
-        position = int(document["position"].rpartition(":")[2], 16)
+        position = int(document["position"].rpartition(":")[2], 16) & (1 << 64) - 1
         self.committed_position = position
+        self._cut_place = document.get("place", {})
         part = None
         if document["status"] == "PART":
             part = Part(document["commit"], document["messages"], document["events"])
-        return Resume(self.epoch, position, part, dict(self.copies))
+        return Resume(self.epoch, position, part, dict(self.copies), self._cut_place)
 
     def _open_topic(self, name: str, partitions: int, config: Mapping[str, str]) -> None:
         self._topics[name] = _Topic(self._log.ensure_topic(name, partitions, config))
@@ -336,6 +341,7 @@ class Journal:
         self.push()
         ends = self._log.flush() if self._sent else {}
         self._ends.update(ends)
+        self._cut_place = self.place
         self._finish(
             {
                 "status": "CUT",
@@ -344,14 +350,16 @@ class Journal:
                 "position": self.position_text(position),
                 "offsets": self._offsets(ends),
                 "copying": self.copying,
+                **({"place": self.place} if self.place else {}),
                 "ts_ms": self._clock.wall_ms(),
             }
         )
         self.committed_position = position
         self._unconfirmed.append((self._clock.monotonic(), position))
 
-    def cut_part(self, part: Part) -> None:
-        """End a log transaction in the middle of a large source transaction."""
+    def cut_part(self, part: Part, **open_place: object) -> None:
+        """End a log transaction in the middle of a large source transaction; `open_place` is
+        added to what the last cut said of its place."""
         self.push()
         ends = self._log.flush()
         self._ends.update(ends)
@@ -367,6 +375,7 @@ class Journal:
                 "commit": part.commit,
                 "messages": part.messages,
                 "events": part.events,
+                **({"place": {**self._cut_place, **open_place}} if self.place else {}),
                 "ts_ms": self._clock.wall_ms(),
             }
         )
@@ -396,8 +405,10 @@ class Journal:
         return found
 
     def position_text(self, position: int) -> str:
-        """`pg:shop:0000000201A2B3C4`."""
-        return str(Position(self._source.position_kind, self._source.name, f"{position:016X}"))
+        """`pg:shop:0000000201A2B3C4`; of MySQL with the server's number before it."""
+        kind = self._source.position_kind
+        version = f"{self.origin:08X}{position:016X}" if kind == "mysql" else f"{position:016X}"
+        return str(Position(kind, self._source.name, version))
 
     def is_empty(self, topic: str) -> bool:
         """Whether nothing was ever written to a topic, nor added to it."""

@@ -18,13 +18,17 @@ def position(connection: Any, source: str | None = None) -> str:
         connection.commit()
         views.get("open_orders", "NL", at_least=tr.position(connection, "shop"))
 
-    `connection` is a psycopg connection (or one of `sqlite3`) outside a transaction;
+    `connection` is one of psycopg, `pymysql` or `sqlite3` outside a transaction;
     `source` is the name of the source that captures its database; without one it is told
     from the only Tailrace slot of the database. On Postgres a small message goes into the WAL,
     so that capture writes a cut at once, also when nothing that is captured was changed.
     """
     if isinstance(connection, sqlite3.Connection):
         return _sqlite(connection, source)
+    if type(connection).__module__.startswith(("pymysql", "MySQLdb")):
+        from tailrace.sources.mysql.place import position_of
+
+        return position_of(connection, source)
     from psycopg.pq import TransactionStatus
 
     info = connection.info

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tailrace.config import resolve
-from tailrace.sources.declare import Postgres, Source
+from tailrace.sources.declare import MySQL, Postgres, Source
 
 
 def remove(
@@ -18,6 +18,11 @@ def remove(
     `recorded` are the names it last used, if that is known. The log keeps its topics; a
     source that is started again compares every table with them.
     """
+    if isinstance(source, MySQL):
+        from tailrace.sources.mysql.requests import remove_requests
+
+        yield from remove_requests(source)
+        return
     if not isinstance(source, Postgres):
         from tailrace.sources.sqlite.removal import remove_from_file
 

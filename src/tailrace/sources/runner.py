@@ -10,8 +10,13 @@ from contextlib import suppress
 from tailrace.client.errors import BrokerUnavailableError, RequestTimeoutError
 from tailrace.errors import TailraceError
 from tailrace.sources.control import pause_path, paused
-from tailrace.sources.declare import Postgres, Source
-from tailrace.sources.errors import ServerUnreachableError, SlotTakenError, StateStorageError
+from tailrace.sources.declare import MySQL, Postgres, Source
+from tailrace.sources.errors import (
+    BinlogChecksumError,
+    ServerUnreachableError,
+    SlotTakenError,
+    StateStorageError,
+)
 from tailrace.sources.log import BrokerSourceLog
 from tailrace.telemetry.part import Part
 
@@ -24,6 +29,7 @@ PASSING = (
     ServerUnreachableError,
     SlotTakenError,
     StateStorageError,
+    BinlogChecksumError,
     BrokerUnavailableError,
     RequestTimeoutError,
 )
@@ -84,6 +90,10 @@ def _capture(source: Source, source_log: BrokerSourceLog, part: Part) -> None:
         from tailrace.sources.postgres.capture import PostgresCapture
 
         PostgresCapture(source, source_log, part).work()
+    elif isinstance(source, MySQL):
+        from tailrace.sources.mysql.capture import MySQLCapture
+
+        MySQLCapture(source, source_log, part).work()
     else:
         from tailrace.sources.sqlite.capture import SQLiteCapture
 

@@ -107,7 +107,7 @@ class QueryTooLargeError(ViewsError):
 
 class HistoryGoneError(ViewsError):
     """The changes asked for are older than the history the follower keeps (bounded by
-    size, and begun anew when a view is rebuilt). Take a snapshot and go on from there;
+    size, and started over when a view is rebuilt). Take a snapshot and go on from there;
     subscriptions do so by themselves."""
 
     code = "view-history-gone"

@@ -61,6 +61,10 @@ class ApiKey(IntEnum):
     DESCRIBE_LOG_DIRS = 35
     SASL_AUTHENTICATE = 36
     CREATE_PARTITIONS = 37
+    CREATE_DELEGATION_TOKEN = 38
+    RENEW_DELEGATION_TOKEN = 39
+    EXPIRE_DELEGATION_TOKEN = 40
+    DESCRIBE_DELEGATION_TOKEN = 41
     DELETE_GROUPS = 42
     ELECT_LEADERS = 43
     INCREMENTAL_ALTER_CONFIGS = 44
@@ -230,6 +234,10 @@ APIS: dict[int, Api] = {
     ApiKey.DESCRIBE_LOG_DIRS: Api(35, "describe_log_dirs", 1, 5, 2),
     ApiKey.SASL_AUTHENTICATE: Api(36, "sasl_authenticate", 0, 2, 2),
     ApiKey.CREATE_PARTITIONS: Api(37, "create_partitions", 0, 3, 2),
+    ApiKey.CREATE_DELEGATION_TOKEN: Api(38, "create_delegation_token", 1, 3, 2),
+    ApiKey.RENEW_DELEGATION_TOKEN: Api(39, "renew_delegation_token", 1, 2, 2),
+    ApiKey.EXPIRE_DELEGATION_TOKEN: Api(40, "expire_delegation_token", 1, 2, 2),
+    ApiKey.DESCRIBE_DELEGATION_TOKEN: Api(41, "describe_delegation_token", 1, 3, 2),
     ApiKey.DELETE_GROUPS: Api(42, "delete_groups", 0, 2, 2),
     ApiKey.ELECT_LEADERS: Api(43, "elect_leaders", 0, 2, 2),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: Api(44, "incremental_alter_configs", 0, 1, 1),

@@ -13,8 +13,7 @@ SASL mechanism TAILRACE-PROJECT:
                                   ←   0 or 58
 
 The token itself never travels. Who can read the file is the project; a process that cannot,
-because it runs elsewhere, is given the token in `TAILRACE_LOG_TOKEN`. The file is one line,
-`tailrace-project TOKEN`, so that a broker cannot have an arbitrary file used.
+because it runs elsewhere, is given the token in `TAILRACE_LOG_TOKEN` (`tailrace.project_token`).
 """
 
 from __future__ import annotations
@@ -22,23 +21,7 @@ from __future__ import annotations
 import hmac
 
 MECHANISM = "TAILRACE-PROJECT"
-TOKEN_FILE = "project-token"
-ENVIRONMENT = "TAILRACE_LOG_TOKEN"
 NONCE_BYTES = 32
-_WORD = "tailrace-project"
-
-
-def token_line(token: str) -> str:
-    """The content of the token file."""
-    return f"{_WORD} {token}\n"
-
-
-def parse_token(text: str) -> str | None:
-    """The token of a file's content; None if it is no token file."""
-    words = text.split()
-    if len(words) != 2 or words[0] != _WORD or len(words[1]) < 32:
-        return None
-    return words[1]
 
 
 def proof(token: str, challenge: bytes) -> bytes:

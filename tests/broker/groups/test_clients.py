@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+import fresh_loop
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.admin import Admin
 from tailrace.client.groups import Groups
@@ -193,7 +193,7 @@ def test_aiokafka_members_share_and_commit(address: str) -> None:
                 await consumer.stop()
         return seen
 
-    assert set(asyncio.run(asyncio.wait_for(read(), 60))) == set(range(RECORDS))
+    assert set(fresh_loop.run(read(), 60)) == set(range(RECORDS))
     with Admin(address) as admin:
         assert sum(Groups(admin).offsets("async").values()) == RECORDS
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+import fresh_loop
 from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.transactions.state import State
 from tailrace.client.admin import Admin
@@ -129,7 +129,7 @@ def test_aiokafka_transactions(address: str) -> None:
         finally:
             await producer.stop()
 
-    asyncio.run(asyncio.wait_for(work(), 60))
+    fresh_loop.run(work(), 60)
     assert committed(address) == [b"kept"] * 3
     assert not open_anywhere(address)
 

@@ -1,6 +1,6 @@
 // A franz-go client that does what the suite asks and prints what it saw.
 //
-//	go run . ADDRESS TOPIC produce COUNT | consume COUNT GROUP | transact COUNT | admin
+//	go run . ADDRESS TOPIC produce COUNT | consume COUNT GROUP | transact COUNT | admin | acls
 package main
 
 import (
@@ -27,6 +27,8 @@ func main() {
 		transact(ctx, address, topic, number(4))
 	case "admin":
 		administer(ctx, address, topic)
+	case "acls":
+		rules(ctx, address, topic)
 	default:
 		fail(fmt.Errorf("unknown verb %s", verb))
 	}
@@ -93,6 +95,33 @@ func administer(ctx context.Context, address, topic string) {
 	}
 	_, err = client.DeleteTopic(ctx, topic)
 	check(err)
+}
+
+func rules(ctx context.Context, address, topic string) {
+	client := kadm.NewClient(connect(address))
+	defer client.Close()
+	wanted := kadm.NewACLs().Topics(topic).ResourcePatternType(kadm.ACLPatternPrefixed).
+		Operations(kadm.OpRead, kadm.OpWrite).Allow("User:alice").AllowHosts()
+	created, err := client.CreateACLs(ctx, wanted)
+	check(err)
+	for _, one := range created {
+		check(one.Err)
+	}
+	described, err := client.DescribeACLs(ctx, wanted)
+	check(err)
+	found := 0
+	for _, one := range described {
+		check(one.Err)
+		found += len(one.Described)
+	}
+	deleted, err := client.DeleteACLs(ctx, wanted)
+	check(err)
+	gone := 0
+	for _, one := range deleted {
+		check(one.Err)
+		gone += len(one.Deleted)
+	}
+	fmt.Println("created", len(created), "described", found, "deleted", gone)
 }
 
 func connect(address string, options ...kgo.Opt) *kgo.Client {

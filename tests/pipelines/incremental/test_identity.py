@@ -26,6 +26,7 @@ from tailrace.pipelines.incremental.graph import Graph, Node
 from tailrace.pipelines.incremental.identity import encode, identity_fields, not_identity
 from tailrace.pipelines.incremental.legacy_names import legacy_names
 from tailrace.pipelines.incremental.operators.join import Join
+from tailrace.pipelines.incremental.patterns import matcher, program, slots
 from tailrace.pipelines.incremental.types import parse_type
 
 FIELDS = Path(__file__).with_name("identity_fields.txt")
@@ -40,9 +41,16 @@ MORE_QUERIES = [
     " FROM s.a GROUP BY k",
     "SELECT id, sum(d) FILTER (WHERE f > 0) OVER (PARTITION BY k ORDER BY id"
     " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS t FROM s.a",
+    "SELECT n, m, q FROM s.a MATCH_RECOGNIZE (PARTITION BY k ORDER BY at MEASURES MATCH_NUMBER() AS n,"
+    " FINAL max(A.k) AS m, PREV(LAST(A.k, 1), 2) + (SELECT max(k) FROM s.b) AS q"
+    " ALL ROWS PER MATCH WITH UNMATCHED ROWS AFTER MATCH SKIP TO LAST A"
+    " PATTERN (A B?) WITHIN INTERVAL '1' HOUR DEFINE A AS k > 0, B AS k > FIRST(A.k)) AS m",
 ]
 # Dataclasses of the same modules that no operator holds.
-NO_PARTS = {"TickContext", "Arrivals", "_Version", "_Combined", "Summed"}
+NO_PARTS = {
+    "TickContext", "Arrivals", "_Version", "_Combined", "Summed",
+    "Attempt", "_Place", "_First", "_Last", "_All", "_Sums", "_Compiler",
+}  # fmt: skip
 
 
 def classes() -> set[type]:
@@ -50,7 +58,14 @@ def classes() -> set[type]:
     names = [f"{operators.__name__}.{one.name}" for one in pkgutil.iter_modules(operators.__path__)]
     return {
         kind
-        for module in (graph, expression, *map(importlib.import_module, names))
+        for module in (
+            graph,
+            expression,
+            matcher,
+            program,
+            slots,
+            *map(importlib.import_module, names),
+        )
         for kind in vars(module).values()
         if isinstance(kind, type)
         and dataclasses.is_dataclass(kind)

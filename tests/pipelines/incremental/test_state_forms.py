@@ -66,6 +66,8 @@ QUERIES = {
     " AND b.at BETWEEN a.at AND a.at + INTERVAL '1' HOUR",
     "first values": "SELECT s, min(at) m, max(id) x FROM clicks GROUP BY s",
     "recomputed": "SELECT k, hour(now()) h FROM s.b",
+    "pattern": "SELECT * FROM s.a MATCH_RECOGNIZE (PARTITION BY s ORDER BY at, id MEASURES A.id AS a,"
+    " sum(d) AS t ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A B*) DEFINE B AS d > PREV(d)) m",
 }
 
 

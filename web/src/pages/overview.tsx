@@ -163,7 +163,7 @@ class Known {
   }
 
   figure(node: GraphNode): string {
-    if (viewFault(this.now, node.name)) return "put aside";
+    if (viewFault(this.now, node.name)) return "suspended";
     const topic = this.topics.get(node.name);
     if (topic) return `${count(topic.records)} records, ${rate(topic.rate)}`;
     const part = this.part(node);

@@ -8,7 +8,7 @@ have given up. A partition is therefore never read by two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 
@@ -48,6 +48,8 @@ class ConsumerMember:
     pattern: str | None = None
     found: frozenset[str] = frozenset()
     """Topics that the pattern matches."""
+    sees: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
+    """Which of them it may know of, as it last spoke; None: all, or it has not spoken yet."""
     assignor: str | None = None
     epoch: int = 0
     previous_epoch: int = -1

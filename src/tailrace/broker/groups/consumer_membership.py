@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Container, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from tailrace.broker.groups import consumer_records as records
@@ -90,6 +90,8 @@ class Beat:
     owned: frozenset[Place] | None = None
     client_id: str = ""
     client_host: str = ""
+    sees: Callable[[str], bool] | None = field(default=None, compare=False, repr=False)
+    """With an authorizer: whether the member may know of a topic."""
 
     @property
     def complete(self) -> bool:
@@ -132,6 +134,8 @@ class ConsumerMembership:
         self._deadlines = deadlines
         self.catalog = catalog
         self._append = append
+        self.guarded = False
+        """Whether there is an authorizer: members may then not know of every topic."""
         self.left_to_classic: Callable[[Group], None] = lambda group: None
         """Called when the last member of this protocol has left a group with classic ones."""
 
@@ -381,6 +385,7 @@ class ConsumerMembership:
     def _update(self, member: ConsumerMember, beat: Beat) -> bool | BeatAnswer:
         """Take over what the member says about itself; whether its wishes changed."""
         before = (member.topics, member.pattern, member.assignor, member.rebalance_timeout_ms)
+        member.sees = beat.sees
         news = beat.pattern is not None and beat.pattern != (member.pattern or "")
         refused = refusal(beat, check_pattern=news)
         if refused is not None:
@@ -400,15 +405,23 @@ class ConsumerMembership:
         now = (member.topics, member.pattern, member.assignor, member.rebalance_timeout_ms)
         return before != now
 
-    def _find(self, member: ConsumerMember) -> None:
-        """Look up which topics the member's pattern means today; a pattern that has become
-        too costly goes on meaning what it meant."""
+    def _find(self, member: ConsumerMember, had: Container[str] = ()) -> None:
+        """Look up which topics the member's pattern means today, as far as it may know of
+        them; a pattern that has become too costly goes on meaning what it meant. `had` are
+        the topics that are assigned to it."""
         if member.pattern is None:
             member.found = frozenset()
             return
         try:
             pattern = Pattern(member.pattern)
-            member.found = frozenset(name for name in self.catalog.names() if pattern.matches(name))
+            found = (name for name in self.catalog.names() if pattern.matches(name))
+            if member.sees is not None:
+                member.found = frozenset(filter(member.sees, found))
+            elif self.guarded:
+                # Not heard of since a restart: nothing new is told it before it is.
+                member.found = frozenset(name for name in found if name in had)
+            else:
+                member.found = frozenset(found)
         except PatternError as error:
             log.warning(
                 "pattern of a member not followed",
@@ -424,7 +437,7 @@ class ConsumerMembership:
             state.patterns_checked_at = now
             for member in state.members.values():
                 if member.pattern is not None:
-                    self._find(member)
+                    self._find(member, self._assigned_topics(state, member))
                     state.wanted = None
         topics = self._topics(state)
         if force or topics != state.topics:
@@ -433,6 +446,13 @@ class ConsumerMembership:
             written.append(records.epoch_record(group.group_id, state))
         if state.epoch > state.target_epoch:
             self._assign(group, state, written)
+
+    def _assigned_topics(self, state: ConsumerState, member: ConsumerMember) -> frozenset[str]:
+        if not self.guarded or member.sees is not None:
+            return frozenset()
+        ids = {topic_id for topic_id, _ in state.target.get(member.member_id, ())}
+        known = ((name, self.catalog.look_up(name)) for name in self.catalog.names())
+        return frozenset(name for name, found in known if found is not None and found[0] in ids)
 
     def _topics(self, state: ConsumerState) -> tuple[tuple[str, bytes, int], ...]:
         found = ((name, self.catalog.look_up(name)) for name in sorted(state.subscribed()))

@@ -9,7 +9,7 @@ import orjson
 
 from tailrace.broker.guard import INTERNAL, write_refusal
 from tailrace.broker.router import Request, Route
-from tailrace.broker.settings import DEFINITIONS, check_dynamic
+from tailrace.broker.settings import DEFINITIONS, check_dynamic, definition
 from tailrace.broker.shares.settings import GROUP_SETTINGS
 from tailrace.errors import TailraceError
 from tailrace.log.errors import InvalidConfigError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 TOPIC, BROKER, CLIENT_METRICS, GROUP = 2, 4, 16, 32
 # Where a value comes from, in Kafka's numbers.
 FROM_TOPIC, FROM_DYNAMIC, FROM_STATIC, FROM_DEFAULT, FROM_GROUP = 1, 2, 4, 5, 8
-KINDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}
+KINDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7, "password": 9}
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 
 # Settings in one answer, some 20 MB of them.
@@ -178,21 +178,25 @@ class Configs:
         settings = self._broker.settings
         if name not in ("", str(self._broker.node_id)):
             raise _Refused(ErrorCode.INVALID_REQUEST, f"there is no broker {name}")
-        names: Iterable[str] = DEFINITIONS if name else settings.dynamic
-        return [
-            DescribeConfigsResourceResult(
-                name=one,
-                value=settings.text(one),
-                read_only=DEFINITIONS[one].read_only,
-                config_source=_ORIGINS[settings.origin(one)],
-                synonyms=self._broker_synonyms(one) if body.include_synonyms else [],
-                config_type=KINDS[DEFINITIONS[one].kind],
-                documentation=DEFINITIONS[one].documentation
-                if body.include_documentation
-                else None,
-            )
-            for one in names
-        ]
+        names: Iterable[str] = (*DEFINITIONS, *settings.of_listeners) if name else settings.dynamic
+        return [self._broker_entry(one, body) for one in names]
+
+    def _broker_entry(
+        self, name: str, body: DescribeConfigsRequest
+    ) -> DescribeConfigsResourceResult:
+        settings, setting = self._broker.settings, definition(name)
+        assert setting is not None
+        secret = setting.kind == "password"
+        return DescribeConfigsResourceResult(
+            name=name,
+            value=None if secret else settings.text(name),
+            read_only=setting.read_only,
+            config_source=_ORIGINS[settings.origin(name)],
+            is_sensitive=secret,
+            synonyms=self._broker_synonyms(name) if body.include_synonyms else [],
+            config_type=KINDS[setting.kind],
+            documentation=setting.documentation if body.include_documentation else None,
+        )
 
     def _group_entries(
         self, group: str, body: DescribeConfigsRequest
@@ -211,11 +215,14 @@ class Configs:
         ]
 
     def _broker_synonyms(self, name: str) -> list[DescribeConfigsSynonym]:
-        settings = self._broker.settings
+        settings, setting = self._broker.settings, definition(name)
+        assert setting is not None
         synonyms = []
+        secret = setting.kind == "password"
         if settings.origin(name) != "default":
-            synonyms.append(_synonym(name, settings.text(name), _ORIGINS[settings.origin(name)]))
-        synonyms.append(_synonym(name, DEFINITIONS[name].default, FROM_DEFAULT))
+            value = None if secret else settings.text(name)
+            synonyms.append(_synonym(name, value, _ORIGINS[settings.origin(name)]))
+        synonyms.append(_synonym(name, None if secret else setting.default, FROM_DEFAULT))
         return synonyms
 
     # altering
@@ -419,7 +426,7 @@ def _too_much(resource: DescribeConfigsResource) -> DescribeConfigsResult:
     )
 
 
-def _synonym(name: str, value: str, source: int) -> DescribeConfigsSynonym:
+def _synonym(name: str, value: str | None, source: int) -> DescribeConfigsSynonym:
     return DescribeConfigsSynonym(name=name, value=value, source=source)
 
 

@@ -55,6 +55,7 @@ class ConsumerGroupRequests:
             ),
             client_id=request.client_id or "",
             client_host=request.client_host,
+            sees=self._coordination.sight_of(request.connection),
         )
 
         def reply(answer: BeatAnswer) -> None:

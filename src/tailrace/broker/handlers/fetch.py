@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from tailrace.broker.authorization.acls import READ
 from tailrace.broker.cold import is_warm
 from tailrace.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -28,6 +29,7 @@ from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages.fetch import FetchRequest
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.connection import Connection
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition, Slice
@@ -124,7 +126,20 @@ class Fetch:
         outcomes: list[Outcome] = []
         size = 0
         urgent = False
+        authorizer = broker.authorizer
+        readable: set[str | bytes] = set()
+        if authorizer is not None:
+            readable = authorizer.proven(fetching.request.connection, READ)
         for wanted in fetching.wanted:
+            if (
+                authorizer is not None
+                and wanted.topic not in readable
+                and not self._permitted(authorizer, fetching, wanted)
+            ):
+                code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                outcomes.append(Outcome(wanted, int(code), aborted=()))
+                urgent = True
+                continue
             partition = self._find(wanted)
             if partition is None:
                 unknown_id = isinstance(wanted.topic, bytes) and not broker.knows_id(wanted.topic)
@@ -144,6 +159,17 @@ class Fetch:
                 left -= outcome.records.length
             outcomes.append(outcome)
         return outcomes, size, urgent
+
+    def _permitted(self, authorizer: Authorizer, fetching: Fetching, wanted: Wanted) -> bool:
+        """Whether the client may read there. A parked fetch is asked again whenever it is
+        served, for the rules may have changed. An id that nobody has is nobody's secret."""
+        name = wanted.topic
+        if isinstance(name, bytes):
+            topic = self._broker.topic_by_id(name)
+            if topic is None:
+                return True
+            name = topic.name
+        return authorizer.prove(fetching.request.connection, READ, name, wanted.topic, ApiKey.FETCH)
 
     def _find(self, wanted: Wanted) -> Partition | None:
         if isinstance(wanted.topic, bytes):

@@ -55,7 +55,7 @@ class GroupRequests:
             body.key_type == TRANSACTION and self._coordination.transactional
         )
         keys = body.coordinator_keys if request.version >= 4 else [body.key]
-        host, port = self._coordination.advertised
+        host, port = self._coordination.told(request.connection)
         node = self._coordination.node_id
         error = ErrorCode.NONE if known else ErrorCode.INVALID_REQUEST
         if known:

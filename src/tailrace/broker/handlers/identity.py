@@ -1,4 +1,8 @@
-"""SaslHandshake and SaslAuthenticate, for the one mechanism by which the project is known."""
+"""SaslHandshake and SaslAuthenticate of connections that may send requests already.
+
+By one mechanism the project is known on any listener. Whoever logged in over SASL does it again
+(KIP-368) with any other; the log-in itself is `authentication.log_in`'s.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +33,12 @@ class Identity:
 
     def handshake(self, request: Request[SaslHandshakeRequest]) -> None:
         known = request.body.mechanism == MECHANISM
+        log_in = request.connection.log_in
         if known:
             request.connection.challenge = self._token.challenge()
+        elif log_in is not None:
+            request.answer(log_in.again(request.body.mechanism, request.version))
+            return
         error = ErrorCode.NONE if known else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         request.answer(SaslHandshakeResponse(error_code=int(error), mechanisms=[MECHANISM]))
 

@@ -82,7 +82,7 @@ class Metadata:
             if request.version < 12:
                 for topic in topics:
                     topic.name = topic.name or ""  # null is allowed from version 12 on
-        host, port = broker.advertised
+        host, port = broker.told(request.connection)
         request.answer(
             MetadataResponse(
                 brokers=[MetadataResponseBroker(node_id=broker.node_id, host=host, port=port)],
@@ -111,6 +111,8 @@ class Metadata:
                 check_topic_name(name)
                 if not broker.settings.boolean("auto.create.topics.enable") or not makes.may(name):
                     return _missing(name, ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                if name in broker.store.journal.catalogue.topics:  # it is being made
+                    return _missing(name, ZERO_UUID, ErrorCode.LEADER_NOT_AVAILABLE)
                 topic = broker.auto_create(name)
             except TailraceError as error:
                 code = getattr(error, "kafka_code", int(ErrorCode.UNKNOWN_SERVER_ERROR))
@@ -163,7 +165,7 @@ class Metadata:
                 )
             )
             return
-        host, port = broker.advertised
+        host, port = broker.told(request.connection)
         request.answer(
             DescribeClusterResponse(
                 error_message=None,

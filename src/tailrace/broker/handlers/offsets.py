@@ -151,6 +151,9 @@ class Offsets:
         if write_refusal(topic, project=project) is not None:
             answer.error_code = int(ErrorCode.INVALID_TOPIC_EXCEPTION)
             return answer
+        if partition.config.values.get("tailrace.events") == "true":
+            answer.error_code = int(ErrorCode.POLICY_VIOLATION)
+            return answer
         try:
             answer.low_watermark = partition.delete_records(wanted.offset)
         except TailraceError as error:

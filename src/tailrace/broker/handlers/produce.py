@@ -9,19 +9,20 @@ the acknowledgement may wait, for `fdatasync` under `flush.messages=1`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from tailrace.broker.authorization.acls import TRANSACTIONAL_ID, WRITE
 from tailrace.broker.connection import Hold
 from tailrace.broker.guard import write_refusal
 from tailrace.broker.inspection import Look
-from tailrace.broker.router import Route
+from tailrace.broker.router import TURN_SECONDS, Route
 from tailrace.errors import TailraceError
 from tailrace.log.admission import (
     INLINE_BYTES,
     INLINE_DECOMPRESSED_BYTES,
-    is_compressed,
+    InlineWork,
     is_large,
 )
 from tailrace.records.errors import OversizedBatchError
@@ -36,10 +37,12 @@ from tailrace.wire.message import (
 )
 
 if TYPE_CHECKING:
+    from tailrace.broker.authorization.authorizer import Authorizer
     from tailrace.broker.connection import Connection, Slot
     from tailrace.broker.inspection import Verdict
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition
+    from tailrace.log.store import Topic
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +66,9 @@ _FRAME = Struct(">ii")
 _TRANSACTIONAL = 0x10
 _ATTRIBUTES_AT = 21
 _PRODUCER_AT = 43
+
+TURN_MASK = 31
+"""The clock is looked at every 32 batches."""
 
 SLOW_GROUP = "a group that this topic waits for is too far behind"
 
@@ -122,24 +128,55 @@ class Produce:
         correlation_id: int,
     ) -> None:
         transactional_id, acks, timeout_ms, batches = decode_request(view, position, end, version)
+        denied: Mapping[bytes, int] = {}
+        refused: list[tuple[bytes, list[Result]]] = []
+        if self._broker.authorizer is not None:
+            # A request that is served in turns keeps the answer of its first.
+            denied = (
+                connection.look.denied
+                if connection.look is not None
+                else self._denials(
+                    self._broker.authorizer, connection, transactional_id, view, batches, version
+                )
+            )
+            if denied:
+                refused = [
+                    _denied(key, partitions, denied[key])
+                    for key, partitions in batches
+                    if key in denied
+                ]
+                batches = [each for each in batches if each[0] not in denied]
         braked: list[str] = []
         if self._broker.pressure.topics:
             braked = self._braked(batches, version)
-            if braked and self._held(connection, braked, timeout_ms if acks else 0):
+            begun = connection.look is not None and connection.look.appended
+            if braked and not begun and self._held(connection, braked, timeout_ms if acks else 0):
                 connection.look = None
                 connection.send_now(
-                    encode_response(version, correlation_id, _timed_out(batches)) if acks else b""
+                    encode_response(version, correlation_id, _timed_out(batches) + refused)
+                    if acks
+                    else b""
                 )
                 return
-        looked_at = self._look(connection, view, position, batches, version)
-        if transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
+        look = self._look(connection, view, position, batches, version, denied)
+        looked_at = look.verdicts
+        topics = look.appended
+        if not topics and transactional_id is not None and version >= IMPLICIT_TRANSACTIONS:
             self._join(connection, transactional_id, view, batches, version)
-        topics: list[tuple[bytes, list[Result]]] = []
-        unsynced: list[Partition] = []
-        failed = False
-        for key, partitions in batches:
-            results: list[Result] = []
-            for index, start, stop in partitions:
+        until = 0.0
+        turn = 0
+        for number, (key, partitions) in enumerate(batches):
+            if number == len(topics):
+                topics.append((key, []))
+            results = topics[number][1]
+            for index, start, stop in partitions[len(results) :] if results else partitions:
+                turn += 1
+                if turn & TURN_MASK == 0:
+                    now = connection.monotonic()
+                    if until == 0.0:
+                        until = now + TURN_SECONDS
+                    elif now >= until:
+                        self._go_on_later(connection, look)
                 result, partition = self._append(
                     connection,
                     key,
@@ -152,10 +189,12 @@ class Produce:
                 )
                 results.append(result)
                 if result[1]:
-                    failed = True
+                    look.failed = True
                 elif partition is not None and partition.needs_sync:
-                    unsynced.append(partition)
-            topics.append((key, results))
+                    look.unsynced.append(partition)
+        unsynced = look.unsynced
+        topics = refused + topics
+        failed = look.failed or bool(refused)
         pause = 0.0
         if self._broker.metering:
             pause = self._broker.quotas.produced(connection, end - position)
@@ -174,6 +213,46 @@ class Produce:
         else:
             connection.send_now(encode_response(version, correlation_id, topics, pause))
 
+    def _denials(
+        self,
+        authorizer: Authorizer,
+        connection: Connection,
+        transactional_id: str | None,
+        view: memoryview,
+        batches: list[tuple[bytes, list[tuple[int, int, int]]]],
+        version: int,
+    ) -> dict[bytes, int]:
+        """The topics of a request that may not be written, each with its error."""
+        writable = authorizer.proven(connection, WRITE)
+        if transactional_id is None:
+            if all(key in writable for key, _ in batches):
+                return {}
+        elif any(
+            _producer_of(view[start:stop]) is not None
+            for _, partitions in batches
+            for _, start, stop in partitions
+        ) and not authorizer.allows(
+            connection, WRITE, TRANSACTIONAL_ID, transactional_id, ApiKey.PRODUCE
+        ):
+            code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            return {key: code for key, _ in batches}
+        denied = {}
+        for key, _ in batches:
+            if key in writable:
+                continue
+            topic = self._topic(key, version)
+            if topic is None and version >= TOPIC_IDS:
+                continue  # nobody's: it is answered as unknown
+            name = key.decode() if topic is None else topic.name
+            if not authorizer.prove(connection, WRITE, name, key, ApiKey.PRODUCE):
+                denied[key] = int(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        return denied
+
+    def _topic(self, key: bytes, version: int) -> Topic | None:
+        if version >= TOPIC_IDS:
+            return self._broker.topic_by_id(key)
+        return self._broker.topic_by_name(key)
+
     def _look(
         self,
         connection: Connection,
@@ -181,7 +260,8 @@ class Produce:
         position: int,
         batches: list[tuple[bytes, list[tuple[int, int, int]]]],
         version: int,
-    ) -> dict[int, Verdict] | None:
+        denied: Mapping[bytes, int],
+    ) -> Look:
         """Verdicts on batches by their distance from `position`, as far as looking into them
         is work; raises Hold to have it done beside the loop. Nothing is appended before."""
         look = connection.look
@@ -189,19 +269,20 @@ class Produce:
             if look.verdicts is None:
                 raise Hold  # something else woke the connection meanwhile
             connection.look = None
-            return look.verdicts
+            return look
         found: dict[int, Verdict] | None = None
         large: list[tuple[int, Partition, int, int]] = []
+        inline = InlineWork()
         for key, partitions in batches:
             for index, start, stop in partitions:
                 batch = view[start:stop]
-                compressed = is_compressed(batch)
-                if not compressed and stop - start <= INLINE_BYTES:
+                compressed, too_much = inline.take(batch)
+                if not (compressed or too_much) and stop - start <= INLINE_BYTES:
                     continue
                 partition = self._partition(key, index, version)
                 if partition is None:
                     continue
-                if is_large(batch, partition.config):
+                if too_much or is_large(batch, partition.config):
                     large.append((start - position, partition, start, stop))
                 elif compressed:
                     if found is None:
@@ -215,27 +296,42 @@ class Produce:
                     except TailraceError as error:
                         found[start - position] = error
         if not large:
-            return found
+            look = Look(denied)
+            look.verdicts = found
+            return look
         work = [(at, owner, bytearray(view[start:stop])) for at, owner, start, stop in large]
+        # What was found here lies in the receive buffer, which may move while the request waits.
+        known = {at: each for at, each in (found or {}).items() if isinstance(each, TailraceError)}
 
-        connection.look = look = Look()
+        connection.look = look = Look(denied)
 
         def done(verdicts: dict[int, Verdict]) -> None:
-            look.verdicts = verdicts
+            look.verdicts = {**known, **verdicts}
             connection.unmute()
 
         self._broker.inspector.inspect(work, done)
+        raise Hold
+
+    def _go_on_later(self, connection: Connection, look: Look) -> None:
+        """Let others have their turn; raises Hold. The rest of the batches is appended then."""
+        # An inline verdict lies in the receive buffer, which may move: it is found once more.
+        look.verdicts = {
+            at: each
+            for at, each in (look.verdicts or {}).items()
+            if isinstance(each, TailraceError) or isinstance(each.batch, bytearray)
+        }
+        connection.look = look
+        self._broker.loop.call_later(0, connection.unmute)
         raise Hold
 
     def _braked(
         self, batches: list[tuple[bytes, list[tuple[int, int, int]]]], version: int
     ) -> list[str]:
         """Topics of a request that have a rule about slow consumers."""
-        broker = self._broker
         names = []
         for key, _ in batches:
-            topic = broker.topic_by_id(key) if version >= TOPIC_IDS else broker.topic_by_name(key)
-            if topic is not None and topic.name in broker.pressure.topics:
+            topic = self._topic(key, version)
+            if topic is not None and topic.name in self._broker.pressure.topics:
                 names.append(topic.name)
         return names
 
@@ -311,6 +407,10 @@ class Produce:
         try:
             producer = _producer_of(records)
             if producer is not None:
+                if transactional_id is None and broker.authorizer is not None:
+                    # Nobody was asked whether this producer may write.
+                    code = int(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+                    return (index, code, -1, -1, -1, None), None
                 code = self._loaded_gate().check_produce(
                     transactional_id,
                     *producer,
@@ -435,6 +535,7 @@ def decode_request(
     acks, timeout_ms = _ACKS.unpack_from(view, position)
     count, position = _count(view, position + 6, end, flexible)
     topics: list[tuple[bytes, list[tuple[int, int, int]]]] = []
+    named: set[tuple[bytes, int]] = set()
     left = ELEMENTS_LIMIT
     for _ in range(count):
         if version >= TOPIC_IDS:
@@ -466,6 +567,9 @@ def decode_request(
             if position > end:
                 raise DecodeError("records past the end")
             partitions.append((index, start, position))
+            if (key, index) in named:
+                raise DecodeError("a partition is named twice")
+            named.add((key, index))
             if flexible:
                 position = skip_tags(view, position) if view[position] else position + 1
         topics.append((key, partitions))
@@ -474,6 +578,13 @@ def decode_request(
     if position > end:
         raise DecodeError("the request is longer than its frame")
     return transactional_id, acks, timeout_ms, topics
+
+
+def _denied(
+    key: bytes, partitions: list[tuple[int, int, int]], code: int
+) -> tuple[bytes, list[Result]]:
+    """The answer for a topic that the sender may not write."""
+    return key, [(index, code, -1, -1, -1, None) for index, _, _ in partitions]
 
 
 def _timed_out(

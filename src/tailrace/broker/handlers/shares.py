@@ -6,9 +6,10 @@ records to be given back. Nothing of it is held meanwhile but the request.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tailrace.broker.authorization.acls import GROUP, READ, TOPIC
 from tailrace.broker.router import Request, Route, Timer
 from tailrace.broker.shares.coordinator import Acquired, Key, Place, Session, Shares
 from tailrace.broker.shares.membership import Beat
@@ -164,8 +165,44 @@ class ShareRequests:
 
     # Fetching ------------------------------------------------------------------
 
+    def _may_read_group(self, request: Request[Any]) -> bool:
+        authorizer = self._broker.authorizer
+        return authorizer is None or authorizer.allows(
+            request.connection, READ, GROUP, request.body.group_id or "", request.api_key
+        )
+
+    def _permitted(self, request: Request[Any]) -> Callable[[bytes], bool] | None:
+        """Which topics, by id, the member may read; None without an authorizer."""
+        authorizer = self._broker.authorizer
+        if authorizer is None:
+            return None
+
+        def permitted(topic_id: bytes) -> bool:
+            topic = self._broker.topic_by_id(topic_id)
+            return topic is None or authorizer.allows(
+                request.connection, READ, TOPIC, topic.name, request.api_key
+            )
+
+        return permitted
+
+    def _acknowledge(
+        self,
+        request: Request[Any],
+        session: Session,
+        place: Place,
+        batches: list[tuple[int, int, Sequence[int]]],
+    ) -> ErrorCode:
+        permitted = self._permitted(request)
+        if permitted is not None and not permitted(place[0]):
+            return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return self._shares.acknowledge(session, place, batches)
+
     def fetch(self, request: Request[share_fetch.ShareFetchRequest]) -> None:
         body = request.body
+        if not self._may_read_group(request):
+            code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            request.answer(share_fetch.ShareFetchResponse(error_code=code))
+            return
         answers: dict[Place, list[tuple[int, int, Sequence[int]]]] = {}
         places: list[Place] = []
         for topic in body.topics:
@@ -183,7 +220,7 @@ class ShareRequests:
             request.answer(share_fetch.ShareFetchResponse(error_code=int(session)))
             return
         acknowledged = {
-            place: self._shares.acknowledge(session, place, batches)
+            place: self._acknowledge(request, session, place, batches)
             for place, batches in answers.items()
         }
         if epoch == FINAL_EPOCH:
@@ -213,7 +250,10 @@ class ShareRequests:
             return True
         body = request.body
         found = self._shares.acquire(
-            waiting.session, max(1, body.max_records), max(1, body.max_bytes)
+            waiting.session,
+            max(1, body.max_records),
+            max(1, body.max_bytes),
+            self._permitted(request),
         )
         failed = any(code is not ErrorCode.NONE for code in waiting.acknowledged.values())
         if not found and not failed and not final:
@@ -329,6 +369,10 @@ class ShareRequests:
 
     def acknowledge(self, request: Request[share_acknowledge.ShareAcknowledgeRequest]) -> None:
         body = request.body
+        if not self._may_read_group(request):
+            code = int(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+            request.answer(share_acknowledge.ShareAcknowledgeResponse(error_code=code))
+            return
         epoch = body.share_session_epoch
         session: Session | ErrorCode
         if epoch == 0:
@@ -341,7 +385,8 @@ class ShareRequests:
         topics: dict[bytes, list[share_acknowledge.PartitionData]] = {}
         for topic in body.topics:
             for each in topic.partitions:
-                code = self._shares.acknowledge(
+                code = self._acknowledge(
+                    request,
                     session,
                     (topic.topic_id, each.partition_index),
                     [
@@ -413,8 +458,8 @@ class ShareRequests:
     ) -> None:
         messages = alter_share_group_offsets
         body = request.body
-        # A group that never was begins where it is put.
-        error = self._must_be_empty(body.group_id, exists=False)
+        # A group that never was begins where it is put; nowhere, it is still none.
+        error = self._must_be_empty(body.group_id, exists=not body.topics)
         answer = messages.AlterShareGroupOffsetsResponse(error_code=int(error))
         if error is ErrorCode.NONE:
             for topic in body.topics:

@@ -43,7 +43,7 @@ from tailrace.wire.messages.describe_log_dirs import (
 if TYPE_CHECKING:
     from tailrace.broker.server import Broker
     from tailrace.log.partition import Partition
-    from tailrace.log.store import Topic
+    from tailrace.log.store import Steps, Topic
 
 # As Kafka's controller: one request may not ask for more.
 PARTITIONS_PER_REQUEST = 10_000
@@ -111,7 +111,8 @@ class Topics:
                     code = int(ErrorCode.POLICY_VIOLATION)
                     results.append(_refused(topic.name, code, TOO_MANY))
                 else:
-                    results.append(self._create(topic, quota, validate_only=body.validate_only))
+                    made = yield from self._create(topic, quota, validate_only=body.validate_only)
+                    results.append(made)
                 yield
             quota.answer(CreateTopicsResponse(topics=results))
 
@@ -124,7 +125,7 @@ class Topics:
 
     def _create(
         self, wanted: CreatableTopic, quota: Mutations, *, validate_only: bool
-    ) -> CreatableTopicResult:
+    ) -> Steps[CreatableTopicResult]:
         broker = self._broker
         why = write_refusal(wanted.name, project=quota.project)
         if why is not None:
@@ -139,7 +140,7 @@ class Topics:
                 broker.create_topic(wanted.name, partitions, overrides, validate_only=True)
             if quota.refused(partitions):
                 return _refused(wanted.name, int(ErrorCode.THROTTLING_QUOTA_EXCEEDED), TOO_FAST)
-            topic = broker.create_topic(
+            topic = yield from broker.create_topic_in_steps(
                 wanted.name, partitions, overrides, validate_only=validate_only
             )
         except TailraceError as error:
@@ -175,14 +176,13 @@ class Topics:
 
         def steps() -> Iterator[None]:
             for topic in request.body.topics:
-                results.append(
-                    self._add(
-                        topic,
-                        quota,
-                        validate_only=request.body.validate_only,
-                        excessive=more > PARTITIONS_PER_REQUEST,
-                    )
+                grown = yield from self._add(
+                    topic,
+                    quota,
+                    validate_only=request.body.validate_only,
+                    excessive=more > PARTITIONS_PER_REQUEST,
                 )
+                results.append(grown)
                 yield
             quota.answer(CreatePartitionsResponse(results=results))
 
@@ -195,7 +195,7 @@ class Topics:
         *,
         validate_only: bool,
         excessive: bool,
-    ) -> CreatePartitionsTopicResult:
+    ) -> Steps[CreatePartitionsTopicResult]:
         broker = self._broker
         answer = CreatePartitionsTopicResult(name=wanted.name, error_message=None)
         topic = broker.store.topics.get(wanted.name)
@@ -227,7 +227,7 @@ class Topics:
             answer.error_message = TOO_FAST
         elif not validate_only:
             try:
-                broker.add_partitions(wanted.name, wanted.count)
+                yield from broker.add_partitions_in_steps(wanted.name, wanted.count)
             except TailraceError as error:
                 answer.error_code = getattr(error, "kafka_code", -1)
                 answer.error_message = _told(error)
@@ -245,13 +245,16 @@ class Topics:
 
         def steps() -> Iterator[None]:
             for name, topic_id in wanted:
-                results.append(self._delete(name, topic_id, quota))
+                gone = yield from self._delete(name, topic_id, quota)
+                results.append(gone)
                 yield
             quota.answer(DeleteTopicsResponse(responses=results))
 
         request.in_turns(steps(), self._broker.loop)
 
-    def _delete(self, name: str | None, topic_id: bytes, quota: Mutations) -> DeletableTopicResult:
+    def _delete(
+        self, name: str | None, topic_id: bytes, quota: Mutations
+    ) -> Steps[DeletableTopicResult]:
         broker = self._broker
         answer = DeletableTopicResult(name=name, topic_id=topic_id, error_message=None)
         topic: Topic | None
@@ -274,7 +277,7 @@ class Topics:
         else:
             answer.name, answer.topic_id = topic.name, topic.id.bytes
             try:
-                broker.delete_topic(topic.name)
+                yield from broker.delete_topic_in_steps(topic.name)
             except TailraceError as error:
                 answer.error_code = getattr(error, "kafka_code", -1)
                 answer.error_message = _told(error)

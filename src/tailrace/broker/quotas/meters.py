@@ -115,7 +115,7 @@ class Quotas:
         """The most one answer may hold: what the quota allows in all windows together."""
         if not self.fetch:
             return INT_MAX
-        limit = self.table.limit(CONSUMER_BYTES, connection.principal, connection.client_id)
+        limit = self.table.limit(CONSUMER_BYTES, connection.principal.name, connection.client_id)
         if limit is None:
             return INT_MAX
         return max(1, int(min(INT_MAX, limit.value * (self._samples - 1) * self._window)))
@@ -139,7 +139,7 @@ class Quotas:
         """
         if not self.mutations:
             return 0.0
-        limit = self.table.limit(MUTATIONS, connection.principal, connection.client_id)
+        limit = self.table.limit(MUTATIONS, connection.principal.name, connection.client_id)
         if limit is None:
             return 0.0
         now = self._broker.clock.monotonic()
@@ -161,7 +161,7 @@ class Quotas:
     def _count(
         self, key: str, connection: Connection, amount: float, *, take_back: bool = False
     ) -> float:
-        limit = self.table.limit(key, connection.principal, connection.client_id)
+        limit = self.table.limit(key, connection.principal.name, connection.client_id)
         if limit is None:
             return 0.0
         now = self._broker.clock.monotonic()

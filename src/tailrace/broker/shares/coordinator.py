@@ -195,12 +195,22 @@ class Shares:
 
     # Records -------------------------------------------------------------------
 
-    def acquire(self, session: Session, most_records: int, most_bytes: int) -> list[Acquired]:
-        """What a member gets now from its partitions, the one served last going last."""
+    def acquire(
+        self,
+        session: Session,
+        most_records: int,
+        most_bytes: int,
+        permitted: Callable[[bytes], bool] | None = None,
+    ) -> list[Acquired]:
+        """What a member gets now from its partitions, the one served last going last; an error
+        for those of topics that it is not `permitted` to read."""
         found: list[Acquired] = []
         for place in list(session.places):
             if most_records <= 0 or most_bytes <= 0:
                 break
+            if permitted is not None and not permitted(place[0]):
+                found.append(Acquired(place, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+                continue
             one = self._acquire_from(session, place, most_records, most_bytes)
             if one is None:
                 continue

@@ -90,7 +90,6 @@ public class Catalyst {
                 SQLConf conf = SQLConf$.MODULE$.get();
                 conf.setConfString("spark.sql.session.timeZone", "UTC");
                 conf.setConfString("spark.sql.ansi.enabled", "true");
-                conf.setConfString("spark.sql.timeType.enabled", "true");
                 while (true) {
                     byte[] header = read();
                     if (header == null) return;

@@ -191,7 +191,7 @@ def _read_inputs(work: Work) -> Inputs:
     pieces: dict[str, list[pa.Table]] = {}
     log = kept_ranges(work.bootstrap)
     for wanted in work.ranges:
-        for columns in log.read(wanted):
+        for columns in log.read(wanted, unreadable=inputs.dead.append):
             with located(lambda: f"reading {_culprit(work, wanted, columns)}"):  # noqa: B023
                 rows = _decode(work, wanted, columns, inputs)
             pieces.setdefault(wanted.topic, []).append(rows)

@@ -98,6 +98,7 @@ class CutFollower:
                 "enable.auto.commit": False,
                 "enable.auto.offset.store": False,
                 "auto.offset.reset": "earliest",
+                "check.crcs": True,
                 "fetch.wait.max.ms": 500,
                 "fetch.error.backoff.ms": 5,
                 "fetch.queue.backoff.ms": 2,

@@ -165,7 +165,7 @@ class ProjectTicks:
             if not found:
                 raise
         for name, fault in found.items():
-            log.error("view put aside", extra={"view": name, **fault.as_dict()})
+            log.error("view suspended", extra={"view": name, **fault.as_dict()})
             self.aside.put(name, fault)
             if name not in self.waiting:
                 self.waiting.append(name)

@@ -149,8 +149,10 @@ class Copies:
             again = {**state, "rows": 0, "reason": reason}
             again.pop("keys", None)
             again.pop("ranges", None)
-            if state["state"] in ("done", "again"):
-                again |= {"state": "again", "compare": True}
+            if state["state"] != "skipped":
+                # A first copy, too: what it or the stream has told may be gone since.
+                first = state["state"] == "copying"
+                again |= {"state": "copying" if first else "again", "compare": True}
                 again.pop("where", None)
             self._journal.record_copy(name, again)
 

@@ -106,6 +106,7 @@ class Reception:
         self.last_commit_ms = 0
         self.store = RowStore(directory / "sources" / f"{source.name}.rows")
         self.incomplete = IncompleteRows(journal, partial(catalog.newest_transaction, connection))
+        self._incomplete_summary: dict[str, object] = {}
         self.rows = RowWriter(journal, self.store, self.incomplete)
         self.copies = Copies(
             source, dsn, connection, journal, self.rows, settings, directory, clock,
@@ -603,7 +604,13 @@ class Reception:
         )
 
     def incomplete_summary(self) -> dict[str, object]:
-        """The rows that are held back because a value is not known; {} without any."""
+        """The rows that are held back because a value is not known, as the log has them; {}
+        without any."""
+        if not self.journal.dirty:  # else some were held or completed since its last commit
+            self._incomplete_summary = self._summarise_incomplete()
+        return self._incomplete_summary
+
+    def _summarise_incomplete(self) -> dict[str, object]:
         found = self.journal.incomplete
         counts = {name: len(rows) for name, rows in sorted(found.items())}
         metrics.gauge(

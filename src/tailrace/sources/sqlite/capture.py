@@ -149,8 +149,12 @@ class SQLiteCapture:
         self._position = newest
         for name, state in list(self._journal.copies.items()):
             again = {**state, "after": None, "rows": 0, "identity": None}
-            if state["state"] in ("done", "again"):
-                again |= {"state": "again", "compare": True}
+            if state["state"] != "skipped":
+                # A first copy, too: what it or a trigger has told may be gone since.
+                first = state["state"] == "copying"
+                again |= {"state": "copying" if first else "again", "compare": True}
+                for word in ("where", "keys"):
+                    again.pop(word, None)
             self._journal.record_copy(name, again)
 
     # --- shapes ----------------------------------------------------------------------------

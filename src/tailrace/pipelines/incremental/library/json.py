@@ -130,6 +130,22 @@ def _get_json_object(text: str, path: str) -> str | None:
     return value if value is None or isinstance(value, str) else written(value)
 
 
+@plain("json_member")
+def _json_member(text: str, name: str) -> str | None:
+    """What json_tuple gives for a name: the last value under it that is not null."""
+    try:
+        value = parsed(text)
+    except ValueError:
+        return None
+    found: Any = None
+    if isinstance(value, Object):
+        parts = [part for known, part in value.pairs if known == name and part is not None]
+        found = parts[-1] if parts else None
+    elif isinstance(value, dict):
+        found = value.get(name)
+    return found if found is None or isinstance(found, str) else written(found)
+
+
 def _first(value: Any, name: str) -> Any:
     """The first value of that name in an object; None if it has none, or is none."""
     if isinstance(value, Object):

@@ -85,6 +85,27 @@ plain("reverse_list")(lambda a: a[::-1])
 plain("concat_lists")(lambda *parts: [value for part in parts for value in part])
 plain("map_keys")(lambda m: [key for key, _ in m])
 plain("map_values")(lambda m: [value for _, value in m])
+
+
+@plain_typed("map_form")
+def _map_form(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    """Maps with their entries in the order of the keys, also inside of other values."""
+
+    def form(value: Any, kind: pa.DataType) -> Any:
+        if value is None:
+            return None
+        if pa.types.is_map(kind):
+            pairs = [(form(k, kind.key_type), form(v, kind.item_type)) for k, v in value]
+            return sorted(pairs, key=lambda pair: order(pair[0]))
+        if pa.types.is_list(kind):
+            return [form(part, kind.value_type) for part in value]
+        if pa.types.is_struct(kind):
+            return {part.name: form(value[part.name], part.type) for part in kind}
+        return value
+
+    return lambda value: form(value, kind)
+
+
 plain("map_entries")(lambda m: [{"key": key, "value": value} for key, value in m])
 
 

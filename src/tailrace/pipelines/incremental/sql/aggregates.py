@@ -17,6 +17,7 @@ from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SH
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
 from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
+from tailrace.pipelines.incremental.sql.nested_calls import map_form
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
 from tailrace.pipelines.incremental.sql.sketched import checked_share, sketched_call
@@ -304,9 +305,18 @@ def _typed(
             node,
         )
     if name == "listagg":
+        if types.BINARY in (one.type for one in bound):
+            raise context.not_incremental(
+                "listagg of BINARY", node, "hex(…) or base64(…) are texts"
+            )
         between = _constant(binder, bound[1], node) if len(bound) > 1 else None
         parameters = () if between is None else (between,)
         bound = [binder.coerce(bound[0], types.STRING, node)]
+    if any(types.has_map(one.type) for one in bound):
+        if distinct and name == "count":
+            bound = [map_form(one) for one in bound]
+        elif distinct or name in ("collect_set", "mode"):
+            context.comparable(bound[0].type, node)
     if name == "count":
         return AggregateCall("count", tuple(bound), types.BIGINT, distinct, condition)
     if not bound:

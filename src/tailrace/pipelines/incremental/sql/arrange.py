@@ -24,6 +24,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Filter,
     Group,
     Join,
+    Match,
     Plan,
     Project,
     Scan,
@@ -87,6 +88,13 @@ def _push(plan: Plan, parts: list[Expression]) -> Plan:
             low = [part for part in parts if columns_of(part) <= ids(plan.left)]
             high = [part for part in parts if not columns_of(part) <= ids(plan.left)]
             return _filtered(replace(plan, left=_push(plan.left, low)), high)
+        case Match():
+            keys = {e.name for e in plan.partition if isinstance(e, Column)}
+            low = [
+                p for p in parts if columns_of(p) and columns_of(p) <= keys and not reads_clock(p)
+            ]
+            high = [part for part in parts if part not in low]
+            return _filtered(replace(plan, input=_push(plan.input, low)), high)
         case Scan() | Constant():
             return _filtered(plan, parts)
 

@@ -397,12 +397,13 @@ _WINDOW_PARTS = ("partition_by", "order", "spec")
 
 
 def inline_windows(context: Context, node: exp.Select) -> None:
-    """`OVER w` with `WINDOW w AS (…)` → `OVER (…)`."""
+    """`OVER w` with `WINDOW w AS (…)` → `OVER (…)`; a query inside has windows of its own."""
     named: dict[str, exp.Expr] = {}
     for window in node.args.get("windows") or ():
         if named.setdefault(window.name.lower(), window) is not window:
             raise context.name_error(f"there are two windows {window.name!r}", window)
-    for use in [*named.values(), *node.find_all(exp.Window)]:
+    used = (use for use in node.find_all(exp.Window) if use.parent_select is node)
+    for use in [*named.values(), *used]:
         seen = set[str]()
         while (alias := use.args.get("alias")) is not None:
             if any(use.args.get(part) for part in _WINDOW_PARTS):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from tailrace.pipelines.errors import NotIncrementalError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import (
     Call,
@@ -32,6 +33,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Filter,
     Group,
     Join,
+    Match,
     Plan,
     Project,
     Scan,
@@ -139,6 +141,11 @@ class _Domain:
                 return replace(plan, left=left, condition=condition, time=time), values
             case Group():
                 return self._group(plan)
+        if isinstance(plan, Match):
+            raise NotIncrementalError(
+                "MATCH_RECOGNIZE over rows that depend on the query around it",
+                hint="match in WITH or in a view, and join the result",
+            )
         below, values = self.push(plan.input)
 
         def here(expression: Expression) -> Expression:

@@ -240,16 +240,17 @@ class ExpressionBinder:
         """A name with others before it: tables come before columns, columns before fields."""
         parts = node.parts
         for at in range(len(parts) - 1, -1, -1):
-            name = parts[at].name.lower()
-            table = parts[at - 1].name.lower() if at else ""
-            if not at and name in self.aliases:
-                bound = self.aliases[name]
-            elif self.has(table, name):
+            names = [part.name.lower() for part in parts[: at + 1]]
+            if not at and names[0] in self.aliases:
+                bound = self.aliases[names[0]]
+            elif self.has(*names):
                 named = node.copy()
-                named.set("catalog", None)
-                named.set("db", None)
-                named.set("this", parts[at].copy())
-                named.set("table", parts[at - 1].copy() if at else None)
+                before: list[exp.Expr | None] = [None] * (len(parts) - 1 - at)
+                before += [part.copy() for part in parts[: at + 1]]
+                for place, part in zip(
+                    ("this", "table", "db", "catalog"), before[::-1], strict=False
+                ):
+                    named.set(place, part)
                 bound = resolve(self.context, self.scope, named).column
             else:
                 continue
@@ -258,13 +259,14 @@ class ExpressionBinder:
             return bound
         return resolve(self.context, self.scope, node).column
 
-    def has(self, table: str, column: str) -> bool:
-        """Whether there is such a column, here or in a query around; of any table if `table`
-        is empty."""
+    def has(self, *names: str) -> bool:
+        """Whether there is such a column, here or in a query around; of any table if the
+        column's name is all there is."""
+        *table, column = names
         around: Scope | None = self.scope
         while around is not None:
             for source in around.sources:
-                named = not table or source.alias.lower() == table
+                named = not table or source.is_named(*table)
                 if named and any(f.name.lower() == column for f in source.fields):
                     return True
             around = around.parent
@@ -337,8 +339,6 @@ class ExpressionBinder:
         right = _named_like(right, left.type)
         (left, right), kind = self.alike([left, right], node)
         self.context.comparable(kind, node)
-        if types.has_map(kind):
-            raise self.context.type_error(f"{types.ddl(kind)} is not compared", node)
         return Call(name, (left, right), types.BOOLEAN)
 
     def _apart(

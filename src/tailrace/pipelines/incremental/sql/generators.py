@@ -96,17 +96,20 @@ def _json_tuple(
     binder: ExpressionBinder, plan: Plan, raw: list[exp.Expr], names: list[str], node: exp.Expr
 ) -> Expand:
     """json_tuple(text, 'a', 'b'): one row with a column for each name."""
-    text = binder.coerce(binder.bind(raw[0]), types.STRING, node)
+    if len(raw) < 2:
+        raise binder.context.type_error("json_tuple takes a text and the names of fields", node)
+    text = binder.bind(raw[0])
     parts: list[Expression] = []
     wanted: list[tuple[str, pa.DataType]] = []
     for number, item in enumerate(raw[1:]):
         key = binder.bind(item)
         if not isinstance(key, Literal):
             raise binder.context.not_incremental("json_tuple with a name that is no constant", node)
-        path = Literal(f"$['{key.value}']", types.STRING)
+        if not text.type == key.type == types.STRING:
+            raise binder.context.type_error("json_tuple takes texts alone", node)
         parts += [
             Literal(f"c{number}", types.STRING),
-            Call("get_json_object", (text, path), types.STRING),
+            Call("json_member", (text, key), types.STRING),
         ]
         wanted.append((f"c{number}", types.STRING))
     row = pa.struct(wanted)

@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.generators import is_window, window_keys
+from tailrace.pipelines.incremental.sql.nested_calls import map_form
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     Field,
@@ -120,6 +121,7 @@ def bind_group(
                 made_of = (narrow.column, end.column)
             name = "make_session" if rest else "make_window"
             mapped[key] = Call(name, made_of, key.type)
+    keys = [map_form(key) for key in keys]
     if later and sets is not None:
         raise query.context.not_incremental("session windows in grouping sets", node)
     keys += [key for key, _ in later]
@@ -212,11 +214,21 @@ def _sets(
             return {number(part) for part in node.expressions}
         return {number(node.this if isinstance(node, exp.Paren) else node)}
 
+    def some(node: exp.Expr) -> set[int]:
+        if isinstance(node, exp.Tuple) and not node.expressions:
+            raise query.context.name_error("() in ROLLUP or CUBE names no column", clause)
+        return numbers(node)
+
     if clause.args.get("all") is False:
         raise query.context.not_incremental("GROUP BY DISTINCT", clause)
     if clause.args.get("all"):
         if _behind(clause) is not None:
             raise query.context.not_incremental("GROUP BY ALL with grouping sets", clause)
+        if binder.has("all") or "all" in aliases:
+            raise query.context.name_error(
+                "GROUP BY ALL may mean all columns, or the one named 'all'", clause,
+                "GROUP BY `all`, or list the columns",
+            )  # fmt: skip
         for _, bound in items:
             collected = {made.id for made, _ in binder.collected.aggregates}  # type: ignore[union-attr]
             aggregated = any(isinstance(n, Column) and n.name in collected for n in walk(bound))
@@ -228,10 +240,10 @@ def _sets(
         """The sets that ROLLUP, CUBE and GROUPING SETS stand for; None for a plain key."""
         match part:
             case exp.Rollup():
-                groups = [numbers(e) for e in part.expressions]
+                groups = [some(e) for e in part.expressions]
                 return [set().union(*groups[:size]) for size in range(len(groups), -1, -1)]
             case exp.Cube():
-                groups = [numbers(e) for e in part.expressions]
+                groups = [some(e) for e in part.expressions]
                 return [
                     set().union(*chosen)
                     for size in range(len(groups), -1, -1)
@@ -251,12 +263,13 @@ def _sets(
                 raise query.context.not_incremental(f"{behind.key.upper()} twice", clause)
             number(part)
         if not isinstance(behind, exp.GroupingSets):
-            behind = type(behind)(expressions=clause.expressions)
+            behind = type(behind)(expressions=[part.copy() for part in clause.expressions])
+            behind.parent = clause
         known = len(keys)
         sets = options(behind)
         if len(keys) > known:
             raise query.context.name_error("GROUPING SETS name a key that is not listed", clause)
-        return sets, keys
+        return _sets_or_all(sets), keys
     for part in clause.expressions:
         made = options(part)
         if made is None:
@@ -268,7 +281,12 @@ def _sets(
     sets = [set(plain)]
     for product in products:
         sets = [base | option for base in sets for option in product]
-    return sets, keys
+    return _sets_or_all(sets), keys
+
+
+def _sets_or_all(sets: list[set[int]] | None) -> list[set[int]] | None:
+    """GROUPING SETS (()) alone is a total as without GROUP BY: a row also of nothing."""
+    return None if sets == [set()] else sets
 
 
 def _behind(clause: exp.Expr) -> exp.Expr | None:
@@ -286,19 +304,19 @@ def _key(
     items: list[tuple[str, Expression]],
     aliases: Mapping[str, Expression],
 ) -> Expression:
-    if isinstance(node, exp.Literal) and node.is_int:
-        position = int(node.this)
+    if node.is_int and isinstance(node.unnest(), exp.Literal | exp.Neg):
+        position = int(node.to_py())
         if written_in(cast("exp.Expr", node.parent_select)):
             raise query.context.name_error(
                 "a place in a SELECT with a *", node, "GROUP BY takes names beside it"
             )
         if not 0 < position <= len(items):
             raise query.context.name_error(f"there is no column {position} in SELECT", node)
-        query.context.comparable(items[position - 1][1].type, node)
+        query.context.comparable(items[position - 1][1].type, node, maps=True)
         return items[position - 1][1]
     inner = ExpressionBinder(query.context, binder.scope, binder.subquery, windows=binder.windows)
     known = {f.name.lower() for source in binder.scope.sources for f in source.fields}
     inner.aliases = {name: bound for name, bound in aliases.items() if name not in known}
     bound = inner.bind(node)
-    query.context.comparable(bound.type, node)
+    query.context.comparable(bound.type, node, maps=True)
     return bound

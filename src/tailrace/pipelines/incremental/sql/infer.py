@@ -20,6 +20,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Filter,
     Group,
     Join,
+    Match,
     Plan,
     Project,
     Scan,
@@ -91,6 +92,8 @@ def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
             if not plan.position and not counted:  # the elements of a sequence all differ
                 return []
             return [(*key, plan.added[0].id) for key in keys_of(plan.input, numbered=numbered)]
+        case Match():
+            return []
         case SetOperation():
             if plan.mode in ("intersect", "except"):
                 return [tuple(field.id for field in plan.fields)]

@@ -46,6 +46,8 @@ def bind_literal(context: Context, node: exp.Expr, *, negative: bool = False) ->
     exponent = value.as_tuple().exponent
     scale = max(0, -int(exponent))
     precision = max(len(value.as_tuple().digits), scale)
+    if precision > 38:
+        raise context.type_error("a DECIMAL has at most 38 digits", node)
     return Literal(value, pa.decimal128(max(precision, 1), scale))
 
 

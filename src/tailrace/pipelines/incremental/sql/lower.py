@@ -30,7 +30,13 @@ from tailrace.pipelines.incremental.operators.join import Join as JoinOperator
 from tailrace.pipelines.incremental.operators.keyed import Facts, Keyed, KeylessTable
 from tailrace.pipelines.incremental.operators.result import BagResult, Result
 from tailrace.pipelines.incremental.operators.sketched import SKETCHED
-from tailrace.pipelines.incremental.sql import lasting, lower_joins, lower_order, lower_sums
+from tailrace.pipelines.incremental.sql import (
+    lasting,
+    lower_joins,
+    lower_match,
+    lower_order,
+    lower_sums,
+)
 from tailrace.pipelines.incremental.sql.clock_filters import Timed, reads_clock, split
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
@@ -42,6 +48,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Filter,
     Group,
     Join,
+    Match,
     Plan,
     Project,
     Scan,
@@ -238,6 +245,8 @@ class Lowering:
                 return lower_order.lower_top(self, plan, needed)
             case Expand():
                 return lower_order.lower_expand(self, plan, needed)
+            case Match():
+                return lower_match.lower_match(self, plan, needed)
 
     def _scan(self, plan: Scan) -> Flow:
         table = plan.table

@@ -39,6 +39,14 @@ def _map_of(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> pa.D
     return bound.type
 
 
+def map_form(value: Expression) -> Expression:
+    """A value with the entries of its maps in the order of their keys, as Spark groups them:
+    equal maps are then equal values."""
+    if not types.has_map(value.type):
+        return value
+    return Call("map_form", (value,), value.type)
+
+
 Result = Callable[[pa.DataType], pa.DataType]
 _COMPARING = {
     "array_contains", "array_distinct", "array_except", "array_intersect", "array_union",

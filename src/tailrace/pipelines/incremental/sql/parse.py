@@ -14,6 +14,12 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+from tailrace.pipelines.incremental.sql.match_parse import (
+    MatchParser,
+    Recognized,
+    mark_clauses,
+    pattern_ranges,
+)
 from tailrace.pipelines.incremental.sql.spark_words import KEYWORDS, PARSED_FUNCTIONS
 
 
@@ -93,7 +99,18 @@ class OnlySpark(AnsiSpark):
             word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if _of_spark(word)
         }
 
-    class Parser(AnsiSpark.Parser):
+    def tokenize(self, sql: str, *how: object, **more: object) -> list[Token]:
+        return mark_clauses(super().tokenize(sql, *how, **more))  # type: ignore[arg-type]
+
+    class Parser(MatchParser, AnsiSpark.Parser):
+        MODIFIABLES = (*AnsiSpark.Parser.MODIFIABLES, Recognized)
+        # MATCH_RECOGNIZE belongs to a relation, not to the query around it.
+        QUERY_MODIFIER_PARSERS = {
+            kind: parsed
+            for kind, parsed in AnsiSpark.Parser.QUERY_MODIFIER_PARSERS.items()
+            if kind != TokenType.MATCH_RECOGNIZE
+        }
+
         def _match_text_seq(self, *texts: str, advance: bool = True) -> bool:
             return all(map(_of_spark, texts)) and bool(
                 super()._match_text_seq(*texts, advance=advance)
@@ -296,7 +313,10 @@ def _refuse_by_words(sql: str, view: str) -> None:
     """What the parser lets pass and leaves no trace of, and Spark does not: `a,, b`, `a, FROM`,
     a query without SELECT, hints behind anything else, `{fn …}`, and 0x1F."""
     tokens = dialect()().tokenize(sql)
-    for token, following in zip_longest(tokens, tokens[1:]):
+    patterns = pattern_ranges(tokens)
+    for at, (token, following) in enumerate(zip_longest(tokens, tokens[1:])):
+        if any(at in pattern for pattern in patterns):
+            continue
         said = _wrong_words(sql, token, following)
         if said:
             raise _does_not_parse(sql, view, (following or token).start, *said)
@@ -304,6 +324,10 @@ def _refuse_by_words(sql: str, view: str) -> None:
         begins = at == 0 or tokens[at - 1].token_type in (TokenType.L_PAREN, TokenType.UNION)
         if token.token_type == TokenType.FROM and begins and not _selects(tokens[at:]):
             raise _does_not_parse(sql, view, token.start, "a query needs SELECT", "SELECT … FROM …")
+        if [word.token_type for word in tokens[at : at + 3]] in _ALL_AS_COLUMN:
+            raise _does_not_parse(
+                sql, view, tokens[at + 1].start, "ALL is no column", "write `all`"
+            )
 
 
 def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, str] | None:
@@ -314,6 +338,8 @@ def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, 
         return "nothing is selected", "write what is missing"
     if behind == TokenType.HINT and kind != TokenType.SELECT:
         return "a hint stands behind SELECT", "take it out"
+    if behind == TokenType.PIPE_GT:
+        return "|> is not kept incrementally", "write the query as SELECT … FROM …"
     if behind == TokenType.L_BRACE:
         return "this was not expected here", "Spark's SQL has no braces"
     if behind == TokenType.HEX_STRING and following and sql[following.start] == "0":
@@ -333,6 +359,9 @@ def _selects(tokens: list[Token]) -> bool:
     return False
 
 
+_ALL_AS_COLUMN = [
+    [before, TokenType.ALL, TokenType.COMMA] for before in (TokenType.SELECT, TokenType.L_PAREN)
+]
 _SETS = {TokenType.UNION, TokenType.INTERSECT, TokenType.EXCEPT}
 _NO_ITEM = {None, TokenType.FROM, TokenType.R_PAREN, TokenType.WHERE, *_SETS}
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Column, Expression, columns_of
 from tailrace.pipelines.incremental.graph import TableInput
+from tailrace.pipelines.incremental.sql.match_plan import Match as Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ class Expand:
 
 Plan: TypeAlias = (
     Scan | Constant | Filter | Project | Join | AsOf | Group | Distinct | SetOperation | Window
-    | Top | Expand
+    | Top | Expand | Match
 )  # fmt: skip
 
 
@@ -247,6 +248,8 @@ def expressions_of(plan: Plan) -> Iterator[Expression]:
             yield from (expression for expression, _, _ in plan.order)
         case Expand():
             yield plan.generator
+        case Match():
+            yield from plan.expressions()
 
 
 def ids(plan: Plan) -> set[str]:

@@ -19,10 +19,11 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
 )
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
-from tailrace.pipelines.incremental.sql import generators, subqueries, temporal
+from tailrace.pipelines.incremental.sql import generators, match_bind, subqueries, temporal
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.expressions import OPERANDS, ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
+from tailrace.pipelines.incremental.sql.match_parse import Recognized
 from tailrace.pipelines.incremental.sql.parse import place
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
@@ -118,6 +119,7 @@ def _relation(
 ) -> Plan:
     """One entry of FROM; its names are added to `scope`."""
     alias = node.alias
+    before: tuple[str, ...] = ()
     names = (
         [column.name for column in node.args["alias"].args.get("columns") or ()]
         if node.args.get("alias")
@@ -129,8 +131,11 @@ def _relation(
             if isinstance(node.this, exp.Func):
                 plan = _function(binder, node.this, names, outer)
             else:
-                alias = alias or node.name
                 plan = _table(binder, node, common)
+                if not alias and isinstance(plan, Scan):
+                    *parts, last = plan.table.topic.lower().split(".")
+                    before = tuple(parts) if last == node.name.lower() else ()
+                alias = alias or node.name
         case exp.Subquery() if _is_join(node.this):
             plan, inner = _in_parentheses(binder, node, common, outer)
             if not alias:
@@ -145,6 +150,8 @@ def _relation(
             plan = binder._ordered(node, plan, common, outer)
         case exp.Values():
             plan = bind_values(binder, node)
+        case Recognized():
+            plan = match_bind.bind_recognized(binder, node, common)
         case exp.Lateral():
             if isinstance(node.this, exp.Subquery):
                 plan = binder.query(node.this.this, common, scope)
@@ -157,7 +164,7 @@ def _relation(
     plan = rename(binder.context, plan, node.args.get("alias"))
     _unique(binder, alias, scope, node)
     unseen = {f.id for f in plan.fields if f.name == VERSIONED_AT}
-    scope.sources.append(Source(alias, plan.fields, unseen))
+    scope.sources.append(Source(alias, plan.fields, unseen, before))
     where = place(binder.context.sql, node)
     binder.context.places |= {f.id: where for f in plan.fields}
     return plan
@@ -165,7 +172,7 @@ def _relation(
 
 def _is_join(node: exp.Expr) -> bool:
     """Whether it is what stands in the parentheses of `(b JOIN c ON …)`."""
-    if isinstance(node, exp.Table):
+    if isinstance(node, exp.Table | Recognized):
         return True
     return isinstance(node, exp.Subquery) and bool(node.args.get("joins"))
 
@@ -230,6 +237,8 @@ def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
     for item in node.expressions:
         parts = item.expressions if isinstance(item, exp.Tuple) else [item]
         rows.append([scope.bind(part) for part in parts])
+        if len(rows[-1]) != len(rows[0]):
+            raise binder.context.type_error("the rows of VALUES have as many columns", item)
     columns = [scope.alike(list(column), node) for column in zip(*rows, strict=True)]
     fields = tuple(
         Field(binder.context.fresh(f"col{i + 1}"), f"col{i + 1}", kind)

@@ -30,11 +30,21 @@ INTERVAL_HINT = "its days: CAST(d1 - d2 AS INT); its parts: extract(HOUR FROM t1
 
 @dataclass(slots=True)
 class Source:
-    """One entry of a FROM clause. `hidden` columns (of USING) answer only to `alias.name`."""
+    """One entry of a FROM clause. `hidden` columns (of USING) answer only to `alias.name`.
+    `place`: of a table without an alias, the names before its own."""
 
     alias: str
     fields: tuple[Field, ...]
     hidden: set[str] = field(default_factory=set)
+    place: tuple[str, ...] = ()
+
+    def is_named(self, *names: str) -> bool:
+        """Whether `t`, `shop.t` or `shop.public.t`, in small letters, is this entry."""
+        *before, name = names
+        if self.alias.lower() != name:
+            return False
+        rest = iter(self.place)
+        return all(part in rest for part in before)
 
 
 @dataclass(slots=True)
@@ -75,14 +85,21 @@ class Context:
     def not_incremental(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(NotIncrementalError, message, node, hint)
 
-    def comparable(self, kind: pa.DataType, node: exp.Expr) -> None:
-        """Refuse what compares values that have no order and no equality."""
+    def comparable(self, kind: pa.DataType, node: exp.Expr, *, maps: bool = False) -> None:
+        """Refuse what compares values that have no order and no equality. `maps`: those that
+        are brought into one form first (see `map_form`)."""
         if kind == types.INTERVAL:
             raise self.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
         if types.has_variant(kind):
             raise self.type_error(
                 f"{types.ddl(kind)} has no order and no equality", node,
                 "cast it, or take a part of it by variant_get, to a type that has them",
+            )  # fmt: skip
+        if types.has_map(kind) and not maps:
+            raise self.type_error(
+                f"{types.ddl(kind)} is not compared", node,
+                "compare its entries: array_sort(map_entries(…)); GROUP BY and count(DISTINCT …)"
+                " take a map as it is",
             )  # fmt: skip
 
     def only(self, node: exp.Expr, *known: str) -> None:
@@ -126,16 +143,15 @@ def refuse(context: Context) -> Callable[[exp.Expr, ExpressionBinder], Expressio
 
 def resolve(context: Context, scope: Scope, node: exp.Column) -> Field:
     """The column a name means, here or in an enclosing query."""
-    table = node.table.lower()
-    name = node.name.lower()
+    *names, name = (part.name.lower() for part in node.parts)
     around: Scope | None = scope
     while around is not None:
         found = [
             (source, column)
             for source in around.sources
-            if not table or source.alias.lower() == table
+            if not names or source.is_named(*names)
             for column in source.fields
-            if column.name.lower() == name and (table or column.id not in source.hidden)
+            if column.name.lower() == name and (names or column.id not in source.hidden)
         ]
         if len(found) > 1:
             places = ", ".join(f"{source.alias}.{column.name}" for source, column in found)
@@ -145,12 +161,11 @@ def resolve(context: Context, scope: Scope, node: exp.Column) -> Field:
         if found:
             return found[0][1]
         around = around.parent
-    names = sorted({c.name for source in scope.sources for c in source.fields})
-    if table and all(table != source.alias.lower() for source in scope.sources):
+    if names and not any(source.is_named(*names) for source in scope.sources):
         aliases = ", ".join(source.alias for source in scope.sources)
-        raise context.name_error(
-            f"there is no table {node.table!r} here", node, f"here are: {aliases}"
-        )
-    near = difflib.get_close_matches(node.name, names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else f"columns here: {', '.join(names)}"
+        shown = ".".join(part.name for part in node.parts[:-1])
+        raise context.name_error(f"there is no table {shown!r} here", node, f"here are: {aliases}")
+    known = sorted({c.name for source in scope.sources for c in source.fields})
+    near = difflib.get_close_matches(node.name, known, 1)
+    hint = f"did you mean {near[0]!r}?" if near else f"columns here: {', '.join(known)}"
     raise context.name_error(f"column {node.sql()!r} does not exist", node, hint)

@@ -130,7 +130,7 @@ def _named(binder: ExpressionBinder, path: list[exp.Identifier]) -> Source | Non
     around: Scope | None = binder.scope
     while around is not None:
         for source in around.sources:
-            if source.alias.lower() == path[-1].name.lower():
+            if source.is_named(*(part.name.lower() for part in path)):
                 return source
         around = around.parent
     return None
@@ -141,6 +141,10 @@ def _place(
 ) -> int:
     """Which of the columns EXCEPT names."""
     table, name = unwanted.text("table").lower(), unwanted.name.lower()
+    if unwanted.args.get("db"):
+        raise binder.context.not_incremental(
+            "a name of more than two parts behind EXCEPT", unwanted
+        )
     places = [
         place
         for place, (owner, shown, _) in enumerate(found)

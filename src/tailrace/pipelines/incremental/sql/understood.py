@@ -14,6 +14,14 @@ from itertools import pairwise
 from sqlglot import exp
 
 from tailrace.pipelines.incremental.sql.calls import unknown_function
+from tailrace.pipelines.incremental.sql.match_parse import (
+    Definition,
+    Recognized,
+    RowCall,
+    RowPattern,
+    Semantics,
+    Subset,
+)
 from tailrace.pipelines.incremental.sql.refused import REFUSED, VOLATILE
 from tailrace.pipelines.incremental.sql.scope import Context
 
@@ -52,6 +60,16 @@ UNDERSTOOD: Mapping[type[exp.Expr], tuple[str, ...]] = {
     exp.Version: ("this", "kind", "expression"),
     exp.Lateral: ("this", "alias", "view", "outer"),
     exp.TableAlias: ("this", "columns"),
+    # Row patterns
+    Recognized: (
+        "this", "alias", "joins", "partition_by", "order", "measures", "rows", "skip", "skip_to",
+        "pattern", "within", "subsets", "definitions",
+    ),
+    RowPattern: ("this",),
+    Subset: ("this", "expressions"),
+    Definition: _PAIR,
+    RowCall: ("this", "expressions"),
+    Semantics: ("this", "kind"),
     # Names and constants
     exp.Alias: ("this", "alias"),
     exp.Aliases: ("this", "expressions"),

@@ -1,0 +1,220 @@
+"""The broker behind SASL_SSL beside Apache Kafka behind the same: SCRAM-SHA-512 over TLS.
+
+    python -m benchmarks.secured [--rounds 3] [--megabytes 256]
+
+The client is librdkafka for both, in a process of its own. Rounds alternate, each figure is the
+better of its rounds; processor time is the broker's alone. Every record is counted. `ack p99` is of
+single records with acks=all, alone and while 4 processes do nothing but TLS handshakes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tests")]
+
+from confluent_kafka import Consumer, Producer, TopicPartition  # noqa: E402
+from confluent_kafka.admin import AdminClient, NewTopic  # noqa: E402
+
+from servers.certificates import Authority  # noqa: E402
+from servers.kafka import VERSION, Kafka  # noqa: E402
+from servers.processes import free_port  # noqa: E402
+from tailrace.broker.embedded import BrokerProcess  # noqa: E402
+
+USER, PASSWORD = "shop", "shops-secret"
+VALUE = os.urandom(1024)
+FLOODS = 4
+
+
+@dataclass
+class Contender:
+    name: str
+    client: dict[str, Any]
+    process: psutil.Process
+    best: dict[str, float] = field(default_factory=dict)
+
+    def note(self, name: str, value: float, *, higher: bool = False) -> None:
+        before = self.best.get(name)
+        if before is None or (value > before if higher else value < before):
+            self.best[name] = value
+
+    def cpu(self) -> float:
+        times = self.process.cpu_times()
+        return times.user + times.system
+
+
+def load(settings: dict[str, Any], topic: str, what: str, count: int) -> dict[str, float]:
+    """One load, in a process of its own."""
+    given = json.dumps([settings, topic, what, count])
+    run = subprocess.run(
+        [sys.executable, "-m", "benchmarks.secured", "--load"],
+        input=given, capture_output=True, text=True, check=True, cwd=ROOT,
+    )  # fmt: skip
+    found: dict[str, float] = json.loads(run.stdout)
+    return found
+
+
+def do_load() -> None:
+    settings, topic, what, count = json.load(sys.stdin)
+    began = time.perf_counter()
+    found: dict[str, float] = {}
+    if what == "produce":
+        producer = Producer({**settings, "acks": "all", "linger.ms": 5, "batch.size": 1 << 20,
+                             "queue.buffering.max.kbytes": 1 << 18, "queue.buffering.max.messages": 10**6})  # fmt: skip
+        for _ in range(count):
+            while True:
+                try:
+                    producer.produce(topic, VALUE)
+                    break
+                except BufferError:
+                    producer.poll(0.01)
+        if producer.flush(300):
+            raise SystemExit("records were not acknowledged")
+    elif what == "consume":
+        consumer = Consumer({**settings, "group.id": "g", "enable.auto.commit": False,
+                             "fetch.message.max.bytes": 1 << 20, "queued.max.messages.kbytes": 1 << 17})  # fmt: skip
+        consumer.assign([TopicPartition(topic, 0, 0)])
+        left = count
+        while left:
+            left -= len(consumer.consume(10_000, 1))
+        consumer.close()
+    else:
+        producer = Producer({**settings, "acks": "all", "linger.ms": 0})
+        took = []
+        for _ in range(count):
+            at = time.perf_counter()
+            producer.produce(topic, VALUE, on_delivery=lambda *_: None)
+            producer.flush(60)
+            took.append(time.perf_counter() - at)
+        took = sorted(took[count // 10 :])
+        found["p99_ms"] = 1000 * took[int(len(took) * 0.99)]
+    found["seconds"] = time.perf_counter() - began
+    print(json.dumps(found))
+
+
+def do_flood() -> None:
+    """Handshakes until standard input ends."""
+    host, port, ca = sys.argv[2:5]
+    context = ssl.create_default_context(cafile=ca)
+    count = 0
+    while True:
+        with socket.create_connection((host, int(port))) as plain:
+            context.wrap_socket(plain, server_hostname="localhost").close()
+        count += 1
+        if count % 20 == 0:
+            print(count, flush=True)
+
+
+def measure(who: Contender, round_: int, megabytes: int, ca: str) -> None:
+    topic, count = f"t{round_}", megabytes * 1024
+    admin = AdminClient(who.client)  # one that nobody holds never answers
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(60)
+    gigabytes = count * len(VALUE) / 1e9
+    for what in ("produce", "consume"):
+        before = who.cpu()
+        took = load(who.client, topic, what, count)
+        who.note(f"{what} MB/s", 1000 * gigabytes / took["seconds"], higher=True)
+        who.note(f"{what} CPU s/GB", (who.cpu() - before) / gigabytes)
+    who.note("ack p99 ms", load(who.client, topic, "ack", 500)["p99_ms"])
+    host, _, port = who.client["bootstrap.servers"].rpartition(":")
+    arguments = [sys.executable, "-m", "benchmarks.secured", "--flood", host, port, ca]
+    floods = [
+        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+        for _ in range(FLOODS)
+    ]  # fmt: skip
+    began = time.perf_counter()
+    try:
+        who.note("ack p99 ms under handshakes", load(who.client, topic, "ack", 500)["p99_ms"])
+    finally:
+        seconds = time.perf_counter() - began
+        shaken = 0
+        for each in floods:
+            each.kill()
+            lines = each.communicate()[0].split()
+            shaken += int(lines[-1]) if lines else 0
+    who.note("handshakes/s", shaken / seconds, higher=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--megabytes", type=int, default=256)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = Path(scratch)
+        authority = Authority()
+        issued = authority.issue("broker")
+        (directory / "broker.pem").write_text(issued.key + issued.certificate)
+        (directory / "ca.pem").write_text(authority.pem)
+        tls = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(directory / "broker.pem"),
+               "sasl.enabled.mechanisms": "SCRAM-SHA-512"}  # fmt: skip
+        subprocess.run(
+            [sys.executable, "-m", "tailrace", "broker", "user", "add", USER, "--data", str(directory / "ours"), "--password-file", "-"],
+            input=f"{PASSWORD}\n", text=True, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+        ours = BrokerProcess(directory / "ours", listen="SASL_SSL://127.0.0.1:0", settings=tls)
+        controller, secured = free_port(), free_port()
+        kafka = Kafka(
+            directory,
+            settings={
+                **tls,
+                "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+                "listeners": f"SASL_SSL://127.0.0.1:{secured},CONTROLLER://127.0.0.1:{controller}",
+                "advertised.listeners": f"SASL_SSL://127.0.0.1:{secured}",
+                "inter.broker.listener.name": "SASL_SSL",
+                "sasl.mechanism.inter.broker.protocol": "SCRAM-SHA-512",
+                "listener.security.protocol.map": "SASL_SSL:SASL_SSL,CONTROLLER:PLAINTEXT",
+                "listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+                f'username="{USER}" password="{PASSWORD}";',
+                "ssl.truststore.type": "PEM",
+                "ssl.truststore.location": str(directory / "ca.pem"),
+            },
+            users={USER: PASSWORD},
+            ports=[secured],
+        )  # fmt: skip
+
+        def client(address: str) -> dict[str, Any]:
+            return {"bootstrap.servers": address, "security.protocol": "SASL_SSL", "sasl.mechanism": "SCRAM-SHA-512",
+                    "sasl.username": USER, "sasl.password": PASSWORD, "ssl.ca.location": str(directory / "ca.pem")}  # fmt: skip
+
+        contenders = [
+            Contender("ours", client(ours.address), psutil.Process(ours.pid)),
+            Contender(f"Kafka {VERSION}", client(kafka.bootstrap), psutil.Process(kafka.servers[0].process.pid)),
+        ]  # fmt: skip
+        try:
+            for round_ in range(options.rounds):
+                for who in contenders if round_ % 2 == 0 else reversed(contenders):
+                    measure(who, round_, options.megabytes, str(directory / "ca.pem"))
+        finally:
+            ours.stop()
+            kafka.stop()
+    print(f"\nSASL_SSL, SCRAM-SHA-512, 1 KB records, best of {options.rounds}; {platform.release()}, "
+          f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}\n")  # fmt: skip
+    mine, theirs = (each.best for each in contenders)
+    print(f"| | ours | {contenders[1].name} | ratio |\n|---|---|---|---|")
+    for name, value in mine.items():
+        print(f"| {name} | {value:.2f} | {theirs[name]:.2f} | {value / theirs[name]:.2f} |")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--load"]:
+        do_load()
+    elif sys.argv[1:2] == ["--flood"]:
+        do_flood()
+    else:
+        main()

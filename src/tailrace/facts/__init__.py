@@ -1,0 +1,16 @@
+"""Decisions become facts: event topics with one writer per partition.
+
+declare      what a user writes: types, `evolve`, commands, upcasters; nothing runs
+mistakes     what can be known to be wrong without running
+event_types  event classes to bytes and back, over versions
+records      an event as a record of the log
+topic        the event topic itself: made, checked, never compacted
+writing      the fenced idempotent batches of one partition
+index        a cache on this host of what a partition holds: LMDB
+reading      events out of the log
+partition    one partition as its owner knows it: states, ids, tags
+owner        the thread that decides for one partition
+membership   which process owns which partition
+forwarding   commands and questions between processes
+opened       `accounts.open(log)`: what a program calls
+"""

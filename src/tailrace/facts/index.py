@@ -1,0 +1,356 @@
+"""A cache of what one partition holds, in LMDB, on this host.
+
+    <directory>/data.mdb, lock.mdb     the environment
+    <directory>/owner                  locked by the process that has it open
+
+    meta      "stamp"                  → JSON of `Stamp`
+    streams   stream                   → version, offset of its last event, version of the
+                                         snapshot (3 × 8 bytes, big-endian), snapshot as JSON
+    offsets   stream, 0, version (8)   → offset (8)
+    commands  command id               → offset of its first event (8), events (4), time (8)
+    tags      hash of the tag (16), offset (8) → ""
+
+Everything in it can be read again from the log. It is thrown away when it is torn, belongs to
+another topic of this name, was written by other code (`fingerprint`) or by another run of the
+machine: it is written without fsync, which a killed process survives and a killed machine does
+not. Deleting it costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import shutil
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import lmdb
+import msgspec
+
+from tailrace.modes import make_private
+from tailrace.unsynced import file_mark
+
+FORMAT = 1
+MAP_BYTES = 64 << 30
+LONGEST_STREAM = 480
+LONGEST_COMMAND_ID = 480
+_NUMBER = struct.Struct(">Q")
+_STREAM = struct.Struct(">QQQ")
+_COMMAND = struct.Struct(">QIQ")
+DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError, lmdb.VersionMismatchError)  # fmt: skip
+
+
+class Stamp(msgspec.Struct):
+    """What the index holds, and by whose rules."""
+
+    topic_id: str
+    fingerprint: str
+    mark: str
+    """Which file it was written into, in which run of the machine: see `unsynced`."""
+    format: int = FORMAT
+    next: int = 0
+    """The first offset that is not in it."""
+    timestamp: int = 0
+    """Of the last record: times of a partition never go back."""
+    events: int = 0
+    bytes: int = 0
+    streams: int = 0
+    foreign: int = 0
+    kinds: dict[str, int] = {}
+    """Events by what their header says: `Opened`, `Opened.2`."""
+    rebuilt_events: int = 0
+    rebuilt_seconds: float = 0.0
+
+
+class StreamEntry(NamedTuple):
+    """The last event of a stream, and its newest snapshot (version 0: none)."""
+
+    version: int
+    offset: int
+    snapshot_version: int = 0
+    snapshot: bytes = b""
+
+
+class CommandEntry(NamedTuple):
+    """The events of a command: `events` of them from `offset` on."""
+
+    offset: int
+    events: int
+    timestamp: int
+
+
+class IndexBatch:
+    """What one batch of events changes; also what rebuilding collects."""
+
+    __slots__ = ("bytes", "commands", "foreign", "kinds", "offsets", "streams", "tags")
+
+    def __init__(self) -> None:
+        self.streams: dict[bytes, StreamEntry] = {}
+        self.offsets: list[tuple[bytes, bytes]] = []
+        self.commands: dict[bytes, CommandEntry] = {}
+        self.tags: list[tuple[bytes, bytes]] = []
+        self.kinds: dict[str, int] = {}
+        self.foreign = 0
+        self.bytes = 0
+
+    def add_event(self, stream: bytes, version: int, offset: int, kind: str, size: int) -> None:
+        self.offsets.append((offset_key(stream, version), _NUMBER.pack(offset)))
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.bytes += size
+
+    def add_tag(self, tag: bytes, offset: int) -> None:
+        self.tags.append((tag + _NUMBER.pack(offset), b""))
+
+
+class PartitionIndex:
+    """One environment. Reading is safe from any thread, writing is its owner's."""
+
+    def __init__(self, directory: Path, topic_id: str, fingerprint: str) -> None:
+        self.directory = directory
+        self._lock = _locked(directory)
+        try:
+            self._open(topic_id, fingerprint)
+        except BaseException:
+            os.close(self._lock)
+            raise
+
+    def _open(self, topic_id: str, fingerprint: str) -> None:
+        try:
+            self._environment = _environment(self.directory)
+            found = self._stamp()
+        except (*DAMAGE, msgspec.MsgspecError):
+            found = None
+        fitting = found is not None and (
+            (found.format, found.topic_id, found.fingerprint, found.mark)
+            == (FORMAT, topic_id, fingerprint, file_mark(self.directory / "data.mdb"))
+        )
+        if not fitting:
+            with contextlib.suppress(AttributeError):
+                self._environment.close()
+            for name in ("data.mdb", "lock.mdb"):
+                with contextlib.suppress(FileNotFoundError):
+                    (self.directory / name).unlink()
+            self._environment = _environment(self.directory)
+        names = ("meta", "streams", "offsets", "commands", "tags")
+        made = [self._environment.open_db(name.encode()) for name in names]
+        self._meta, self._streams, self._offsets, self._commands, self._tags = made
+        mark = file_mark(self.directory / "data.mdb")
+        self.stamp = found if fitting and found else Stamp(topic_id, fingerprint, mark)
+
+    def _stamp(self) -> Stamp | None:
+        meta = self._environment.open_db(b"meta")
+        with self._environment.begin(db=meta) as reading:
+            raw = reading.get(b"stamp")
+        return None if raw is None else msgspec.json.decode(raw, type=Stamp)
+
+    def close(self) -> None:
+        self._environment.close()
+        os.close(self._lock)
+
+    # Reading -------------------------------------------------------------------
+
+    def stream(self, stream: bytes) -> StreamEntry | None:
+        with self._environment.begin(db=self._streams) as reading:
+            raw = reading.get(stream)
+        return None if raw is None else _stream_entry(raw)
+
+    def streams(self) -> Iterator[tuple[str, StreamEntry]]:
+        """Every stream, as it was at one moment."""
+        with self._environment.begin(db=self._streams) as reading:
+            for key, raw in reading.cursor():
+                yield bytes(key).decode(), _stream_entry(raw)
+
+    def command(self, command: bytes) -> CommandEntry | None:
+        with self._environment.begin(db=self._commands) as reading:
+            raw = reading.get(command)
+        return None if raw is None else CommandEntry(*_COMMAND.unpack(raw))
+
+    def offsets(self, stream: bytes, first: int, last: int) -> list[int]:
+        """The offsets of the events `first` to `last` of a stream, in order."""
+        found: list[int] = []
+        with self._environment.begin(db=self._offsets) as reading:
+            cursor = reading.cursor()
+            until = offset_key(stream, last)
+            if cursor.set_range(offset_key(stream, first)):
+                for key, value in cursor:
+                    if key > until:
+                        break
+                    found.append(_NUMBER.unpack(value)[0])
+        return found
+
+    def version_before(self, stream: bytes, end: int) -> int:
+        """The version of a stream's last event whose offset is below `end`; 0: none."""
+        entry = self.stream(stream)
+        if entry is None:
+            return 0
+        if entry.offset < end:
+            return entry.version
+        low, high = 0, entry.version
+        with self._environment.begin(db=self._offsets) as reading:
+            while high - low > 1:
+                middle = (low + high) // 2
+                value = reading.get(offset_key(stream, middle))
+                if value is not None and _NUMBER.unpack(value)[0] < end:
+                    low = middle
+                else:
+                    high = middle
+        return low
+
+    def tagged(self, tag: bytes, after: int) -> list[int]:
+        """The offsets above `after` of events with this tag."""
+        found: list[int] = []
+        with self._environment.begin(db=self._tags) as reading:
+            cursor = reading.cursor()
+            if cursor.set_range(tag + _NUMBER.pack(after + 1)):
+                for key in cursor.iternext(values=False):
+                    if key[:16] != tag:
+                        break
+                    found.append(_NUMBER.unpack(key[16:])[0])
+        return found
+
+    def newest(self, tag: bytes) -> int:
+        """The offset of the last event with this tag; −1 if there is none."""
+        with self._environment.begin(db=self._tags) as reading:
+            cursor = reading.cursor()
+            found = cursor.set_range(tag + b"\xff" * 8)
+            if (cursor.prev() if found else cursor.last()) and cursor.key()[:16] == tag:
+                return int(_NUMBER.unpack(cursor.key()[16:])[0])
+        return -1
+
+    # Writing -------------------------------------------------------------------
+
+    def apply(self, batch: IndexBatch, following: int, timestamp: int) -> None:
+        """Take a batch in, in one transaction: afterwards `following` is next."""
+        with self._environment.begin(write=True) as writing:
+            streams = writing.cursor(self._streams)
+            for stream, entry in batch.streams.items():
+                old = streams.get(stream)
+                if old is None:
+                    self.stamp.streams += 1
+                elif not entry.snapshot_version and len(old) > _STREAM.size:
+                    kept = _stream_entry(old)
+                    entry = StreamEntry(*entry[:2], *kept[2:])
+                writing.put(stream, _STREAM.pack(*entry[:3]) + entry.snapshot, db=self._streams)
+            if batch.offsets:
+                writing.cursor(self._offsets).putmulti(sorted(batch.offsets))
+            if batch.commands:
+                writing.cursor(self._commands).putmulti(
+                    [(name, _COMMAND.pack(*each)) for name, each in sorted(batch.commands.items())]
+                )
+            if batch.tags:
+                writing.cursor(self._tags).putmulti(sorted(batch.tags))
+            stamp = self.stamp
+            stamp.next = following
+            stamp.timestamp = max(stamp.timestamp, timestamp)
+            stamp.events += len(batch.offsets)
+            stamp.bytes += batch.bytes
+            stamp.foreign += batch.foreign
+            for kind, count in batch.kinds.items():
+                stamp.kinds[kind] = stamp.kinds.get(kind, 0) + count
+            writing.put(b"stamp", msgspec.json.encode(stamp), db=self._meta)
+
+    def note_rebuild(self, events: int, seconds: float) -> None:
+        """How long reading the whole partition took, for `events list`."""
+        self.stamp.rebuilt_events, self.stamp.rebuilt_seconds = events, seconds
+        with self._environment.begin(write=True, db=self._meta) as writing:
+            writing.put(b"stamp", msgspec.json.encode(self.stamp))
+
+    def forget_commands(self, before_ms: int, start: bytes, most: int = 1000) -> bytes:
+        """Drop ids of commands older than a time, looking at `most` of them from `start`
+        on; where to go on (b"": at the beginning again)."""
+        with self._environment.begin(write=True, db=self._commands) as writing:
+            cursor = writing.cursor()
+            looked = 0
+            found = cursor.set_range(start) if start else cursor.first()
+            while found and looked < most:
+                looked += 1
+                if _COMMAND.unpack(cursor.value())[2] < before_ms:
+                    cursor.delete()
+                    found = bool(cursor.key())
+                else:
+                    found = cursor.next()
+            return bytes(cursor.key()) if found else b""
+
+
+def offset_key(stream: bytes, version: int) -> bytes:
+    return stream + b"\x00" + _NUMBER.pack(version)
+
+
+def tag_of(name: str, value: object) -> bytes:
+    """The 16 bytes that stand for a tag and its value; also for `type=Opened`."""
+    text = f"{name}\0{type(value).__name__}\0{value}"
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()
+
+
+def _stream_entry(raw: bytes) -> StreamEntry:
+    version, offset, snapshot_version = _STREAM.unpack_from(raw)
+    return StreamEntry(version, offset, snapshot_version, bytes(raw[_STREAM.size :]))
+
+
+def _environment(directory: Path) -> lmdb.Environment:
+    return lmdb.open(
+        str(directory),
+        map_size=MAP_BYTES,
+        max_dbs=8,
+        max_readers=512,
+        sync=False,
+        metasync=False,
+        writemap=False,  # a full disk would be SIGBUS
+    )
+
+
+def _locked(directory: Path) -> int:
+    """Lock the directory for this process. Raises BlockingIOError if another has it."""
+    make_private(directory)
+    number = os.open(directory / "owner", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(number)
+        raise
+    return number
+
+
+def open_index(root: Path, partition: int, topic_id: str, fingerprint: str) -> PartitionIndex:
+    """The index of a partition: the one on this host, or a new one beside it while a process
+    that has lost the partition and does not know it (it is stopped) holds the first."""
+    for number in range(64):
+        name = str(partition) if not number else f"{partition}.{number}"
+        try:
+            return PartitionIndex(root / name, topic_id, fingerprint)
+        except BlockingIOError:
+            continue
+    raise BlockingIOError(f"all indexes of partition {partition} in {root} are in use")
+
+
+def clear_indexes(root: Path) -> int:
+    """Delete the indexes under `root` that no process has open; how many."""
+    cleared = 0
+    for directory in sorted(root.iterdir()) if root.is_dir() else ():
+        try:
+            lock = _locked(directory)
+        except (BlockingIOError, NotADirectoryError):
+            continue
+        shutil.rmtree(directory, ignore_errors=True)
+        os.close(lock)
+        cleared += 1
+    return cleared
+
+
+__all__ = [
+    "DAMAGE",
+    "LONGEST_COMMAND_ID",
+    "LONGEST_STREAM",
+    "CommandEntry",
+    "IndexBatch",
+    "PartitionIndex",
+    "Stamp",
+    "StreamEntry",
+    "clear_indexes",
+    "open_index",
+    "tag_of",
+]

@@ -1,0 +1,55 @@
+"""Event topics as a part of a project: owns partitions until it must stop."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from tailrace.client.errors import ClientError
+from tailrace.client.log import connect
+from tailrace.errors import TailraceError
+from tailrace.facts.declare import Events
+
+if TYPE_CHECKING:
+    from tailrace.facts.opened import OpenedEvents
+    from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+REPORT_SECONDS = 1.0
+PAUSE_SECONDS = 2.0
+
+
+def run(declared: Iterable[Events[Any]], part: Part) -> None:
+    """Own what the groups give us of these topics until `part` must stop."""
+    wanted = list(declared)
+    while not part.stopping.is_set():
+        try:
+            with ExitStack() as stack:
+                source = stack.enter_context(connect(part.bootstrap))
+                index = part.directory / "events"
+                opened = [stack.enter_context(each.open(source, index=index)) for each in wanted]
+                part.report("running", error=None)
+                while not part.stopping.wait(REPORT_SECONDS):
+                    part.report("running", topics={e.declared.name: figures(e) for e in opened})
+        except (ClientError, TailraceError) as error:
+            waiting = isinstance(error, ClientError)
+            part.report("lagging" if waiting else "failed", error=error.as_dict())
+            log.warning("event topics wait", extra={"error": str(error)})
+            part.stopping.wait(PAUSE_SECONDS)
+
+
+def figures(opened: OpenedEvents[Any]) -> dict[str, object]:
+    """What this process knows of the partitions it owns."""
+    stamps = [(each.number, each.index.stamp) for each in opened.owned()]
+    seconds = sum(stamp.rebuilt_seconds for _, stamp in stamps)
+    return {
+        "partitions": [number for number, _ in stamps],
+        "events": sum(stamp.events for _, stamp in stamps),
+        "bytes": sum(stamp.bytes for _, stamp in stamps),
+        "streams": sum(stamp.streams for _, stamp in stamps),
+        "foreign": sum(stamp.foreign for _, stamp in stamps),
+        "rebuilt_events": sum(stamp.rebuilt_events for _, stamp in stamps),
+        "rebuilt_seconds": round(seconds, 3),
+    }

@@ -1,0 +1,1 @@
+"""MySQL and MariaDB by their binlog: one capture for both."""

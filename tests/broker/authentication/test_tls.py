@@ -1,0 +1,319 @@
+"""TLS on the broker's own loop: large and many frames, bad peers, certificates and who they are."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import socket
+import ssl
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509.oid import ObjectIdentifier
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.authentication.guarded_broker import Guarded, scram
+from servers.certificates import Authority, Issued
+from tailrace.broker.authentication.distinguished_names import parse_rules, subject, user_of
+from tailrace.broker.authentication.tls import Tls
+from tailrace.broker.embedded import BrokerThread
+from tailrace.broker.errors import CertificateError
+from tailrace.broker.settings import BrokerSettings
+from tailrace.log.errors import InvalidConfigError
+from tailrace.testing.wire_client import WireClient, batch_of, values_of
+from tailrace.wire.apis import APIS, ApiKey
+from tailrace.wire.frames import encode_request
+from tailrace.wire.messages.api_versions import ApiVersionsRequest
+from tailrace.wire.messages.metadata import MetadataRequest
+
+
+def is_served(client: WireClient) -> bool:
+    return bool(client.ask(ApiKey.METADATA, 9, MetadataRequest(topics=[])).brokers)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_records_of_every_size_come_back_as_they_went_in(
+    guarded: Guarded, version: ssl.TLSVersion
+) -> None:
+    issued = guarded.authority.issue("shop")
+    with guarded.talk("SSL", issued, minimum_version=version, maximum_version=version) as client:
+        assert client.sock.version() == version.name.replace("_", ".")  # type: ignore[attr-defined]
+        topic = f"sizes-{version.name.lower()}"
+        client.create(topic)
+        sent: list[bytes | None] = []
+        for size in (1, 100, 16_000, 16_384, 16_385, 70_000, 1_000_000):
+            value = bytes([size % 251]) * size
+            assert client.produce(topic, batch_of(value)).error_code == 0
+            sent.append(value)
+        found = client.fetch(topic, 0, partition_max_bytes=1 << 24)
+        assert values_of(found.records) == sent
+
+
+def test_a_reader_that_is_slow_gets_every_byte(guarded: Guarded) -> None:
+    issued = guarded.authority.issue("shop")
+    with guarded.talk("SSL", issued) as writer, guarded.talk("SSL", issued) as reader:
+        writer.create("slow")
+        sent: list[bytes | None] = [bytes([n]) * 900_000 for n in range(12)]
+        for value in sent:
+            assert value is not None
+            assert writer.produce("slow", batch_of(value)).error_code == 0
+        request = reader.fetch_request("slow", 0, partition_max_bytes=1 << 25)
+        reader.say(ApiKey.FETCH, 12, request)
+        time.sleep(0.3)  # the broker's socket is full by now
+        assert is_served(writer)
+        found = reader.hear().responses[0].partitions[0]
+        assert values_of(found.records) == sent
+
+
+def test_many_requests_in_one_record_are_all_answered(guarded: Guarded) -> None:
+    with guarded.talk("SSL", guarded.authority.issue("shop")) as client:
+        request = APIS[ApiKey.API_VERSIONS]
+        frames = b"".join(
+            encode_request(request, 3, number, ApiVersionsRequest("t", "1"))
+            for number in range(700)
+        )
+        client.send_bytes(frames)
+        numbers = [struct.unpack_from(">i", client.read_frame())[0] for _ in range(700)]
+        assert numbers == list(range(700))
+
+
+def test_who_does_not_show_a_trusted_certificate_is_not_let_in(guarded: Guarded) -> None:
+    long_ago, later = datetime.timedelta(days=-2), datetime.timedelta(days=1)
+    foreign = Authority("somebody else").issue("shop", lifetime=later)
+    expired = guarded.authority.issue("shop", lifetime=long_ago)
+    before = guarded.broker.listener.handshakes_failed_total
+    for issued in (None, foreign, expired):
+        with pytest.raises((ssl.SSLError, OSError)), guarded.talk("SSL", issued) as client:
+            is_served(client)
+    assert guarded.broker.listener.handshakes_failed_total == before + 3
+
+
+def test_a_revoked_certificate_is_not_let_in(tmp_path: Path) -> None:
+    revoking = Guarded(tmp_path)
+    try:
+        good, bad = revoking.authority.issue("good"), revoking.authority.issue("bad")
+        now = datetime.datetime.now(datetime.UTC)
+        number = x509.load_pem_x509_certificate(bad.certificate.encode()).serial_number
+        crl = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(x509.load_pem_x509_certificate(revoking.authority.pem.encode()).subject)
+            .last_update(now - datetime.timedelta(hours=1))
+            .next_update(now + datetime.timedelta(hours=1))
+            .add_revoked_certificate(
+                x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now).build()
+            )
+            .sign(revoking.authority._key, hashes.SHA256())
+        )
+        with revoking.talk("SSL", bad) as client:
+            assert is_served(client)
+        revoking.truststore.write_text(
+            revoking.authority.pem + crl.public_bytes(serialization.Encoding.PEM).decode()
+        )
+        refresh(revoking, "SSL")
+        with pytest.raises((ssl.SSLError, OSError)), revoking.talk("SSL", bad) as client:
+            is_served(client)
+        with revoking.talk("SSL", good) as client:
+            assert is_served(client)
+    finally:
+        revoking.thread.stop()
+
+
+def refresh(guarded: Guarded, listener: str) -> None:
+    """What the sweep does every few seconds."""
+    import threading
+
+    done = threading.Event()
+    tls = next(a.tls for a in guarded.broker.listener.acceptors if a.endpoint.name == listener)
+    assert tls is not None
+    guarded.broker.call_from_thread(lambda: (tls.refresh(), done.set()))  # type: ignore[func-returns-value]
+    assert done.wait(20)
+
+
+def test_a_new_certificate_is_taken_without_a_restart_and_a_strange_one_is_not(
+    tmp_path: Path,
+) -> None:
+    renewed = Guarded(tmp_path)
+
+    def served() -> int:
+        with renewed.talk("SASL_SSL") as client:
+            shown = client.sock.getpeercert(True)  # type: ignore[attr-defined]
+            return x509.load_der_x509_certificate(shown).serial_number
+
+    def put(text: str) -> None:
+        beside = renewed.keystore.with_suffix(".new")
+        beside.write_text(text)
+        beside.replace(renewed.keystore)
+        refresh(renewed, "SASL_SSL")
+
+    try:
+        with renewed.talk("SASL_SSL") as old:
+            first = served()
+            new = renewed.authority.issue("broker")
+            put(new.key + new.certificate)
+            second = served()
+            assert second != first
+            put("not a certificate")
+            assert served() == second
+            stranger = renewed.authority.issue("stranger")
+            put(stranger.key + stranger.certificate)
+            assert served() == second
+            other = renewed.authority.issue("broker", names=("elsewhere",))
+            put(other.key + other.certificate)
+            assert served() == second
+            assert scram(old).error_code == 0  # connections that exist stay
+    finally:
+        renewed.thread.stop()
+
+
+def test_a_key_in_a_pkcs12_file_serves_as_well(tmp_path: Path) -> None:
+    authority = Authority()
+    issued = authority.issue("broker")
+    packed = pkcs12.serialize_key_and_certificates(
+        b"broker",
+        serialization.load_pem_private_key(issued.key.encode(), None),  # type: ignore[arg-type]
+        x509.load_pem_x509_certificate(issued.certificate.encode()),
+        None,
+        serialization.BestAvailableEncryption(b"store-secret-canary"),
+    )
+    (tmp_path / "broker.p12").write_bytes(packed)
+    settings = {
+        "listeners": "SSL://127.0.0.1:0",
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(tmp_path / "broker.p12"),
+        "ssl.keystore.password": "store-secret-canary",
+    }
+    with BrokerThread(tmp_path / "log", settings=settings, durable=False) as thread:
+        client = WireClient(thread.address)
+        context = ssl.create_default_context(cadata=authority.pem)
+        client.sock = context.wrap_socket(client.sock, server_hostname="localhost")
+        with client:
+            assert is_served(client)
+    with pytest.raises(CertificateError) as caught:
+        Tls("SSL", BrokerSettings({**settings, "ssl.keystore.password": "another-canary"}))
+    assert "canary" not in caught.value.render()
+
+
+def test_other_protocols_and_half_handshakes_disturb_nobody(guarded: Guarded) -> None:
+    place = ("127.0.0.1", guarded.ports["SSL"])
+    before = guarded.broker.listener.handshakes_failed_total
+    with guarded.talk("SSL", guarded.authority.issue("shop")) as client:
+        for data in (
+            b"GET / HTTP/1.1\r\n\r\n",
+            b"\0\0\0\x10\0\x12\0\0\0\0\0\1\0\0",
+            b"\x16\x03\x01",
+        ):
+            with socket.create_connection(place, timeout=20) as other:
+                other.sendall(data)
+                if data[:1] != b"\x16":
+                    with contextlib.suppress(ConnectionResetError):
+                        while other.recv(100):
+                            pass  # an alert, and then the end
+        half = [socket.create_connection(place, timeout=20) for _ in range(50)]
+        try:
+            for each in half:
+                each.sendall(b"\x16\x03\x01\x02\x00\x01")  # the beginning of a hello
+            assert is_served(client)
+        finally:
+            for each in half:
+                each.close()
+        assert is_served(client)
+    assert guarded.broker.listener.handshakes_failed_total >= before + 2
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
+def test_old_versions_are_not_spoken(guarded: Guarded) -> None:
+    context = guarded.tls()
+    context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+    context.maximum_version = ssl.TLSVersion.TLSv1_1
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    place = ("127.0.0.1", guarded.ports["SASL_SSL"])
+    with socket.create_connection(place, timeout=20) as plain, pytest.raises(OSError):
+        context.wrap_socket(plain, server_hostname="localhost")
+
+
+# who a certificate is
+
+
+def der(*attributes: tuple[str, str]) -> bytes:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name(
+        [x509.NameAttribute(ObjectIdentifier(oid), value) for oid, value in attributes]
+    )
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+        .not_valid_before(now).not_valid_after(now + datetime.timedelta(days=1))
+        .sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.DER)
+    )  # fmt: skip
+
+
+COMMON, ORGANISATION, MAIL, SERIAL = "2.5.4.3", "2.5.4.10", "1.2.840.113549.1.9.1", "2.5.4.5"
+
+
+def test_names_are_written_as_java_writes_them() -> None:
+    assert subject(der((ORGANISATION, "Bar"), (COMMON, "mail"), (MAIL, "a@b.c"))) == (
+        "1.2.840.113549.1.9.1=#16056140622e63,CN=mail,O=Bar"
+    )
+    assert subject(der((COMMON, ' a+b,c"d; '))) == 'CN=\\ a\\+b\\,c\\"d\\;\\ '
+    assert subject(der((SERIAL, "7"), (COMMON, "é"))) == "CN=é,2.5.4.5=#130137"
+
+
+@pytest.mark.parametrize(
+    ("rules", "name", "user"),
+    [
+        ("DEFAULT", "CN=a,O=b", "CN=a,O=b"),
+        ("RULE:^CN=(.*?),OU=ServiceUsers.*$/$1/", "CN=kafka1,OU=ServiceUsers,O=U", "kafka1"),
+        ("RULE:^CN=(.*?),.*$/$1/L,DEFAULT", "CN=UpPer,O=x", "upper"),
+        ("RULE:^CN=(.*?),.*$/$1@x/U", "CN=low,O=x", "LOW@X"),
+        ("RULE:^OU=.*$/no/, RULE:^CN=([^,]+).*$/$1/", "CN=a,O=b", "a"),
+        ("RULE:^OU=.*$/no/", "CN=a,O=b", None),
+        ("", "CN=a", "CN=a"),
+    ],
+)
+def test_the_first_rule_that_matches_names_the_user(
+    rules: str, name: str, user: str | None
+) -> None:
+    assert user_of(name, parse_rules(rules)) == user
+
+
+@pytest.mark.parametrize("rules", ["RULE:", "RULE:a/b", "RULE:(/x/", "RULE:a/$1/", "else"])
+def test_rules_that_make_no_sense_are_refused(rules: str) -> None:
+    with pytest.raises(InvalidConfigError):
+        parse_rules(rules)
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20))
+@settings(max_examples=50)
+def test_a_name_without_special_characters_is_written_as_it_is(text: str) -> None:
+    from tailrace.broker.authentication.distinguished_names import _escaped
+
+    escaped = _escaped(text)
+    plain = not any(each in ',=+<>#;"\\' for each in text) and text == text.strip(" ")
+    assert (escaped == text) == plain
+    # Taking the backslashes away again gives the text.
+    out, skip = [], False
+    for each in escaped:
+        if each == "\\" and not skip:
+            skip = True
+            continue
+        out.append(each)
+        skip = False
+    assert "".join(out) == text
+
+
+def test_a_certificates_user_is_the_connections(guarded: Guarded) -> None:
+    with guarded.talk("SSL", guarded.authority.issue("shop")) as client:
+        assert is_served(client)
+        assert "User:shop" in guarded.principals()
+    name: Issued = guarded.authority.issue("Two Words")
+    with guarded.talk("SSL", name) as client:
+        assert is_served(client)
+        assert "User:CN=Two Words" in guarded.principals()

@@ -1,0 +1,151 @@
+"""`tailrace events` against a running part of a project."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+
+from tailrace.broker.embedded import BrokerThread
+from tailrace.cli.main import cli
+from tailrace.client.log import connect
+from tailrace.facts.process import run
+from tailrace.node.parts import parts_of
+from tailrace.project.load import Project, load
+from tailrace.telemetry.part import Part, read_reports
+
+PROJECT = """
+from dataclasses import dataclass
+from datetime import datetime
+import tailrace as tr
+
+@dataclass(frozen=True)
+class Opened:
+    owner: str
+
+@dataclass(frozen=True)
+class Deposited:
+    amount: int
+
+@dataclass(frozen=True)
+class Account:
+    owner: str = ""
+    balance: int = 0
+
+accounts = tr.events("accounts", Opened | Deposited, state=Account, partitions=2)
+
+@accounts.evolve
+def account(state, event):
+    match event:
+        case Opened(owner):
+            return Account(owner, state.balance)
+        case Deposited(amount):
+            return Account(state.owner, state.balance + amount)
+
+@accounts.command
+def open_account(state: Account, owner: str):
+    return Opened(owner)
+
+@accounts.command
+def deposit(state: Account, amount: int):
+    if amount <= 0:
+        raise tr.Rejected("nothing to deposit", code="nothing")
+    return Deposited(amount)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    """A project whose event topics have an owner in this process."""
+    home = tmp_path / "bank"
+    (home / "pipelines").mkdir(parents=True)
+    (home / "pipelines" / "bank.py").write_text(PROJECT)
+    with BrokerThread(tmp_path / "log", durable=False) as broker:
+        text = f'[project]\nname = "bank"\n[log]\nbootstrap = "{broker.address}"\n'
+        (home / "tailrace.toml").write_text(text)
+        monkeypatch.chdir(home)
+        loaded = load(home)
+        part = Part("bank", "events", "bank", broker.address, loaded.settings.state_directory)
+        thread = threading.Thread(target=run, args=(loaded.events.values(), part))
+        thread.start()
+        try:
+            deadline = time.monotonic() + 60
+            while not any(each["state"] == "running" for each in read_reports(part.directory)):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            yield loaded
+        finally:
+            part.stopping.set()
+            thread.join()
+
+
+def told(*words: str, status: int = 0) -> object:
+    found = CliRunner().invoke(cli, ["events", *words, "--json"], catch_exceptions=True)
+    if found.exception is not None and not isinstance(found.exception, SystemExit):
+        raise found.exception
+    assert found.exit_code == status, found.output
+    return json.loads(found.output)
+
+
+def test_the_commands_of_a_person_at_a_terminal(project: Project) -> None:
+    assert [part.kind for part in parts_of(project)] == ["events", "console"]
+    opened = told("execute", "accounts", "open_account", "a", "owner=ann", "--expected", "0")
+    assert opened["events"] == [{"type": "Opened", "owner": "ann"}]  # type: ignore[index]
+    for _ in range(2):
+        done = told(
+            "execute", "accounts", "deposit", "a", "amount=50", "--id", "d1", "--actor", "x"
+        )
+    assert (done["version"], done["repeated"]) == (2, True)  # type: ignore[index]
+    state = told("show", "accounts", "a")
+    assert state["state"] == {"owner": "ann", "balance": 50}  # type: ignore[index]
+    before = told("show", "accounts", "a", "--version", "1")
+    assert before["state"]["balance"] == 0  # type: ignore[index]
+    assert told("show", "accounts", "a", "--at", state["position"]) == state  # type: ignore[index]
+    assert told("show", "accounts", "a", "--diff", "1", "2") == {"balance": {"then": 0, "now": 50}}
+    history = told("show", "accounts", "a", "--history")
+    assert [(e["type"], e["actor"]) for e in history] == [("Opened", None), ("Deposited", "x")]  # type: ignore[attr-defined]
+    owners = told("owners", "accounts")
+    assert len({each["owner"] for each in owners}) == 1  # type: ignore[attr-defined]
+    rebuilt = told("rebuild", "accounts")
+    assert (rebuilt["events"], rebuilt["streams"]) == (2, 1)  # type: ignore[index]
+    assert rebuilt["seconds"] >= 0  # type: ignore[index]
+    deadline = time.monotonic() + 30
+    while (row := told("list")[0])["events"] != 2:  # type: ignore[index]
+        assert time.monotonic() < deadline, row
+        time.sleep(0.1)
+    assert (row["streams"], row["partitions"]) == (1, 2)
+    assert told("verify", "accounts")["differences"] == {}  # type: ignore[index]
+
+
+def test_verify_finds_what_does_not_fold(project: Project) -> None:
+    told("execute", "accounts", "deposit", "a", "amount=50")
+    with connect(project.settings.log.bootstrap or "") as log, log.producer() as producer:
+        headers = {
+            "tailrace.event": b"Deposited",
+            "tailrace.version": b"7",
+            "tailrace.meta": orjson.dumps({"id": "x/0", "command": "x"}),
+        }
+        producer.send("accounts", key=b"b", value=b'{"amount":1}', headers=headers).result(10)
+    found = told("verify", "accounts", status=1)
+    assert "version 7" in found["differences"]["b"]  # type: ignore[index]
+
+
+def test_errors_of_the_command_line(project: Project) -> None:
+    runner = CliRunner()
+    for words, text in (
+        (["execute", "accounts", "deposit", "a", "amount=0"], "nothing to deposit"),
+        (["execute", "accounts", "deposit", "a", "amount"], "no argument"),
+        (["execute", "accounts", "deposit", "a", "amount=many"], "do not fit"),
+        (["show", "acounts", "a"], "no event topic"),
+        (["show", "accounts", "a", "--at", "never"], "no time"),
+        (["show", "accounts", "a", "--at", "2026-01-01", "--version", "1"], "exclude"),
+    ):
+        found = runner.invoke(cli, ["events", *words])
+        assert found.exit_code != 0
+        assert text in str(found.exception) + found.output, words

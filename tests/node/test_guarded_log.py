@@ -1,0 +1,79 @@
+"""A project whose own log asks others who they are: its processes come in by its token."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tailrace import config
+from tailrace.broker.process import run
+from tailrace.client.admin import Admin
+from tailrace.client.errors import ClientError
+from tailrace.client.writer import TransactionalWriter
+from tailrace.project_token import PROJECT_USER
+from tailrace.security import LogAddress, make_security, security_of
+from tailrace.telemetry.part import Part, read_reports
+
+TOML = """
+[log]
+listen = "127.0.0.1:0"
+[log.broker]
+listeners = "SASL_PLAINTEXT://127.0.0.1:0"
+"sasl.enabled.mechanisms" = "SCRAM-SHA-256"
+"connection.failed.authentication.delay.ms" = "0"
+"""
+
+
+def test_its_processes_log_in_by_its_token_and_nobody_else_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import threading
+    import time
+
+    (tmp_path / config.FILE_NAME).write_text(TOML)
+    settings = config.load(tmp_path)
+    assert security_of(settings.bootstrap) is None  # there is no token before the first start
+    part = Part("log", "broker", "p", settings.bootstrap, settings.state_directory)
+    running = threading.Thread(
+        target=run,
+        args=([settings.log.directory],),
+        kwargs={"host": "127.0.0.1", "port": 0, "settings": settings.log.broker, "part": part},
+    )
+    running.start()
+    try:
+        until = time.monotonic() + 60
+        told: list[str] = []
+        while not told and time.monotonic() < until:
+            reports = read_reports(settings.state_directory)
+            told = [str(each["address"]) for each in reports if each.get("state") == "running"]
+            time.sleep(0.02)
+        address = settings.at(told[0])
+        assert PROJECT_USER not in str(address)
+        security = security_of(address)
+        assert security is not None
+        assert (security.username, security.protocol) == (PROJECT_USER, "SASL_PLAINTEXT")
+        with TransactionalWriter(address, "ticks") as writer, Admin(address) as admin:
+            admin.create_topic("__tailrace_ticks", 1, {})  # the project's own
+            writer.init()
+            writer.send("__tailrace_ticks", 0, key=b"p", value=b"1")
+            writer.commit()
+        made = {"protocol": "SASL_PLAINTEXT", "mechanism": "SCRAM-SHA-256"}
+        for user, password in ((PROJECT_USER, "guess"), ("shop", "x"), ("", "")):
+            other: str = told[0]
+            if user:
+                other = LogAddress(
+                    told[0], make_security({**made, "username": user, "password": password})
+                )
+            with pytest.raises(ClientError), Admin(other, timeout=1) as admin:
+                admin.list_topics()
+        token = (settings.log.directory / "project-token").read_text().split()[1]
+        monkeypatch.setenv("TAILRACE_LOG_TOKEN", "x" * 64)
+        assert security_of(settings.at(told[0])) != security
+        monkeypatch.setenv("TAILRACE_LOG_TOKEN", token)
+        assert security_of(settings.at(told[0])) == security
+    finally:
+        part.stopping.set()
+        running.join(60)
+    assert os.stat(settings.log.directory / "project-token").st_mode & 0o077 == 0

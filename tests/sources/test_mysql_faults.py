@@ -1,0 +1,224 @@
+"""What a binlog leaves out, packs or takes away: nothing is lost, and nothing told twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from servers.binlog import MySQLCase
+from servers.capture import Running
+from tailrace.sources.doctor import examine
+from tailrace.sources.errors import BinlogSettingsError
+
+Make = Callable[..., MySQLCase]
+ITEMS = "CREATE TABLE items (id INT PRIMARY KEY, name TEXT, amount INT)"
+
+
+def settle(case: MySQLCase, running: Running) -> None:
+    running.reach(case.position())
+    running.until(lambda: not running.part._facts.get("copying"))
+    running.reach(case.position())
+
+
+def same(case: MySQLCase, running: Running, *tables: str) -> None:
+    """Every table, rebuilt from its topic, is the table."""
+    for table in tables or ("items",):
+        names = case.columns(table)
+        expected = {tuple(row) for row in case.rows(f"SELECT * FROM {table}")}
+        found = running.written.table(f"{case.schema}.{table}")
+        assert {tuple(row.get(name) for name in names) for row in found} == expected
+        assert len(found) == len(expected)
+    running.written.check()
+
+
+def until_same(case: MySQLCase, running: Running, *tables: str) -> None:
+    def equal() -> bool:
+        try:
+            same(case, running, *tables)
+        except AssertionError:
+            return False
+        return True
+
+    running.until(equal)
+    same(case, running, *tables)
+
+
+def many(first: int, count: int) -> str:
+    rows = ", ".join(f"({i}, 'row {i} of a transaction', {i})" for i in range(first, first + count))
+    return f"INSERT INTO items VALUES {rows}"
+
+
+def test_large_and_packed_transactions_are_whole_over_restarts(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS)
+    if case.server.mariadb:
+        case.execute("SET GLOBAL log_bin_compress = ON, GLOBAL log_bin_compress_min_len = 10")
+    else:
+        case.execute("SET SESSION binlog_transaction_compression = ON")
+    for attempt in range(4):
+        try:
+            with case.capture(fail_after=2 + attempt) as running:
+                statements = "; ".join(many(1000 * attempt + 100 * n, 100) for n in range(9))
+                case.execute(f"BEGIN; {statements}; COMMIT", "UPDATE items SET amount = amount + 1")
+                settle(case, running)
+        except ConnectionError:
+            continue
+    with case.capture() as running:
+        settle(case, running)
+    if case.server.mariadb:
+        case.execute("SET GLOBAL log_bin_compress = OFF")
+    same(case, running)
+
+
+def test_truncate_rename_and_tables_made_anew(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS, many(1, 150))
+    with case.capture() as running:
+        running.copied()
+        case.execute("TRUNCATE TABLE items", many(100, 20))
+        settle(case, running)
+        same(case, running)
+        case.execute(
+            "CREATE TABLE next LIKE items", "INSERT INTO next VALUES (1, 'other', 2), (100, 'x', 0)",
+            "RENAME TABLE items TO old, next TO items", "INSERT INTO items VALUES (7, 'new', 1)",
+        )  # fmt: skip
+        until_same(case, running)
+        case.execute("DROP TABLE items", ITEMS, many(5, 5))
+        until_same(case, running)
+        case.execute("ALTER TABLE items ADD COLUMN note INT DEFAULT 4, ALGORITHM=COPY")
+        until_same(case, running)
+        case.execute(
+            "ALTER TABLE items MODIFY COLUMN note BIGINT FIRST", "UPDATE items SET note = 1"
+        )
+        until_same(case, running)
+    assert running.written.notes("TRUNCATE")[0]["table"] == f"{case.schema}.items"
+
+
+def test_what_sessions_leave_out_of_the_binlog_is_read_again(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS, many(1, 150))
+    with case.capture() as running:
+        running.copied()
+        case.execute("SET SESSION binlog_row_image = MINIMAL")
+        case.execute(
+            "UPDATE items SET amount = -1 WHERE id < 20", "DELETE FROM items WHERE id > 140"
+        )
+        until_same(case, running)
+        case.execute(
+            "SET SESSION binlog_row_image = NOBLOB", "UPDATE items SET amount = 9 WHERE id = 3"
+        )
+        until_same(case, running)
+        case.execute("SET SESSION binlog_row_image = FULL", "SET SESSION binlog_format = STATEMENT")
+        case.execute("UPDATE items SET name = 'by statement' WHERE id < 50")
+        until_same(case, running)
+        running.until(lambda: "binlog-statement" in running.part._facts.get("alarms", ()))
+        case.execute(
+            "SET SESSION binlog_format = ROW", "UPDATE items SET name = 'row' WHERE id < 9"
+        )
+        until_same(case, running)
+
+
+def test_a_prepared_transaction_counts_when_it_is_committed(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS)
+    with case.capture() as running:
+        running.copied()
+        case.execute("XA START 'a'", many(1, 5), "XA END 'a'", "XA PREPARE 'a'")
+        with case.beside() as other:
+            other.execute("INSERT INTO items VALUES (100, 'meanwhile', 1)")
+        settle(case, running)
+        assert len(running.written.table(f"{case.schema}.items")) == 1
+    with case.capture() as running:
+        settle(case, running)
+        case.execute("XA COMMIT 'a'")
+        case.execute("XA START 'b'", many(50, 5), "XA END 'b'", "XA PREPARE 'b'", "XA ROLLBACK 'b'")
+        settle(case, running)
+        same(case, running)
+        assert len(running.written.table(f"{case.schema}.items")) == 6
+
+
+def test_rows_that_foreign_keys_change_arrive(binlog_case: Make) -> None:
+    case = binlog_case("items", "children", "grandchildren")
+    case.execute(
+        "CREATE TABLE parents (id INT PRIMARY KEY)",
+        ITEMS.replace("items", "items").replace(
+            "amount INT",
+            "amount INT, FOREIGN KEY (amount) REFERENCES parents (id) ON DELETE CASCADE ON UPDATE CASCADE",
+        ),
+        "CREATE TABLE children (id INT PRIMARY KEY, item INT, FOREIGN KEY (item) REFERENCES items (id) ON DELETE CASCADE)",
+        "CREATE TABLE grandchildren (id INT PRIMARY KEY, child INT, FOREIGN KEY (child) REFERENCES children (id) ON DELETE SET NULL)",
+        "INSERT INTO parents VALUES (1), (2), (3)",
+        "INSERT INTO items VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)",
+        "INSERT INTO children VALUES (1, 1), (2, 2), (3, 3)",
+        "INSERT INTO grandchildren VALUES (1, 1), (2, 2), (3, 3)",
+    )
+    tables = ("items", "children", "grandchildren")
+    with case.capture() as running:
+        running.copied()
+        case.execute("DELETE FROM items WHERE id = 1")
+        until_same(case, running, *tables)
+        case.execute("DELETE FROM parents WHERE id = 2", "UPDATE parents SET id = 9 WHERE id = 3")
+        until_same(case, running, *tables)
+
+
+def test_a_purged_binlog_is_followed_by_a_comparison(binlog_case: Make) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS, many(1, 150))
+    with case.capture() as running:
+        settle(case, running)
+    case.execute("DELETE FROM items WHERE id < 10", "UPDATE items SET amount = 0 WHERE id = 20")
+    case.execute("FLUSH BINARY LOGS")
+    last = case.rows("SHOW BINARY LOGS")[-1][0]
+    while case.rows("SHOW BINARY LOGS")[0][0] != last:  # the server may not have noticed yet
+        case.execute(f"PURGE BINARY LOGS TO '{last}'")
+        time.sleep(0.05)
+    with case.capture() as running:
+        until_same(case, running)
+        case.execute(many(1, 5))
+        until_same(case, running)
+    assert {cut["epoch"] for cut in running.written.notes("CUT")} == {1, 2}
+
+
+def test_masks_columns_outbox_and_copies_that_were_asked_for(binlog_case: Make) -> None:
+    from tailrace.sources import Outbox
+    from tailrace.sources.control import ask_for_snapshot
+
+    case = binlog_case(
+        "items", "outbox", columns={"items": ["name"]}, mask={"items": {"name": "redact"}},
+        outbox=Outbox("outbox", type="kind", key="entity", payload="body"),
+    )  # fmt: skip
+    case.execute(
+        ITEMS, many(1, 3),
+        "CREATE TABLE outbox (id INT PRIMARY KEY, kind TEXT, entity TEXT, body TEXT)",
+    )  # fmt: skip
+    with case.capture() as running:
+        running.copied()
+        case.execute("INSERT INTO outbox VALUES (1, 'order', '17', 'payload')", many(4, 1))
+        settle(case, running)
+        ask_for_snapshot(case.source, "items", None, [2, "99"])
+        settle(case, running)
+        ask_for_snapshot(case.source, "items", "id = 3")
+        settle(case, running)
+    table = running.written.table(f"{case.schema}.items")
+    assert table == [{"id": n, "name": "***"} for n in (1, 2, 3, 4)]
+    assert running.written.shared.values("order.events") == [b"payload"]
+
+
+def test_settings_that_lose_something_are_refused_and_repaired_by_the_doctor(
+    binlog_case: Make,
+) -> None:
+    case = binlog_case("items")
+    case.execute(ITEMS)
+    weak = "NO_LOG" if case.server.mariadb else "MINIMAL"
+    case.execute(f"SET GLOBAL binlog_row_metadata = '{weak}'")
+    try:
+        with pytest.raises(BinlogSettingsError) as refused, case.capture() as running:
+            running.copied()
+        findings = [finding for finding in examine(case.source) if finding.state == "bad"]
+        assert [finding.hint for finding in findings] == [refused.value.hint]
+        case.execute(str(refused.value.hint).rstrip(";"))
+    finally:
+        case.execute("SET GLOBAL binlog_row_metadata = 'FULL'")
+    assert not [finding for finding in examine(case.source) if finding.state == "bad"]
