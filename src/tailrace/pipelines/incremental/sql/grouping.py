@@ -82,6 +82,11 @@ class Rewriter:
         )
 
 
+def _parts(key: Expression) -> list[str]:
+    """What an expression is made of, in no order."""
+    return sorted(part.function if isinstance(part, Call) else repr(part) for part in walk(key))
+
+
 def bind_group(
     query: QueryBinder,
     node: exp.Select,
@@ -121,6 +126,13 @@ def bind_group(
                 made_of = (narrow.column, end.column)
             name = "make_session" if rest else "make_window"
             mapped[key] = Call(name, made_of, key.type)
+    if sets is not None:
+        for one, other in combinations([key for key in keys if isinstance(key, Call)], 2):
+            if one != other and _parts(one) == _parts(other):
+                raise query.context.not_incremental(
+                    "grouping sets over keys that differ in the order of their operands", node,
+                    "write such a key the same way everywhere; Spark takes n + 1 and 1 + n for one",
+                )  # fmt: skip
     keys = [map_form(key) for key in keys]
     if later and sets is not None:
         raise query.context.not_incremental("session windows in grouping sets", node)
