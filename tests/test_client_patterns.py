@@ -10,6 +10,7 @@ import tailrace
 ROOT = Path(tailrace.__file__).parent
 # Patterns that are not constants, and why that is no stranger's text.
 ALLOWED = {
+    "broker/authentication/distinguished_names.py": "ssl.principal.mapping.rules are the operator's",
     "broker/groups/patterns.py": "the linear matcher itself; it only parses",
     "console/records.py": "the pattern of a topic is the project's own declaration",
 }
