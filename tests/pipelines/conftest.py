@@ -25,7 +25,10 @@ def log_address(request: pytest.FixtureRequest) -> str:
 def kept_connections_closed() -> Iterator[None]:
     """What a worker keeps for its next task, a test gives back."""
     yield
-    for room, close in (("ranges", "close_kept"), ("state.cache", "close_opened")):
+    kept = (
+        ("ranges", "close_kept"), ("state.cache", "close_opened"), ("catalyst.client", "close"),
+    )  # fmt: skip
+    for room, close in kept:
         module = sys.modules.get(f"tailrace.pipelines.{room}")
         if module is not None:
             getattr(module, close)()

@@ -38,7 +38,7 @@ def status(directory: Path, verbose: bool, as_json: bool) -> int:
     Below it, views that are being filled, with how far they are, and ticks that take long."""
     from tailrace.clock import SYSTEM
     from tailrace.node.health import status_of
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
 
     found = status_of(settings_of(directory))
     if as_json:

@@ -21,7 +21,7 @@ def test(arguments: tuple[str, ...]) -> int:
         raise ComponentMissingError(
             "pytest is not installed", hint="pip install 'tailrace[test]'"
         ) from error
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
 
     settings_of(".")
     where = ["tests"] if Path("tests").is_dir() and not arguments else []

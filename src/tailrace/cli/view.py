@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 def open_views(address: str | None) -> Views | RemoteViews:
     """The views of a place: a console's HOST:PORT or a project's directory."""
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
     from tailrace.views.connect import views
 
     if address and ":" in address and not address.startswith((".", "/")):
@@ -89,7 +89,7 @@ def _fills(address: str | None) -> dict[str, str]:
     """Views that are being filled, in words; none where only a console's address is known."""
     from tailrace.cli.filling import filling
     from tailrace.node.health import status_of
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
 
     if address and ":" in address and not address.startswith((".", "/")):
         return {}
@@ -238,7 +238,7 @@ def _ask(directory: Path, action: str, name: str, generation: int | None = None)
 
 
 def _state_directory(address: str | None) -> Path:
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
 
     directory: Path = settings_of(address or ".").state_directory
     if not directory.is_dir():
@@ -256,7 +256,7 @@ def _last_tick(address: str | None) -> Tick:
     """The last committed tick of the project; an error before the first."""
     from tailrace.pipelines.reader import LogReader
     from tailrace.pipelines.ticks.driver import last_row
-    from tailrace.project.load import settings_of
+    from tailrace.project.found import settings_of
 
     name = settings_of(address or ".").project.name
     with LogReader(bootstrap_address(address)) as reader:

@@ -24,7 +24,8 @@ from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
-from tailrace.project.errors import NameClashError, ProjectMissingError, UserFileError
+from tailrace.project.errors import NameClashError, UserFileError
+from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import MySQL, Postgres, SQLite
 
@@ -51,23 +52,6 @@ class Project:
     @property
     def directory(self) -> Path:
         return self.settings.directory
-
-
-def settings_of(
-    directory: str | Path,
-    *,
-    flags: Mapping[str, object] | None = None,
-    need_file: bool = True,
-) -> config.Settings:
-    """The settings of the project in `directory`, without its declarations."""
-    settings = config.load(directory, flags=flags)
-    if need_file and not (settings.directory / config.FILE_NAME).exists():
-        raise ProjectMissingError(
-            f"no {config.FILE_NAME} here",
-            detail=f"looked in {settings.directory}",
-            hint="`tailrace init DIR` makes a project; or name one with --project DIR",
-        )
-    return settings
 
 
 def load(

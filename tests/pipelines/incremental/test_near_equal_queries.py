@@ -44,7 +44,8 @@ PLAIN = [
     "SELECT date_trunc('HOUR', at) w, count(*) n FROM clicks GROUP BY 1",
     "SELECT s, approx_percentile(f, 0.5) p, max_by(id, d) m, collect_set(k) c FROM s.a GROUP BY s",
 ]
-EVERY = [*PLAIN, *QUERIES.values(), *MORE_QUERIES]
+# Row patterns have a parser of their own, and tests of their own identity.
+EVERY = [sql for sql in (*PLAIN, *QUERIES.values(), *MORE_QUERIES) if "MATCH_RECOGNIZE" not in sql]
 COLUMNS = ["id", "k", "s", "d", "f", "at", "xs"]
 FUNCTIONS = [
     (exp.Sum, exp.Avg), (exp.Min, exp.Max), (exp.Upper, exp.Lower), (exp.Stddev, exp.Variance),
