@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+import fresh_loop
 from servers.accounts import (
     Account,
     Deposited,
@@ -213,7 +214,7 @@ def test_many_threads_and_a_loop_decide_on_one_stream(bank: Bank) -> None:
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
-    versions = asyncio.run(together())
+    versions = fresh_loop.run(together())
     for thread in threads:
         thread.join()
     assert len(set(versions)) == 40
@@ -249,7 +250,7 @@ def test_more_than_one_batch_is_written_in_order(bank: Bank) -> None:
         made = [bank.aappend("a", [Opened(big)]) for _ in range(200)]
         await asyncio.gather(*made)
 
-    asyncio.run(together())
+    fresh_loop.run(together())
     assert [fact.version for fact in bank.history("a")] == list(range(1, 201))
 
 
