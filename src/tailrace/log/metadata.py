@@ -148,10 +148,15 @@ class Catalogue:
         event = self.snapshot_event()
         event["topics"] = {each["name"]: each for each in event["topics"]}
         event["quotas"] = sorted(event["quotas"], key=str)
-        event["acls"] = set(map(tuple, event["acls"]))
+        event["acls"] = set(map(tuple, event.get("acls", ())))
         return event
 
     def snapshot_event(self) -> dict[str, Any]:
+        some = {
+            "users": self.users,
+            "tokens": self.tokens,
+            "acls": [list(each) for each in self.acls],
+        }
         return {
             "op": "snapshot",
             "n": self.number,
@@ -159,9 +164,7 @@ class Catalogue:
             "epoch": self.epoch,
             "broker": self.broker,
             "quotas": self.quotas,
-            "users": self.users,
-            "tokens": self.tokens,
-            "acls": [list(each) for each in self.acls],
+            **{name: value for name, value in some.items() if value},
             "topics": [entry.as_json() for entry in self.topics.values()],
         }
 
