@@ -55,6 +55,9 @@ class Client:
         )  # fmt: skip
 
     def next(self) -> Beat:
+        if self.epoch == 0:
+            self.anew = self.done = False
+            return self.first()
         if self.anew:
             self.anew, self.done, self.told = False, False, self.owned
             return replace(self.first(), epoch=self.epoch, owned=self.owned)
@@ -108,7 +111,7 @@ class Board:
     def turn(self, *clients: Client) -> None:
         """Each client says something and does what it is told."""
         for one in clients:
-            one.hear(self.beat(one.first() if one.epoch == 0 else one.next()))
+            one.hear(self.beat(one.next()))
             one.act()
 
     def settle(self, *clients: Client) -> None:
@@ -331,7 +334,7 @@ class Handover(RuleBasedStateMachine):
     @rule(data=st.data(), lost=st.booleans())
     def beat(self, data: st.DataObject, lost: bool) -> None:
         one = data.draw(st.sampled_from(self.clients))
-        answer = self.board.beat(one.first() if one.epoch == 0 else one.next())
+        answer = self.board.beat(one.next())
         if not lost:
             one.hear(answer)
         elif one.epoch > 0:
