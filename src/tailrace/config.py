@@ -223,14 +223,14 @@ def env(name: str, default: str | None = None) -> EnvironmentValue:
     return EnvironmentValue(name, default)
 
 
-def resolve(value: str | EnvironmentValue | Secret) -> str:
+def resolve(value: str | Path | EnvironmentValue | Secret) -> str:
     """The text itself, or what the environment holds for it now."""
     match value:
         case EnvironmentValue():
             return value.resolve()
         case Secret():
             return value.reveal()
-    return value
+    return str(value)
 
 
 SECRET = {"secret": True}

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from tailrace.config import parse_duration
-from tailrace.pipelines.declare import Place, View, caller, view_at
+from tailrace.pipelines.declare import Place, View, caller, check_kinds, view_at
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.pipelines.windows import Window, relation_sql, window_sql
 from tailrace.pipelines.windows import sliding as sliding_window
@@ -32,7 +32,9 @@ def rate(
 ) -> View:
     """How much happens in each window: `of` (an aggregate) divided by the window's length in
     `per`, as the DOUBLE column `rate`, beside `total`."""
-    place, keys = caller(), _names(key)
+    place = caller()
+    check_kinds(place, "analytics.rate", rate, locals())
+    keys = _names(key)
     length = getattr(window, "size", None)
     if length is None:
         raise DeclarationError(
@@ -61,7 +63,9 @@ def rolling(
 ) -> View:
     """For every row the mean of `of` over the `size` of time up to it (`mean`), how many rows
     that were (`rows`), and exact percentiles: `p95` for 0.95, `p99_9` for 0.999."""
-    place, keys = caller(), _names(key)
+    place = caller()
+    check_kinds(place, "analytics.rolling", rolling, locals())
+    keys = _names(key)
     window = sliding_window(size, row)
     chosen = {"rows": "count(*)", "mean": f"avg({of})"}
     for share in percentiles:
@@ -97,7 +101,9 @@ def compared(
     where there was nothing). A window that is corrected later corrects both comparisons
     it stands in.
     """
-    place, keys = caller(), _names(key)
+    place = caller()
+    check_kinds(place, "analytics.compared", compared, locals())
+    keys = _names(key)
     sql = _compared_sql(_name(view), _names(columns), against, keys, place)
     return view_at(place, name, sql, key=(*keys, "window_start", "window_end"), to=to)
 
@@ -126,7 +132,9 @@ def alert(
 
     `key` names the columns that tell alerts apart; `select` chooses the columns shown.
     """
-    place, keys = caller(), _names(key)
+    place = caller()
+    check_kinds(place, "analytics.alert", alert, locals())
+    keys = _names(key)
     rules = [rule for rule in (when, absent, change) if rule is not None]
     if len(rules) != 1:
         raise DeclarationError(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from tailrace.pipelines.declare import View, caller, view_at
+from tailrace.pipelines.declare import View, caller, check_kinds, view_at
 from tailrace.pipelines.windows import relation_sql
 
 
@@ -46,6 +46,8 @@ def as_of(
     view: SQL over `l` and `r` by name, or just the expressions. `outer` keeps rows that have no
     version yet. Late rows and late versions correct what was shown.
     """
+    place = caller()
+    check_kinds(place, "tr.as_of", as_of, locals())
     shown = (
         ", ".join(f"{sql} AS `{column}`" for column, sql in select.items())
         if isinstance(select, Mapping)
@@ -58,4 +60,4 @@ def as_of(
     sql = (
         f"SELECT {shown}\nFROM {left} l\n{join} {right} FOR SYSTEM_TIME AS OF {moment} r ON {same}"
     )
-    return view_at(caller(), name, sql, key=key, policy=policy, to=to)
+    return view_at(place, name, sql, key=key, policy=policy, to=to)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
 from tailrace.config import parse_duration
 from tailrace.errors import ConfigValueError
+from tailrace.kinds import misfit
 from tailrace.pipelines.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -187,13 +188,13 @@ def topic(
     format: str = "json",
     *,
     time: str | None = None,
-    watermark: str = "0 seconds",
-    lateness: str = "0 seconds",
-    idle: str = "1 minute",
+    watermark: str | int = "0 seconds",
+    lateness: str | int = "0 seconds",
+    idle: str | int = "1 minute",
     late: str = "correct",
-    keep: str | None = None,
+    keep: str | int | None = None,
     late_alarm: float = 0.01,
-    ahead: str = "1 day",
+    ahead: str | int = "1 day",
     key: str | Sequence[str] = (),
     pattern: str | None = None,
     metadata: str | None = None,
@@ -209,6 +210,7 @@ def topic(
     address that knows the writers' schemas.
     """
     place = caller()
+    check_kinds(place, "tr.topic", topic, locals())
     if wire not in ("plain", "confluent"):
         raise _wrong(place, f"unknown wire format {wire!r}", "plain or confluent")
     if format == "avro" and schema is None:
@@ -379,8 +381,8 @@ def stream(
     to: object | Iterable[object] = (),
     on_error: str = "dead",
     retries: int = 0,
-    pause: str = "1 minute",
-    timeout: str | None = None,
+    pause: str | int = "1 minute",
+    timeout: str | int | None = None,
     limit: int | None = None,
     on_loss: str = "fail",
     format: str = "json",
@@ -401,6 +403,8 @@ def stream(
     removed what was not read. `format="raw"` writes the columns key and value as they are.
     """
     place = caller()
+    given = {name: value for name, value in locals().items() if name != "inputs"}
+    check_kinds(place, "tr.stream", stream, given)
     if not inputs:
         raise _wrong(place, "a stream needs at least one input", "@tr.stream(tr.topic(…))")
     for number, one in enumerate(inputs, 1):
@@ -478,11 +482,14 @@ def _bad_pattern(pattern: str) -> bool:
     return False
 
 
-def _ms(length: str, place: Place, what: str) -> int:
+def _ms(length: str | int, place: Place, what: str) -> int:
     try:
-        return int(parse_duration(length).total_seconds() * 1000)
+        found = int(parse_duration(length).total_seconds() * 1000)
     except ConfigValueError as reason:
         raise _wrong(place, f"{what} {reason.message}", reason.hint) from reason
+    if found < 0:
+        raise _wrong(place, f"{what} cannot be negative", f'{what}"10 seconds"')
+    return found
 
 
 def _names(key: str | Sequence[str]) -> tuple[str, ...]:
@@ -516,6 +523,14 @@ def caller() -> Place:
     """Where the function that calls this was itself called."""
     frame = sys._getframe(2)
     return Place(frame.f_code.co_filename, frame.f_lineno)
+
+
+def check_kinds(
+    place: Place, owner: str, of: Callable[..., object], given: Mapping[str, object]
+) -> None:
+    """Refuse an argument of another kind than the parameters of `of` say."""
+    if wrong := misfit(owner, of, given):
+        raise _wrong(place, wrong, f"`python -c 'import tailrace as tr; help({owner})'` shows it")
 
 
 def _wrong(place: Place, message: str, hint: str) -> DeclarationError:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from tailrace.config import parse_duration
-from tailrace.pipelines.declare import View, caller, view_at
+from tailrace.pipelines.declare import View, caller, check_kinds, view_at
 from tailrace.pipelines.errors import DeclarationError
 
 MOST_WINDOWS = 1_000
@@ -107,6 +107,7 @@ def windowed(
     `select` maps columns to aggregates: `{"orders": "count(*)", "value": "sum(amount)"}`.
     """
     place = caller()
+    check_kinds(place, "tr.windowed", windowed, locals())
     keys = (key,) if isinstance(key, str) else tuple(key)
     if not select:
         raise DeclarationError(

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from tailrace.config import SECRET, EnvironmentValue, hide, shown
+from tailrace.kinds import misfit_field
 from tailrace.masking import Secret, host_of
 from tailrace.sinks.errors import SinkDeclarationError
 
@@ -43,6 +44,8 @@ class Declaration:
     columns: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if wrong := misfit_field(f"sinks.{type(self).__name__}", self):
+            raise SinkDeclarationError(wrong)
         hide(self)
         if self.batch_rows < 1:
             raise SinkDeclarationError("batch_rows must be at least 1")

@@ -10,9 +10,11 @@ import hmac
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from tailrace.config import SECRET, EnvironmentValue, hide, parse_duration, parse_size, resolve
+from tailrace.kinds import misfit_field
 from tailrace.masking import Secret
 from tailrace.records.topic_names import topic_name
 from tailrace.sources.errors import SourceDeclarationError
@@ -114,6 +116,9 @@ class Outbox:
     payload: str = "payload"
     headers: str | None = None
 
+    def __post_init__(self) -> None:
+        _check_kinds(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
@@ -153,6 +158,7 @@ class Postgres:
     kind: ClassVar[str] = "postgres"
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         hide(self)
         _check(self)
 
@@ -189,7 +195,7 @@ class SQLite:
     """An SQLite file, captured by triggers into a change table in the same file."""
 
     name: str
-    path: str | EnvironmentValue
+    path: str | Path | EnvironmentValue
     tables: str | Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -202,6 +208,7 @@ class SQLite:
     kind: ClassVar[str] = "sqlite"
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         hide(self)
         _check(self)
 
@@ -254,6 +261,7 @@ class MySQL:
     kind: ClassVar[str] = "mysql"
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
         hide(self)
         _check(self)
 
@@ -369,6 +377,11 @@ def _table(source: Source, name: str, default_schema: str) -> TableRef:
     schema = schema or default_schema
     history = for_table(source.history, schema, table)
     return TableRef(source.name, schema, table, None if history is None else str(history))
+
+
+def _check_kinds(declared: Source | Outbox) -> None:
+    if wrong := misfit_field(f"sources.{type(declared).__name__}", declared):
+        raise SourceDeclarationError(wrong)
 
 
 def _check(source: Source) -> None:

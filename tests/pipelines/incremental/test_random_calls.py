@@ -83,6 +83,8 @@ def _here(call: str) -> tuple[str, object]:
     except TailraceError as error:
         assert not isinstance(error, UnforeseenError), (call, error.message, error.detail)
         return "refuses", error.message
+    except OverflowError:  # a date beyond Python's, which collecting from Spark fails at, too
+        return "refuses", "not a value of Python's"
 
 
 def _near(one: Any, other: Any) -> bool:
