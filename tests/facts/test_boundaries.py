@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tailrace as tr
+from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
-from tailrace.facts.errors import AppendConditionError, VersionConflictError
+from tailrace.facts.errors import AppendConditionError, OwnerMissingError, VersionConflictError
 from tailrace.facts.query import Item, Query, tags_of
 
 
@@ -126,3 +127,35 @@ def test_an_empty_query_means_nothing_and_is_refused() -> None:
     with pytest.raises(UsageError):
         tr.matching()
     assert not Item(frozenset({"Other"}), ()).matches("Created", [])
+
+
+def test_an_owner_ends_though_commands_come_while_a_batch_is_on_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tr.open(tmp_path / "log") as log:
+        opened = school.open(log)
+        owner = opened._owners._owners[0]  # type: ignore[attr-defined]
+        refused: list[BaseException] = []
+
+        def late() -> None:
+            try:
+                opened.append("c2", [Created("c2", 3)])
+            except OwnerMissingError as error:
+                refused.append(error)
+
+        caller = threading.Thread(target=late)
+
+        def reached(step: str) -> None:
+            if step == "events.sent" and not caller.is_alive():
+                caller.start()
+                while owner._queue.empty():
+                    SYSTEM.sleep(0.001)
+                owner._stopping.set()
+
+        monkeypatch.setattr("tailrace.facts.owner.reached", reached)
+        opened.append("c1", [Created("c1", 3)])
+        owner._thread.join(20)
+        assert not owner._thread.is_alive()
+        opened.close()
+        caller.join(20)
+        assert len(refused) == 1

@@ -175,7 +175,9 @@ class PartitionOwner:
                     )
                 self._decide()
             if self._sent and (
-                len(self._sent) >= MOST_ON_THEIR_WAY or (not self._waiting and self._queue.empty())
+                len(self._sent) >= MOST_ON_THEIR_WAY
+                or self._stopping.is_set()  # what waits is given back, so nothing more is sent
+                or (not self._waiting and self._queue.empty())
             ):
                 self._acknowledge()
             elif not self._sent and not self._waiting:
