@@ -64,12 +64,19 @@ class Journal:
 
 
 class Watch:
-    """Adds up the time of tests by their folder, keeps the journal, passes over what is in it."""
+    """Adds up the time of tests by their folder, keeps the journal, passes over what is in it.
+
+    A failure is printed when it happens: a run that dies later prints no summary.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self.by_suite: defaultdict[str, float] = defaultdict(float)
         self.journal = journal
         self.began = time.monotonic()
+        self._terminal: pytest.TerminalReporter | None = None
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        self._terminal = session.config.pluginmanager.get_plugin("terminalreporter")
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
@@ -90,6 +97,9 @@ class Watch:
         self.by_suite[folder] += report.duration
         if report.failed:
             self.journal.note("failed", report.nodeid)
+            if self._terminal is not None:
+                self._terminal.write_line(f"\n{report.nodeid}, {report.when}:")
+                self._terminal.write_line(report.longreprtext)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("seconds by suite")
