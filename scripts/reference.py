@@ -6,6 +6,7 @@ python scripts/reference.py --check   exit 1 if a page is not what the code says
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 import tempfile
@@ -119,6 +120,125 @@ def _kind(form: dict[str, Any]) -> str:
     return f": {told}" if told else ""
 
 
+# section → its text, the module, and its public names (of a package: its `__all__`)
+PYTHON: dict[str, tuple[str, str, str]] = {
+    "tr": (
+        "`import tailrace as tr`. Declarations are plain values: importing has no effect.",
+        "tailrace",
+        "",
+    ),
+    "tr.sources": ("Databases to capture.", "tailrace.sources", ""),
+    "tr.sinks": (
+        "Where views and topics are delivered: `to=` of a view or a stream."
+        " [Each in words](sinks.md).",
+        "tailrace.sinks",
+        "",
+    ),
+    "tr.windows": (
+        "Windows over event time, for `tr.windowed`.",
+        "tailrace.pipelines.windows",
+        "tumbling hopping cumulative session sliding",
+    ),
+    "tr.analytics": (
+        "Views that answer a common question in one line.",
+        "tailrace.pipelines.analytics",
+        "rate rolling compared alert",
+    ),
+    "tr.frames": (
+        "Steps for streams written in PySpark.",
+        "tailrace.pipelines.frames",
+        "deduplicated latest",
+    ),
+    "tr.sketches": (
+        "Approximate answers in bounded memory.",
+        "tailrace.pipelines.sketches",
+        "Distinct Quantiles Heavy Frequent Members",
+    ),
+    "tr.time": (
+        "Event times as they should have been.",
+        "tailrace.pipelines.time",
+        "corrected corrected_at offset watermark",
+    ),
+    "tr.views": (
+        "Reading views: `tr.views(ADDRESS)` asks a project's console,"
+        " `tr.views(DIRECTORY)` the copies on this machine.",
+        "tailrace.views.connect",
+        "views",
+    ),
+}
+
+
+def python() -> Iterator[str]:
+    yield "# Python API\n"
+    yield "Every public name, with its parameters and their defaults. After a `*` they are given by name.\n"  # fmt: skip
+    for section, (text, module, names) in PYTHON.items():
+        room = importlib.import_module(module)
+        yield f"## {section}\n\n{text}\n"
+        for name in names.split() or room.__all__:
+            shown = section if section == f"tr.{name}" else f"{section}.{name}"
+            if not name.startswith("_"):
+                yield from _public(shown, getattr(room, name))
+
+
+def _public(name: str, value: Any) -> Iterator[str]:
+    yield f"### {name}\n"
+    if inspect.isclass(value) and not issubclass(value, Exception):
+        yield from _called(name, value)
+        yield f"{_text(value)}\n"
+        for each, member in inspect.getmembers(value):
+            if not each.startswith("_") and each in vars(value):
+                found = member.fget if isinstance(member, property) else member
+                if callable(found) and inspect.getdoc(found):
+                    form = "" if isinstance(member, property) else _parameters(found, bound=True)
+                    yield f"- `.{each}{form}`: {_text(found)}"
+        yield ""
+    elif callable(value):
+        yield from _called(name, value)
+        yield f"{_text(value)}\n"
+    else:
+        yield f"`{value!r}`\n"
+
+
+def _called(name: str, value: Any) -> Iterator[str]:
+    yield f"```text\n{name}{_parameters(value)}\n```\n"
+
+
+def _parameters(value: Any, bound: bool = False) -> str:
+    """The parameters as one would write them, one to a line where they are many."""
+    signature = inspect.signature(value)
+    shown, named = [], False
+    for each in list(signature.parameters.values())[1 if bound else 0 :]:
+        if each.name == "declared_at" or each.name.startswith("_"):
+            continue
+        if each.kind is each.KEYWORD_ONLY and not named:
+            shown, named = [*shown, "*"], True
+        named = named or each.kind is each.VAR_POSITIONAL
+        shown.append(_parameter(each))
+    returned = signature.return_annotation
+    end = "" if returned in (signature.empty, None, "None") else f" -> {_kind_of(returned)}"
+    line = f"({', '.join(shown)}){end}"
+    if len(line) <= 70 or bound:
+        return line
+    return "(\n" + "".join(f"    {each},\n" for each in shown) + f"){end}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = "" if parameter.annotation is parameter.empty else f": {_kind_of(parameter.annotation)}"
+    if parameter.default is parameter.empty:
+        return f"{stars}{parameter.name}{kind}"
+    default = repr(parameter.default)
+    return f"{parameter.name}{kind} = {'…' if default.startswith('<') else default}"
+
+
+def _kind_of(annotation: object) -> str:
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _text(value: object) -> str:
+    return (inspect.getdoc(value) or "").replace("\n\n    ", "\n\n        ").strip()
+
+
 FOLDERS = {
     "reference": ("Reference", "What there is, in full."),
     "how-to": ("How-to", "One task per page."),
@@ -155,7 +275,13 @@ class _NavLoader(yaml.SafeLoader):
     """Of mkdocs.yml, whose tags of Python names it need not understand."""
 
 
-PAGES = {"commands": commands, "settings": settings, "errors": errors, "http": http}
+PAGES = {
+    "commands": commands,
+    "python": python,
+    "settings": settings,
+    "errors": errors,
+    "http": http,
+}
 
 
 def main() -> int:

@@ -156,6 +156,13 @@ def test_a_variable_that_is_not_set_is_told_with_its_place(
         ("import no_such_module\n", "install 'no_such_module'"),
         ("raise SystemExit(3)\n", "must not end the process"),
         ("1 / 0\n", "running database"),
+        ("import tailrace as tr\ntr.sinks.Duckdb\n", "did you mean 'DuckDB'?"),
+        ("import tailrace as tr\ntr.topic('a', partition=1)\n", "help(tailrace.topic)"),
+        ("import tailrace as tr\ntr.sinks.Redis(prefx='a')\n", "help(tailrace.sinks.Redis)"),
+        (
+            "import tailrace as tr\ntr.windows.tumbling()\n",
+            "help(tailrace.pipelines.windows.tumbling)",
+        ),
         (
             "from pyspark.sql.functions import udf\n@udf('int')\ndef one(n):\n    return 1\n",
             "type as an object",

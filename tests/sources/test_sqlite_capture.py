@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from servers.capture import SMALL_SQLITE, Running
 from tailrace.sources import SQLite, snapshot
-from tailrace.sources.errors import SnapshotRequestError
+from tailrace.sources.errors import ServerUnreachableError, SnapshotRequestError
 from tailrace.sources.sqlite import change_table
 from tailrace.sources.sqlite.change_table import alter
 from tailrace.sources.sqlite.settings import SQLiteSettings
@@ -68,6 +68,13 @@ def table(file: File, running: Running, name: str = "orders") -> None:
     there = [dict(zip(columns, row, strict=True)) for row in cursor]
     written = running.written.table(f"main.{name}")
     assert sorted(written, key=repr) == sorted(there, key=repr)
+
+
+def test_a_file_that_is_not_there_is_never_made(tmp_path: Path) -> None:
+    path = tmp_path / "shpo.db"
+    with pytest.raises(ServerUnreachableError, match=r"there is no file .*shpo\.db"):
+        change_table.connect(str(path))
+    assert not path.exists()
 
 
 def test_changes_arrive_with_what_was_before(file: File, capture: Any) -> None:

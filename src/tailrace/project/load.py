@@ -9,6 +9,7 @@ say `-- key: a, b` and `-- policy: strict`.
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 import re
 import traceback
@@ -237,11 +238,32 @@ def _way_out(error: BaseException) -> str:
         case ModuleNotFoundError():
             return f"install {error.name!r} where tailrace runs, or correct the import"
         case TypeError():
-            return "see the declaration's parameters: `python -c 'import tailrace; help(tailrace)'`"
+            return _parameters(str(error))
+        case AttributeError(name=str(name), obj=types.ModuleType() as module) if _is_ours(module):
+            near = difflib.get_close_matches(name.lower(), {n.lower() for n in dir(module)}, 1)
+            known = [n for n in dir(module) if n.lower() in near]
+            return f"did you mean {known[0]!r}?" if known else _help(module.__name__)
         case SystemExit():
             return "a project's file only declares: it must not end the process"
         case _:
             return "importing a project's file must not need a running database or broker"
+
+
+def _parameters(message: str) -> str:
+    """Where the parameters of the function that `message` begins with are told."""
+    called = message.partition("(")[0].removesuffix(".__init__").rpartition(".")[2]
+    for module in ("tailrace", "tailrace.sources", "tailrace.sinks", "tailrace.pipelines.windows"):
+        if called.isidentifier() and called in dir(importlib.import_module(module)):
+            return _help(f"{module}.{called}")
+    return _help("tailrace")
+
+
+def _help(name: str) -> str:
+    return f"see what it takes: `python -c 'import tailrace; help({name})'`"
+
+
+def _is_ours(module: types.ModuleType) -> bool:
+    return module.__name__.partition(".")[0] == "tailrace"
 
 
 def _shown(path: Path, home: Path) -> str:

@@ -18,6 +18,7 @@ import sqlite3
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import orjson
 
@@ -56,9 +57,19 @@ class Shape:
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """A connection that waits for writers, in WAL mode."""
+    """A connection that waits for writers, in WAL mode; a file that is not there is never made."""
+    if not Path(path).exists():
+        raise ServerUnreachableError(
+            f"there is no file {path}",
+            hint="correct path= of the source, or create the database first; Tailrace never does",
+        )
     try:
-        connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+        connection = sqlite3.connect(
+            f"{Path(path).absolute().as_uri()}?mode=rw",
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            uri=True,
+        )
         _enter_wal_mode(connection)
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
     except sqlite3.Error as error:
