@@ -116,8 +116,12 @@ def test_the_next_request_waits_for_one_that_is_served_in_turns(talk: WireClient
 
 
 def test_others_are_served_between_the_topics_of_one_request(
-    broker: BrokerThread, talk: WireClient, connect: Callable[[str], WireClient]
+    broker: BrokerThread,
+    talk: WireClient,
+    connect: Callable[[str], WireClient],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(router, "TURN_SECONDS", 0.0)  # so that every step is a turn
     other = connect(broker.address)
     topics = [creation.CreatableTopic(f"t{n}", 10, 1) for n in range(120)]
     done = threading.Event()

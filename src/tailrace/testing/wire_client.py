@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
@@ -32,9 +33,16 @@ class WireClient:
 
     def say(self, api_key: int, version: int, message: Message) -> None:
         """Send a request; its answer is heard later."""
-        self._number += 1
-        self.sock.sendall(encode_request(APIS[api_key], version, self._number, message))
-        self._asked.append((api_key, version, self._number))
+        self.say_all([(api_key, version, message)])
+
+    def say_all(self, requests: Iterable[tuple[int, int, Message]]) -> None:
+        """Send requests at once, so that a peer that closes at the first has read them all."""
+        data = bytearray()
+        for api_key, version, message in requests:
+            self._number += 1
+            data += encode_request(APIS[api_key], version, self._number, message)
+            self._asked.append((api_key, version, self._number))
+        self.sock.sendall(data)
 
     def expect_nothing(self) -> None:
         """The last request gets no answer (acks=0)."""

@@ -103,8 +103,7 @@ def test_requests_behind_an_unfinished_log_in_reach_no_handler(guarded: Guarded)
     served = guarded.broker.router.requests[ApiKey.METADATA]
     with guarded.talk("SASL_PLAINTEXT") as client:
         assert handshake(client, "SCRAM-SHA-256") == 0
-        for _ in range(10):
-            client.say(ApiKey.METADATA, 13, MetadataRequest(topics=[]))
+        client.say_all([(ApiKey.METADATA, 13, MetadataRequest(topics=[]))] * 10)
         assert client.hear().error_code == ILLEGAL
         assert client.closed_by_peer()
     assert guarded.broker.router.requests[ApiKey.METADATA] == served
