@@ -12,10 +12,14 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 for name, examples in (("fast", 25), ("thorough", 1000)):
     settings.register_profile(
@@ -57,6 +61,25 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         pytest.skip(f"needs a real Kafka: {reason}")
     yield cluster.bootstrap
     cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SparkSession]:
+    """One Spark session for all tests that need one; with Spark's Kafka connector where a
+    test of both readers runs, if it can be had."""
+    from servers.spark_kafka import ConnectorUnavailable, connector_jars
+    from tailrace.pipelines import session
+
+    conf: dict[str, str] = {}
+    if any("test_readers" in item.nodeid for item in request.session.items):
+        with suppress(ConnectorUnavailable):
+            conf["spark.jars"] = ",".join(str(path) for path in connector_jars())
+    directory = tmp_path_factory.mktemp("spark")
+    running = session.start("tests", directory, master="local[2]", conf=conf)
+    yield running
+    running.stop()
 
 
 PATIENCE = 60.0  # seconds until what a test leaves is a leak; a busy machine closes things late

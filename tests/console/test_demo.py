@@ -10,7 +10,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import orjson
 import psycopg
 import pytest
 from fastapi.testclient import TestClient
@@ -128,6 +130,29 @@ def test_the_proof_says_equal_only_where_it_is(demo: Demo) -> None:
     demo.connection.execute("UPDATE orders SET amount = 10.51 WHERE id = 1")
     wrong = [r for r in demo.client.post("/api/demo/prove", json={}).json()["rows"] if not r["equal"]]  # fmt: skip
     assert [row["what"] for row in wrong] == ["their value"]
+
+
+def test_sparks_answers_stand_beside_the_views_or_the_reason_why_not(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = tmp_path / "said"
+    monkeypatch.setattr("tailrace.console.demo.sys.executable", str(said))
+
+    def say(text: str) -> Any:
+        said.write_text(f"#!/bin/sh\n{text}\n")
+        said.chmod(0o700)
+        return demo.client.post("/api/demo/verify", json={}).json()
+
+    verdict = {"view": "v", "equal": False, "rows": 3, "spark_rows": 4, "differing": 1, "tick": 7}
+    refused = {"view": "w", "equal": None, "error": {"error": "it depends on the clock"}}
+    found = say(f"echo '{orjson.dumps([verdict, refused]).decode()}'; exit 1")
+    assert found["rows"] == [
+        {"what": "v", "spark": "4 rows", "view": "3 rows at tick 7, 1 differ", "equal": False},
+        {"what": "w", "spark": "not compared", "view": "it depends on the clock", "equal": False},
+    ]
+    failed = say("echo no broker answers >&2; exit 1")
+    assert failed["error"] == "the views were not compared"
+    assert failed["detail"] == "no broker answers"
 
 
 def test_people_go_on_after_the_proof_even_when_its_console_was_killed(

@@ -10,15 +10,22 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from tailrace.cli.view import view
 from tailrace.node.processes import end_with_parent
+from tailrace.project import verify
 from tailrace.testing.postgres import PostgresServer
 from tailrace.views.reader import Views
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 PIPELINE = """
 import tailrace as tr
@@ -74,7 +81,9 @@ def reports(directory: Path) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.spark
 @pytest.mark.timeout(300)
-def test_views_and_copies_equal_the_database_after_every_part_was_killed(tmp_path: Path) -> None:
+def test_views_and_copies_equal_the_database_after_every_part_was_killed(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "tailrace.toml").write_text(
         '[project]\nname = "killed"\n[log]\nlisten = "127.0.0.1:0"\n'
         '[console]\nlisten = "127.0.0.1:0"\n[spark]\nmaster = "local[1]"\nshards = 2\n'
@@ -117,6 +126,12 @@ def test_views_and_copies_equal_the_database_after_every_part_was_killed(tmp_pat
                 rows = views.rows("open_orders").rows
             assert [(r["country"], r["orders"], r["value"]) for r in rows] == truth
             wait_until(lambda: copied(tmp_path) == truth, process, tmp_path)
+            # The Spark that runs, instead of one of the question's own.
+            monkeypatch.setattr(verify, "_spark", lambda _: nullcontext((spark, tmp_path)))
+            monkeypatch.setenv("SHOP_DSN", server.dsn())
+            judged = CliRunner().invoke(view, ["verify", "--project", str(tmp_path)])
+            assert judged.exit_code == 0, judged.output
+            assert "open_orders: equal to Spark's answer at tick" in judged.output
         finally:
             stop.set()
             process.send_signal(signal.SIGTERM)

@@ -1,16 +1,11 @@
-"""Logs and one Spark session for the pipelines' tests."""
+"""Logs, and what the pipelines' tests share of Spark's door."""
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(params=["tailrace", pytest.param("kafka", marks=pytest.mark.cluster)])
@@ -55,22 +50,3 @@ def catalyst() -> Iterator[None]:
     _lasting.clear()
     client.close()
     door.end()
-
-
-@pytest.fixture(scope="session")
-def spark(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SparkSession]:
-    """One Spark session for all tests that need one; with Spark's Kafka connector where a
-    test of both readers runs, if it can be had."""
-    from servers.spark_kafka import ConnectorUnavailable, connector_jars
-    from tailrace.pipelines import session
-
-    conf: dict[str, str] = {}
-    if any("test_readers" in item.nodeid for item in request.session.items):
-        with contextlib.suppress(ConnectorUnavailable):
-            conf["spark.jars"] = ",".join(str(path) for path in connector_jars())
-    directory = tmp_path_factory.mktemp("spark")
-    running = session.start("tests", directory, master="local[2]", conf=conf)
-    yield running
-    running.stop()

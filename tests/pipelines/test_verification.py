@@ -143,6 +143,10 @@ def _command(project: Project, judge: Judge, home: Path) -> None:
     for name, text in judge.question.texts.items():
         (home / "pipelines" / f"{name}.sql").write_text(text)
 
+    (home / "pipelines" / f"{project.name}_clock.sql").write_text(
+        PAID.format(s=project.name) + " AND year(now()) > amount"
+    )
+
     def call(*arguments: str) -> tuple[int, str]:
         found = CliRunner().invoke(view, ["verify", *arguments, "--log", str(home)])
         if isinstance(found.exception, TailraceError):
@@ -157,6 +161,9 @@ def _command(project: Project, judge: Judge, home: Path) -> None:
         code, text = call(f"{project.name}_above", "--json")
         told = orjson.loads(text)
         assert (code, told["equal"], told["rows"], told["spark_rows"]) == (0, True, 1, 1)
+        code, text = call()  # all of them, and one that no batch query answers
+        assert (code, text.count("equal to Spark's answer at tick")) == (1, len(VIEWS))
+        assert f"{project.name}_clock: not compared" in text
         with pytest.raises(TailraceError, match="there is no view 'nonsense'"):
             call("nonsense")
 

@@ -113,5 +113,6 @@ export interface Proof {
 }
 export const proof = () => call<Proof>("api/demo");
 export const prove = () => call<{ rows: { what: string; database: string; view: string; equal: boolean }[]; position: string; ms: number }>("api/demo/prove", {});
+export const verifyViews = () => call<{ rows: { what: string; spark: string; view: string; equal: boolean }[]; ms: number }>("api/demo/verify", {});
 export const refund = (order: number) => call<{ did: string }>("api/demo/refund", { order });
 export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});

@@ -431,7 +431,7 @@ def diff(
 
 
 @view.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1)
 @click.option("--max", "most", default=20, show_default=True, help="Differing keys to list.")
 @log_option
 @json_option
@@ -439,7 +439,7 @@ def diff(
 def verify(
     context: click.Context, names: tuple[str, ...], most: int, address: str | None, as_json: bool
 ) -> None:
-    """Compare view NAMES with Spark's own batch answer to their SQL.
+    """Compare view NAMES, or all views, with Spark's own batch answer to their SQL.
 
     The tables are read again up to where the last tick read them, and Spark, started here for
     this question alone, gets the SQL as it is written: what it answers is compared with the view
@@ -454,7 +454,7 @@ def verify(
             raise _unknown(name, project.views)
     bootstrap = bootstrap_address(address)
     found: list[dict[str, Any]] = []
-    for name, verdict in verify_views(project, bootstrap, names, most=most):
+    for name, verdict in verify_views(project, bootstrap, names or [*project.views], most=most):
         if not isinstance(verdict, TailraceError):
             found.append(_verdict(verdict))
         elif len(names) == 1:
@@ -492,7 +492,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
 def _judged(one: Mapping[str, Any]) -> Iterator[str]:
     """A verdict in words."""
     if "error" in one:
-        yield f"{one['view']}: not compared\n  {one['error']['message']}"
+        yield f"{one['view']}: not compared\n  {one['error']['error']}"
         if one["error"]["detail"]:
             yield f"  {one['error']['detail']}"
         return

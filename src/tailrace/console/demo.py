@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +17,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
@@ -121,6 +124,39 @@ def prove(shop: Shop, views: Views, directory: Path) -> dict[str, Any]:
     return {"rows": rows, "position": at, "ms": round((SYSTEM.monotonic() - began) * 1000)}
 
 
+# Views whose SQL Spark takes as it is, without a clock; it answers them from the tables alone.
+_JUDGED = ("open_orders", "best_sellers", "click_through", "suspects")
+_SPARK_SECONDS = 300.0
+
+
+def beside_spark(project: Path) -> dict[str, Any]:
+    """Views beside Spark's own batch answers, as `tailrace view verify` has them; the shop
+    need not stand still, because both are of one tick."""
+    began = SYSTEM.monotonic()
+    command = [sys.executable, "-m", "tailrace", "view", "verify", *_JUDGED, "--json"]
+    try:
+        done = subprocess.run(
+            [*command, "--project", str(project)],
+            capture_output=True, text=True, timeout=_SPARK_SECONDS, cwd=project,
+        )  # fmt: skip
+        found = orjson.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise TailraceError(f"Spark has not answered in {_SPARK_SECONDS:g} s") from None
+    except orjson.JSONDecodeError:
+        said = done.stderr.strip().splitlines()
+        raise TailraceError("the views were not compared", detail="\n".join(said[-3:])) from None
+    return {"rows": [_judged(one) for one in found], "ms": round((SYSTEM.monotonic() - began) * 1000)}  # fmt: skip
+
+
+def _judged(one: dict[str, Any]) -> dict[str, Any]:
+    if one["equal"] is None:
+        spark, view = "not compared", one["error"]["error"]
+    else:
+        spark = f"{one['spark_rows']} rows"
+        view = f"{one['rows']} rows at tick {one['tick']}, {one['differing']} differ"
+    return {"what": one["view"], "spark": spark, "view": view, "equal": one["equal"] is True}
+
+
 @contextmanager
 def _people_held(directory: Path) -> Iterator[None]:
     """Nobody in the shop moves meanwhile; without people there is nobody to hold."""
@@ -160,6 +196,7 @@ def refund(order: int | None) -> dict[str, Any]:
 def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> Shop:
     """The demo's routes; close the shop they ask when the console ends."""
     shop, views, directory = Shop(), served.views, served.project.settings.state_directory
+    judging = threading.Lock()
     # An earlier console may have ended while it held somebody still.
     for pid in _held(directory):
         _resume(pid)
@@ -193,6 +230,16 @@ def add_demo(app: FastAPI, served: Served, answer: type[Response]) -> Shop:
     async def proof() -> Response:
         """Hold the shop for a moment and compare database and views to the cent."""
         return answer(await run_in_threadpool(prove, shop, views, directory))
+
+    @app.post("/api/demo/verify")
+    async def verification() -> Response:
+        """Some views beside what Spark makes of their SQL at one tick; one question at a time."""
+        if not judging.acquire(blocking=False):
+            raise TailraceError("Spark is being asked already", hint="wait for its answer")
+        try:
+            return answer(await run_in_threadpool(beside_spark, served.project.directory))
+        finally:
+            judging.release()
 
     @app.post("/api/demo/refund")
     async def refund_order(question: Refund) -> Response:

@@ -56,6 +56,14 @@ function Plugs() {
           <Table name="Database and views" rows={found.rows.map(({ what, database, view }) => ({ "": what, database, view }))} />
         </>
       )} />
+      <Act label="Ask Spark itself" work={api.verifyViews} told={(found) => (
+        <>
+          <p class={found.rows.every((row) => row.equal) ? "good" : "bad"}>
+            {found.rows.every((row) => row.equal) ? "The views are what Spark answers to their SQL" : "They differ"}; a Spark of its own was started and asked in {Math.round(found.ms / 1000)} s. <code>tailrace view verify</code> does the same.
+          </p>
+          <Table name="Spark and views" rows={found.rows.map(({ what, spark, view }) => ({ "": what, spark, view }))} />
+        </>
+      )} />
       {value?.paid.length ? (
         <ul class="paid" aria-label="Paid lately">
           {value.paid.map((one) => (
