@@ -271,6 +271,8 @@ _SIZES = {
     "b": 1, "byte": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12,
     "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40, "k": 2**10, "m": 2**20, "g": 2**30,
 }  # fmt: skip
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 _NUMBER_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
@@ -304,6 +306,10 @@ def parse_size(value: object) -> int:
 def topic_setting(name: str, value: object) -> str:
     """A topic's setting as Kafka wants it: times in milliseconds and sizes in bytes may be words."""
     text = _setting_text(value)
+    if name == "partitions" and not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise ConfigValueError(
+            f"a topic cannot have {value!r} partitions", hint="write a whole number, at least 1"
+        )
     if _WHOLE_NUMBER.fullmatch(text):
         return text
     if name.endswith(".ms"):
@@ -398,6 +404,14 @@ def load(
 def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
     """The address of the log that is not ours, with how to log in there."""
     address, security = values["log.bootstrap"], values["log.security"]
+    for one in [] if address is None else str(address).split(","):
+        try:
+            parse_address(one.strip())
+        except ConfigValueError as error:
+            raise ConfigValueError(
+                f"log.bootstrap: {error.message}",
+                hint="write HOST:PORT, several with commas between them",
+            ) from error
     if not security:
         return None if address is None else str(address)
     if address is None:
@@ -489,6 +503,13 @@ def _file_values(
                         detail=str(origin(section, name)),
                         hint=f'write [topics."{name}"] on a line of its own',
                     )
+                if not _TOPIC.fullmatch(name) or name in (".", "..") or name.startswith("__"):
+                    raise ConfigValueError(
+                        f"{name!r} cannot be the name of a topic",
+                        detail=f"at {origin(section, name)}",
+                        hint="letters, digits, '.', '_' and '-'; those that begin with '__' are "
+                        "the log's own",
+                    )
                 try:
                     topics[name] = {key: topic_setting(key, item) for key, item in _flat(value)}
                 except ConfigValueError as error:
@@ -559,6 +580,11 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                     raise ConfigValueError(f"{name} must be text")
                 if kind == "address":
                     parse_address(value)
+                if name == "spark.master" and not _MASTER.fullmatch(value):
+                    raise ConfigValueError(
+                        f"{value!r} is no master of Spark",
+                        hint="local[*], spark://HOST:PORT, yarn or k8s://https://HOST:PORT",
+                    )
                 return value
             case "mode":
                 if value not in modes.MODES:

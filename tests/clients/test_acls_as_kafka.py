@@ -16,7 +16,7 @@ import pytest
 from broker.authorization.cases import CASES, REFUSALS, Case, Need
 from broker.authorization.users import GUARDED, Guarded
 from servers.kafka import Kafka, KafkaUnavailable
-from servers.processes import answers, free_port
+from servers.processes import on_free_ports
 from tailrace.broker.authorization.acls import ALLOW, LITERAL, SUPPORTED, Acl
 from tailrace.clock import SYSTEM
 from tailrace.testing.wire_client import WireClient
@@ -81,7 +81,11 @@ class SecuredKafka:
     """An Apache Kafka with StandardAuthorizer, and users who log in by PLAIN."""
 
     def __init__(self, directory: Path) -> None:
-        self.port, controller, inside = free_port(), free_port(), free_port()
+        on_free_ports(lambda ports: self._begin(directory, *ports), 3)
+        self.admin = self.speak("admin")
+
+    def _begin(self, directory: Path, port: int, controller: int, inside: int) -> None:
+        self.port = port
         names = ["admin", *(user for user, _ in USERS.values())]
         users = " ".join(f'user_{name}="{PASSWORD}"' for name in names)
         self.kafka = Kafka(
@@ -102,8 +106,7 @@ class SecuredKafka:
             },
             ports=[inside],
         )
-        self.kafka.servers[0].wait_until(lambda: answers(self.port), 90)
-        self.admin = self.speak("admin")
+        self.kafka.servers[0].wait_until(lambda: self.kafka.servers[0].listens(self.port), 90)
 
     def speak(self, user: str) -> WireClient:
         client = WireClient(f"127.0.0.1:{self.port}")

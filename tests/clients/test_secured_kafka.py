@@ -10,7 +10,7 @@ import pytest
 import tailrace as tr
 from servers.certificates import Authority
 from servers.kafka import Kafka, KafkaUnavailable
-from servers.processes import free_port
+from servers.processes import on_free_ports
 from tailrace.client.admin import Admin
 from tailrace.client.errors import AuthenticationError, ClientError
 from tailrace.client.writer import TransactionalWriter
@@ -26,10 +26,12 @@ class SecuredKafka:
         server, self.client = self.authority.issue("kafka"), self.authority.issue("shop")
         (directory / "server.pem").write_text(server.key + server.certificate)
         (directory / "ca.pem").write_text(self.authority.pem)
-        self.ssl, self.sasl, self.open = free_port(), free_port(), free_port()
+        on_free_ports(lambda ports: self._begin(directory, *ports), 4)
+
+    def _begin(self, directory: Path, ssl: int, sasl: int, opened: int, controller: int) -> None:
+        self.ssl, self.sasl, self.open = ssl, sasl, opened
         plain = "org.apache.kafka.common.security.plain.PlainLoginModule"
         scram = "org.apache.kafka.common.security.scram.ScramLoginModule"
-        controller = free_port()
         self.kafka = Kafka(
             directory,
             settings={

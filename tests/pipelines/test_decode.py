@@ -55,6 +55,26 @@ def test_what_does_not_fit_is_given_back_with_its_reason() -> None:
     assert "no key" in decoded.dead[2].reason
 
 
+def test_what_is_nested_too_deeply_is_given_back_and_no_defect() -> None:
+    """Deeper than the parsers go: nothing but this record fails."""
+    table = TableInput("t", "clicks", pa.schema([("id", pa.int64()), ("x", pa.string())]), ("id",))
+    deep = b'{"id":1,"x":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+    unclosed = b'{"id":1,"x":' + b'{"a":' * 100_000
+    good = b'{"id":2,"x":"y"}'
+    plain = Records(
+        "clicks", 0, [0, 1, 2], [b"1", b"3", b"2"], [deep, unclosed, good], [5] * 3, [None] * 3
+    )
+    decoded = decode(table, plain, 3, envelope=False)
+    assert [d.offset for d in decoded.dead] == [0, 1]
+    assert "nested too deeply" in decoded.dead[0].reason
+    assert decoded.rows.column("id").to_pylist() == [2]
+    shop = TableInput("t", "shop.public.orders", SCHEMA, ("id",))
+    change = b'{"op":"c","before":null,"after":{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    decoded = decode(shop, records((b"1", change), (b"1", event("c", ROW))), 3)
+    assert [d.offset for d in decoded.dead] == [10]
+    assert decoded.rows.num_rows == 1
+
+
 def test_a_reason_has_a_length_that_can_be_read() -> None:
     table = TableInput("t", "shop.public.orders", SCHEMA, ("id",))
     bad = event("c", {**ROW, "amount": "7" * 5000})

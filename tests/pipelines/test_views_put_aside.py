@@ -234,3 +234,41 @@ def test_with_no_view_left_the_error_is_raised(readings: Readings) -> None:
         readings.check("shares")
     finally:
         alone.close()
+
+
+def test_a_view_that_fails_on_a_topic_nobody_else_reads_is_not_taken_over_unread(
+    readings: Readings, tailrace_broker: str, tmp_path: Path
+) -> None:
+    """Its fill has nothing to catch up with; taken over, it would fail in the project's ticks
+    again, with another generation each time."""
+    other = Readings(tailrace_broker, tmp_path)
+    other.write(r1=("mon", 5), r2=("tue", 0))
+    tables = [topic_table(readings.topic), topic_table(other.topic)]
+    graph = compile_views([*readings.views("total"), *other.views("shares")], tables)
+    settings = TickSettings(
+        f"p{readings.name}", tailrace_broker, str(tmp_path / "state"), str(tmp_path / "cache"), shards=2
+    )  # fmt: skip
+    plain = frozenset([readings.name, other.name])
+    project = ProjectTicks(graph, settings, in_process, plain=plain)
+    try:
+        project.start()
+        settle(project, 20)
+        assert list(project.aside.errors()) == [f"{other.name}_shares"]
+        readings.write(r3=("sun", 1))
+        settle(project, 20)
+        readings.check("total")
+        with Admin(tailrace_broker) as admin:
+            made = [
+                topic
+                for topic in (t.name for t in admin.list_topics())
+                if topic.startswith(f"{other.name}_shares")
+            ]
+        assert len(made) <= 2, made
+        other.write(r2=("tue", 4))
+        settle(project)
+        assert not project.aside.errors()
+        with LogReader(tailrace_broker) as reader:
+            tick = last_row(reader, f"p{readings.name}")
+        assert tick is not None and f"{other.name}_shares" in tick.views
+    finally:
+        project.close()

@@ -54,7 +54,7 @@ DECLARED = """
 import tailrace as tr
 from tailrace import sinks, sources
 
-shop = sources.Postgres("shop", dsn="postgress://shop:cAnArY/pg@127.0.0.1:1/shop", tables=["orders"],
+shop = sources.Postgres("shop", dsn=tr.env("SHOP_DSN"), tables=["orders"],
     mask={"orders": {"note": "sha256"}}, mask_key="cAnArY-mask-key")
 other = sources.Postgres("other", dsn=tr.env("OTHER_DSN"), tables=["orders"], mask_key=tr.env("OTHER_KEY"))
 lite = sources.SQLite("lite", path="lite.db", tables=["t"], mask_key="cAnArY-lite-key")
@@ -66,7 +66,7 @@ v = tr.view("v", "SELECT id, count(*) AS n FROM shop.orders GROUP BY id", key="i
     sinks.Postgres("host=127.0.0.1 port=1 user=u password='cAnArY with spaces'", table="t2", name="postgres-words"),
     sinks.MySQL("mysql://u:cAnArY-my@127.0.0.1:1/db", table="t", name="mysql"),
     sinks.Redis("redis://:cAnArY-redis@127.0.0.1:1/0", prefix="p", name="redis"),
-    sinks.Redis("rediss//:cAnArY-no-scheme@127.0.0.1:1/0", prefix="p", name="redis-typo"),
+    sinks.Redis(tr.env("REDIS_URL"), prefix="p", name="redis-typo"),
     sinks.Elasticsearch("http://u:cAnArY-es@127.0.0.1:1", index="i", headers={"X-Api-Key": "cAnArY-es-header"}, name="elasticsearch"),
     sinks.Delta("s3://bucket/t", options={"AWS_SECRET_ACCESS_KEY": "cAnArY-delta", "AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, name="delta"),
     sinks.Iceberg({"type": "rest", "uri": "http://127.0.0.1:1", "credential": "id:cAnArY-iceberg"}, "a.b", name="iceberg"),
@@ -76,6 +76,8 @@ v = tr.view("v", "SELECT id, count(*) AS n FROM shop.orders GROUP BY id", key="i
 ])
 """
 ENVIRONMENT = {
+    "SHOP_DSN": "postgress://shop:cAnArY/pg@127.0.0.1:1/shop",  # mistyped, both
+    "REDIS_URL": "rediss//:cAnArY-no-scheme@127.0.0.1:1/0",
     "OTHER_DSN": "postgres://shop:cAnArY@pg:odd@127.0.0.1:1/shop",
     "OTHER_KEY": "cAnArY-other-key",
     "HOOK_URL": "https://127.0.0.1:1/services/cAnArY-hook-of-environment",

@@ -22,7 +22,7 @@ from urllib.request import urlopen
 import pytest
 
 from servers.capture import Running
-from servers.processes import Server, answers, cache_directory, free_port
+from servers.processes import Server, cache_directory, on_free_ports
 from tailrace.sources import MySQL
 from tailrace.sources.control import ask_for_snapshot
 from tailrace.sources.mysql.settings import MySQLSettings
@@ -49,7 +49,6 @@ class BinlogServer:
         self._directory = directory
         self._number = number
         self._more = list(more)
-        self.port = free_port()
         self._data = directory / "data"
         self._user = ["--user=root"] if os.geteuid() == 0 else []
         if mariadb:
@@ -72,6 +71,10 @@ class BinlogServer:
                 ],
                 check=True, capture_output=True,
             )  # fmt: skip
+        on_free_ports(self._begin)
+
+    def _begin(self, ports: list[int]) -> None:
+        (self.port,) = ports
         self.start()
 
     def start(self) -> None:
@@ -87,7 +90,7 @@ class BinlogServer:
             ],
             self._directory / "server.log",
         )  # fmt: skip
-        self._server.wait_until(lambda: answers(self.port))
+        self._server.wait_until(lambda: self._server.listens(self.port))
 
     def stop(self) -> None:
         self._server.stop()

@@ -15,7 +15,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-from servers.processes import Server, answers, cache_directory, free_port
+from servers.processes import Server, cache_directory, free_port, on_free_ports
 
 VERSION = "4.3.1"
 
@@ -98,12 +98,33 @@ class Kafka:
         ports: list[int] | None = None,
     ) -> None:
         """`users` (name → password) can log in by SCRAM from the start; `ports` are those of
-        listeners that `settings` name."""
+        listeners that `settings` name, chosen by `on_free_ports` around this."""
         self.directory = directory
         self.servers: list[Server] = []
-        self.ports = ports or [free_port() for _ in range(nodes)]
+
+        def begin(chosen: list[int]) -> None:
+            try:
+                self._begin(chosen[:nodes], chosen[nodes:], settings or {}, users or {})
+            except BaseException:
+                self.stop()
+                raise
+
+        if ports is None:
+            on_free_ports(begin, 2 * nodes)
+        else:
+            begin([*ports, *(free_port() for _ in range(nodes))])
+
+    def _begin(
+        self,
+        ports: list[int],
+        controllers: list[int],
+        settings: dict[str, str],
+        users: dict[str, str],
+    ) -> None:
+        nodes = len(ports)
+        self.servers = []
+        self.ports = ports
         self.bootstrap = ",".join(f"127.0.0.1:{port}" for port in self.ports)
-        controllers = [free_port() for _ in range(nodes)]
         voters = ",".join(f"{n + 1}@127.0.0.1:{port}" for n, port in enumerate(controllers))
         self._cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         self._libraries = jars()
@@ -117,7 +138,7 @@ class Kafka:
                 "advertised.listeners": f"PLAINTEXT://127.0.0.1:{self.ports[node]}",
                 "controller.listener.names": "CONTROLLER",
                 "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-                "log.dirs": str(directory / f"node-{node}"),
+                "log.dirs": str(self.directory / f"node-{node}"),
                 "group.initial.rebalance.delay.ms": "0",
                 "offsets.topic.replication.factor": replicas,
                 "offsets.topic.num.partitions": "4",
@@ -128,9 +149,10 @@ class Kafka:
                 "share.coordinator.state.topic.min.isr": "1",
                 "share.coordinator.state.topic.num.partitions": "4",
                 "auto.create.topics.enable": "true",
-                **(settings or {}),
+                **settings,
             }
-            path = directory / f"node-{node}.properties"
+            shutil.rmtree(self.directory / f"node-{node}", ignore_errors=True)
+            path = self.directory / f"node-{node}.properties"
             path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
             self._java(
                 "kafka.tools.StorageTool",
@@ -140,14 +162,14 @@ class Kafka:
                 str(path),
                 *(
                     f"--add-scram={mechanism}=[name={name},password={password}]"
-                    for name, password in (users or {}).items()
+                    for name, password in users.items()
                     for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512")
                 ),
             )
         for node in range(nodes):
             self.servers.append(self._start(node))
         for server, port in zip(self.servers, self.ports, strict=True):
-            server.wait_until(lambda port=port: answers(port), 90)  # type: ignore[misc]
+            server.wait_until(lambda server=server, port=port: server.listens(port), 90)  # type: ignore[misc]
 
     def _java(self, *arguments: str) -> None:
         run = subprocess.run(
@@ -167,7 +189,7 @@ class Kafka:
     def restart(self, node: int = 0) -> None:
         """Start a node again after `kill`."""
         self.servers[node] = self._start(node)
-        self.servers[node].wait_until(lambda: answers(self.ports[node]), 90)
+        self.servers[node].wait_until(lambda: self.servers[node].listens(self.ports[node]), 90)
 
     def kill(self, node: int = 0) -> None:
         """kill -9 one node."""

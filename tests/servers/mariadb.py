@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from servers.certificates import self_signed
-from servers.processes import Server, answers, free_port
+from servers.processes import Server, on_free_ports
 
 
 class MariaDBServer:
@@ -23,7 +23,6 @@ class MariaDBServer:
         self._directory = directory
         self._program = program
         self._data = directory / "data"
-        self.port = free_port()
         install = shutil.which("mariadb-install-db") or shutil.which("mysql_install_db")
         assert install is not None
         subprocess.run(
@@ -33,6 +32,10 @@ class MariaDBServer:
             ],
             check=True, capture_output=True,
         )  # fmt: skip
+        on_free_ports(self._begin)
+
+    def _begin(self, ports: list[int]) -> None:
+        (self.port,) = ports
         self.start()
 
     def _user(self) -> list[str]:
@@ -49,7 +52,7 @@ class MariaDBServer:
             ],
             self._directory / "mariadb.log",
         )  # fmt: skip
-        self._server.wait_until(lambda: answers(self.port))
+        self._server.wait_until(lambda: self._server.listens(self.port))
 
     def stop(self) -> None:
         self._server.stop()

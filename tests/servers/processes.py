@@ -11,7 +11,11 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
+
+import psutil
+
+T = TypeVar("T")
 
 _given: set[int] = set()
 
@@ -26,14 +30,38 @@ def free_port() -> int:
         port = random.SystemRandom().randrange(15_000, 32_000)
         if port in _given:
             continue
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        _given.add(port)
-        return port
+        if is_free(port):
+            _given.add(port)
+            return port
     raise RuntimeError("no free port found")
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen there now."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def on_free_ports(start: Callable[[list[int]], T], count: int = 1, attempts: int = 5) -> T:
+    """What `start` makes of `count` free ports.
+
+    Until a server listens on them they are nobody's: where another process was faster, and the
+    server ended for that reason, it is started again with others.
+    """
+    while True:
+        ports = [free_port() for _ in range(count)]
+        try:
+            return start(ports)
+        except RuntimeError as ended:
+            attempts -= 1
+            taken = "in use" in str(ended).lower() or not all(is_free(port) for port in ports)
+            if not taken or not attempts:
+                raise
 
 
 def cache_directory() -> Path:
@@ -87,6 +115,22 @@ class Server:
                 return
             time.sleep(0.05)
         raise RuntimeError(f"server not ready after {seconds} s: {self.tail()}")
+
+    def listens(self, port: int) -> bool:
+        """Whether it is this server, or a child of it, that takes connections there."""
+        try:
+            family = [psutil.Process(self.process.pid)]
+            family += family[0].children(recursive=True)
+        except psutil.Error:
+            return False
+        for one in family:
+            try:
+                found = one.net_connections("inet")
+            except psutil.Error:
+                continue
+            if any(c.status == psutil.CONN_LISTEN and c.laddr.port == port for c in found):
+                return True
+        return False
 
     def tail(self) -> str:
         """The last lines of its output."""

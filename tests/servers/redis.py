@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from servers.processes import Server, answers, free_port
+from servers.processes import Server, on_free_ports
 
 
 class RedisServer:
@@ -18,7 +18,10 @@ class RedisServer:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self.port = free_port()
+        on_free_ports(self._begin)
+
+    def _begin(self, ports: list[int]) -> None:
+        (self.port,) = ports
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.start()
 
@@ -30,7 +33,7 @@ class RedisServer:
             ],
             self._directory / "redis.log",
         )  # fmt: skip
-        self._server.wait_until(lambda: answers(self.port) and self._serves())
+        self._server.wait_until(lambda: self._server.listens(self.port) and self._serves())
 
     def _serves(self) -> bool:
         """Whether its data is loaded; until then it answers, but not to questions."""

@@ -213,6 +213,12 @@ def topic(
     check_kinds(place, "tr.topic", topic, locals())
     if wire not in ("plain", "confluent"):
         raise _wrong(place, f"unknown wire format {wire!r}", "plain or confluent")
+    if format not in FORMATS:
+        raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
+    if wire == "confluent" and format != "avro":
+        raise _wrong(place, f'wire="confluent" is a form of Avro, not of {format}', 'format="avro"')
+    if registry is not None and wire != "confluent":
+        raise _wrong(place, "registry= is for Avro in Confluent's format", 'wire="confluent"')
     if format == "avro" and schema is None:
         raise _wrong(place, "an Avro topic needs its schema", "schema=<the Avro schema in JSON>")
     if pattern is not None and _bad_pattern(pattern):
@@ -241,17 +247,23 @@ def topic(
             late_alarm,
             _ms(ahead, place, "ahead="),
         )
-    elif keep is not None:
-        raise _wrong(place, "keep needs an event time", 'time="at"')
-    if format not in FORMATS:
-        raise _wrong(place, f"unknown format {format!r}", f"one of {', '.join(FORMATS)}")
+    else:
+        _need_a_time(place, locals())
     if not 0 <= late_alarm <= 1:
         raise _wrong(place, f"late_alarm is a share, not {late_alarm!r}", "late_alarm=0.01")
-    _check_columns(place, name, schema, format, time, _names(key), metadata)
+    _check_columns(place, name, schema, format, time, _names(key), metadata, pattern)
     return Topic(
         _checked_name(name, place), schema, format, policy, place, _names(key), pattern, metadata,
         wire, registry,
     )  # fmt: skip
+
+
+def _need_a_time(place: Place, given: Mapping[str, object]) -> None:
+    """Refuse what says something about an event time where there is none."""
+    parameters = inspect.signature(topic).parameters
+    for name in ("watermark", "lateness", "idle", "keep", "late_alarm", "ahead"):
+        if given[name] != parameters[name].default:
+            raise _wrong(place, f"{name} needs an event time", 'time="at"')
 
 
 def _check_columns(
@@ -262,14 +274,31 @@ def _check_columns(
     time: str | None,
     key: Sequence[str],
     metadata: str | None,
+    pattern: str | None,
 ) -> None:
     """Refuse a schema that cannot be read, and columns that it does not have."""
+    if metadata == "":
+        raise _wrong(place, "metadata= is the name of a column", 'metadata="kafka"')
+    if repeated := _repeated(key):
+        raise _wrong(place, f"key= names {repeated!r} twice", 'key=["country", "day"]')
+    if key and (pattern is not None or format == "avro"):
+        raise _wrong(
+            place,
+            "key= makes one topic of JSON rows a table; this is no such topic",
+            "leave key= out",
+        )
     if schema is None or format == "raw":
         if time is not None:
             raise _wrong(
                 place,
                 f'topic "{name}" has no column {time!r} for its event time',
                 f'give its columns: schema="user STRING, {time} TIMESTAMP"',
+            )
+        if key:
+            raise _wrong(
+                place,
+                f'topic "{name}" has no column {key[0]!r} for key=',
+                f'give its columns: schema="{key[0]} STRING, …"',
             )
         return
     kinds = _columns(place, name, schema, format)
@@ -287,6 +316,14 @@ def _check_columns(
             f'column {time!r} of topic "{name}" is {kinds[time]}: not an event time',
             f"declare it as {time} TIMESTAMP",
         )
+    for column in key:
+        if "MAP<" in kinds[column] or "VARIANT" in kinds[column]:
+            raise _wrong(
+                place,
+                f'column {column!r} of topic "{name}" is {kinds[column]}: no key, such values '
+                "cannot be compared",
+                "give key= a column of numbers, texts or times",
+            )
     if metadata is not None and metadata in kinds:
         raise _wrong(
             place,
@@ -366,6 +403,9 @@ def view_at(
         raise _wrong(place, f'the indexes of view "{name}" are {indexes!r}', 'indexes=["status"]')
     if not sql.strip():
         raise _wrong(place, f'view "{name}" has no SQL', "give a SELECT statement")
+    for what, named in (("key", key), ("indexes", indexes)):
+        if repeated := _repeated(_names(named or ())):
+            raise _wrong(place, f'{what} of view "{name}" names {repeated!r} twice', "name it once")
     columns = None if key is None else _names(key)
     return View(
         _checked_name(name, place), sql, columns, policy, _targets(to), place, _names(indexes)
@@ -423,11 +463,29 @@ def stream(
     topics = tuple(target for target in targets if isinstance(target, Topic))
     keys = {t: _names(k) for t, k in key.items()} if isinstance(key, Mapping) else {}
     own = () if isinstance(key, Mapping) else _names(key)
+    for columns in (own, *keys.values()):
+        if repeated := _repeated(columns):
+            raise _wrong(place, f"key= names {repeated!r} twice", 'key=["country", "day"]')
+    if format == "raw" and any(columns != ("key",) for columns in (own, *keys.values()) if columns):
+        raise _wrong(place, "raw records have their keys in the column key", 'key="key"')
+    waited = None if timeout is None else _ms(timeout, place, "timeout=")
+    if waited == 0:
+        raise _wrong(place, "timeout= must be longer than nothing", 'timeout="10 minutes"')
 
     def declare(function: Callable[..., Frames]) -> Stream:
         code = inspect.unwrap(function).__code__
         where = Place(code.co_filename, code.co_firstlineno)
         chosen = _checked_name(name or function.__name__, where)
+        if wrong := _misfit_parameters(function, len(inputs)):
+            raise _wrong(
+                where, f'the function of stream "{chosen}" {wrong}', "one parameter per input"
+            )
+        if unknown := next((t for t in keys if t not in (chosen, *(o.name for o in topics))), None):
+            raise _wrong(
+                where,
+                f'stream "{chosen}" has no output {unknown!r} for key=',
+                f"its outputs are {', '.join([chosen, *(one.name for one in topics)])}",
+            )
         return Stream(
             chosen,
             inputs,
@@ -442,7 +500,7 @@ def stream(
             on_error,
             retries,
             _ms(pause, place, "pause="),
-            None if timeout is None else _ms(timeout, place, "timeout="),
+            waited,
             limit,
             on_loss,
             format,
@@ -451,10 +509,41 @@ def stream(
     return declare
 
 
+def _misfit_parameters(function: Callable[..., Frames], inputs: int) -> str | None:
+    """Why a function cannot be called with so many DataFrames."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return None  # one that does not say what it takes
+    try:
+        signature.bind(*range(inputs))
+    except TypeError:
+        takes = ", ".join(signature.parameters) or "nothing"
+        return f"takes {takes}, and the stream has {inputs} input{'' if inputs == 1 else 's'}"
+    return None
+
+
+def _repeated(names: Sequence[str]) -> str | None:
+    """The first name that is there twice, as SQL compares names."""
+    seen: set[str] = set()
+    for name in names:
+        if name.casefold() in seen:
+            return name
+        seen.add(name.casefold())
+    return None
+
+
 def _check_input(place: Place, number: int, given: object) -> None:
     if isinstance(given, Topic | View | Stream):
         return
     if getattr(given, "kind", None) in ("inserts", "changes"):
+        start = getattr(given, "start", "now")
+        if start not in ("now", "snapshot"):
+            raise _wrong(
+                place,
+                f"a stream cannot begin at {start!r} (input {number})",
+                '.changes("now") or .changes("snapshot"); positions are for reading in Python',
+            )
         return
     if isinstance(given, TableLike):
         raise _wrong(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,12 +27,16 @@ from tailrace.project import graph
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
-from tailrace.sources.declare import Source, patterns
-from tailrace.sources.errors import TableMissingError
+from tailrace.sinks import declare as sinks
+from tailrace.sinks.errors import SinkDeclarationError
+from tailrace.sinks.registry import Copy
+from tailrace.sources.declare import MOST_PARTITIONS, Source, for_table, patterns
+from tailrace.sources.errors import SourceDeclarationError, TableMissingError
 
 if TYPE_CHECKING:
     from tailrace.facts.declare import Events
     from tailrace.pipelines.incremental.graph import Graph, TableInput
+    from tailrace.sources.schema import TableSchema
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,13 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
     if log.bootstrap is None and log.broker.get("listeners"):
         yield _look("log.broker", _listeners, dict(log.broker))
+    elif log.bootstrap is None and log.broker:
+        yield _look("log.broker", _broker_settings, dict(log.broker))
     for warning in project.settings.console.warnings:
         yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
-        yield _look(f"topic {name}", _topic_settings, dict(settings))
+        embedded = log.bootstrap is None
+        yield _look(f"topic {name}", _topic_settings, name, dict(settings), embedded)
     for declared in project.events.values():
         yield from _events(project, declared)
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
@@ -72,11 +79,18 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     if not connect:
         for source in project.sources.values():
             found = absent.get(("source", source.name), "")
-            yield Checked(f"source {source.name}", f"{found} here" if found else source.kind)
+            wrong = _absent_columns(
+                source, project.places[source.name], _known_tables(project, source) or []
+            )
+            yield Checked(f"source {source.name}", f"{found} here" if found else source.kind, wrong)
     for sink in project.sinks.values():
         found = absent.get(("sink", sink.name), "")
-        what = f"{sink.subject} → {sink.declaration.place}"
-        yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
+        checked = _look(f"sink {sink.name}", _sink, project, sink)
+        yield (
+            checked
+            if checked.error or not found
+            else dataclasses.replace(checked, found=f"{checked.found}; {found} here")
+        )
     if connect:
         yield from _connected(project, told)
     elif project.views:
@@ -119,6 +133,32 @@ def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
         return Checked(what, error=error)
 
 
+def _sink(project: Project, sink: Copy) -> str:
+    """A sink beside what feeds it."""
+    from tailrace.pipelines.incremental.types import parse_type
+
+    declaration, place = sink.declaration, f"declared at {project.places[sink.subject]}"
+    for column, kind in declaration.columns.items():
+        try:
+            parse_type(kind)
+        except ValueError as reason:
+            raise SinkDeclarationError(
+                f"columns= of sink {sink.name}: {column!r}: {reason}",
+                detail=place,
+                hint="Spark's words: STRING, BIGINT, DECIMAL(10,2), TIMESTAMP",
+            ) from reason
+    if isinstance(declaration, sinks.Topic) and declaration.bootstrap is None:
+        writer = graph.writers(project).get(declaration.topic)
+        if writer is not None:
+            raise SinkDeclarationError(
+                f"sink {sink.name} would write into topic {declaration.topic!r}, which holds "
+                f"{writer}",
+                detail=place,
+                hint="give it a topic of its own",
+            )
+    return f"{sink.subject} → {declaration.place}"
+
+
 def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
     what = f"events {declared.name}"
@@ -138,11 +178,26 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
         yield Checked(what, f"{', '.join(declared.types.by_name)}; {commands}")
 
 
-def _topic_settings(settings: dict[str, str]) -> str:
+def _topic_settings(name: str, settings: dict[str, str], embedded: bool) -> str:
     from tailrace.log.settings import check_topic_config
 
+    partitions = int(settings.get("partitions", "1"))
+    if embedded and partitions > MOST_PARTITIONS:
+        raise ProjectError(
+            f"topic {name!r} cannot have {partitions} partitions",
+            hint=f"the embedded log takes {MOST_PARTITIONS} a topic",
+        )
+    if settings.get("tailrace.events") == "true":
+        refuse_loss(name, settings)
     check_topic_config({name: value for name, value in settings.items() if name != "partitions"})
     return f"{len(settings)} settings"
+
+
+def _broker_settings(given: dict[str, str]) -> str:
+    from tailrace.broker.settings import BrokerSettings
+
+    BrokerSettings(given)
+    return f"{len(given)} settings"
 
 
 def _listeners(given: dict[str, str]) -> str:
@@ -194,8 +249,9 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             return
         tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
         absent = _absent(source, {table.name for table in found})
-        if absent is not None:
-            yield Checked(f"source {source.name}", error=absent)
+        wrong = absent or _absent_columns(source, project.places[source.name], found)
+        if wrong is not None:
+            yield Checked(f"source {source.name}", error=wrong)
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
@@ -244,6 +300,14 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
                 named += [(f"fields= of sink {sink.name}", column) for column in fields]
                 split = getattr(sink.declaration, "partition_by", ())
                 named += [(f"partition_by= of sink {sink.name}", column) for column in split]
+                named += [
+                    (f"columns= of sink {sink.name}", one) for one in sink.declaration.columns
+                ]
+                if isinstance(sink.declaration, sinks.Email):
+                    named += [
+                        (f"the mail of sink {sink.name}", column)
+                        for column in sink.declaration.named_columns
+                    ]
         for what, column in named:
             if column not in known:
                 near = difflib.get_close_matches(column, known, n=1)
@@ -261,21 +325,54 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
-    from tailrace.sources.describe import describe
 
     tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     for source in project.sources.values():
-        if getattr(source, "kind", "") != "sqlite":
-            return None
-        try:
-            with contextlib.chdir(project.directory):
-                found = describe(source)
-        except TailraceError:
-            return None  # the file is not there yet; --connect says why
-        if _absent(source, {table.name for table in found}) is not None:
+        found = _known_tables(project, source)
+        if found is None or _absent(source, {table.name for table in found}) is not None:
             return None
         tables += [described_table(orjson.loads(table.record("")[1])) for table in found]
     return tables
+
+
+def _known_tables(project: Project, source: Source) -> list[TableSchema] | None:
+    """The tables of a database that is a file; None where a server must be asked."""
+    from tailrace.sources.describe import describe
+
+    if getattr(source, "kind", "") != "sqlite":
+        return None
+    try:
+        with contextlib.chdir(project.directory):
+            return describe(source)
+    except TailraceError:
+        return None  # the file is not there yet; --connect says why
+
+
+def _absent_columns(
+    source: Source, place: str, tables: Sequence[TableSchema]
+) -> SourceDeclarationError | None:
+    """A column that `columns=` or `mask=` names and the table does not have: a mistyped one
+    would let through what it was meant to hide."""
+    for table in tables:
+        known = [column.name for column in table.columns]
+        picked = for_table(source.columns, table.schema, table.table)
+        hidden = for_table(source.mask, table.schema, table.table)
+        named: list[tuple[str, Iterable[str]]] = [
+            ("columns", picked if isinstance(picked, Sequence) else ()),
+            # One that columns= leaves out needs no mask, and is no column of the topic.
+            ("mask", hidden if isinstance(hidden, Mapping) and picked is None else ()),
+        ]
+        for parameter, columns in named:
+            for column in columns:
+                if column not in known:
+                    near = difflib.get_close_matches(column, known, n=1)
+                    return SourceDeclarationError(
+                        f'{parameter}= of source "{source.name}" names the column {column!r}, '
+                        f"which table {table.table!r} does not have",
+                        detail=f"declared at {place}",
+                        hint=f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}",
+                    )
+    return None
 
 
 def _absent(source: Source, found: Collection[str]) -> TableMissingError | None:

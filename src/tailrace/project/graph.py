@@ -22,7 +22,8 @@ from tailrace.project.errors import (
 )
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
-from tailrace.sources.declare import Inserts, Source, default_schema, for_table, patterns
+from tailrace.sinks.declare import Topic as TopicSink
+from tailrace.sources.declare import Inserts, Source, TableRef, default_schema, for_table, patterns
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +116,32 @@ def build(project: Project) -> Topology:
     for sink in project.sinks.values():
         add(f"sink:{sink.name}", "sink", sink.name)
         edges.append((sink.subject, f"sink:{sink.name}"))
+        target = sink.declaration
+        if (
+            isinstance(target, TopicSink)
+            and target.bootstrap is None
+            and target.topic in project.topics
+        ):
+            edges.append((f"sink:{sink.name}", target.topic))
     unique = list(dict.fromkeys(edges))
     return Topology(tuple(_ordered(nodes, unique, project.places)), tuple(unique))
 
 
-def _refuse_taken_names(project: Project) -> None:
-    """A view or stream writes the topic of its name, so that must be nobody else's."""
+def writers(project: Project) -> dict[str, str]:
+    """Topics that a part of the project writes, and what they hold."""
+    taken = _side_topics(project)
+    for source in project.sources.values():
+        for pattern in patterns(source):
+            if "*" not in pattern:
+                topic = source.table(pattern).topic
+                taken[topic] = f"the changes of a table of source {source.name}"
+    taken |= {name: f"the events of {name}" for name in project.events}
+    taken |= {name: f"the rows of stream {name}" for name in project.streams}
+    return taken | {name: f"the rows of view {name}" for name in project.views}
+
+
+def _side_topics(project: Project) -> dict[str, str]:
+    """Topics beside those that are declared, and what they hold."""
     taken = {f"{project.name}.dead": "the records that views of the project cannot read"}
     for known in project.sources:
         taken[f"{known}.transactions"] = f"the transactions of source {known}"
@@ -134,6 +155,12 @@ def _refuse_taken_names(project: Project) -> None:
     for topic in project.topics.values():
         if topic.time is not None:
             taken[f"{topic.name}.late"] = f"late rows of topic {topic.name}"
+    return taken
+
+
+def _refuse_taken_names(project: Project) -> None:
+    """A view or stream writes the topic of its name, so that must be nobody else's."""
+    taken = _side_topics(project)
     for name in (*project.views, *project.streams):
         parts = name.split(".")
         source = project.sources.get(parts[0])
@@ -174,6 +201,9 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
                     detail=f"declared at {project.places[stream.name]}",
                     hint=f'give the source history={{"{given.table.table}": "90 days"}}',
                 )
+            table = getattr(given, "table", None)
+            if isinstance(table, TableRef):
+                _refuse_uncaptured(project, stream, table)
             if isinstance(given, Stream | View) and given.name not in project.places:
                 raise _missing(project, stream.name, given.name)
             yield stream.name, given.topic
@@ -186,6 +216,12 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
                 error.detail = place_of_table(view, parts) or error.detail
                 tell_place(error, view, project.places[view.name], project.directory)
                 raise
+
+
+def _refuse_uncaptured(project: Project, stream: Stream, table: TableRef) -> None:
+    source = project.sources.get(table.source)
+    if source is None or not _captures(source, table.schema, table.table):
+        raise _missing(project, stream.name, f"{table.source}.{table.table}")
 
 
 def tables_of(view: View) -> list[tuple[str, ...]]:

@@ -209,6 +209,9 @@ def _read_slow(rows: Sequence[bytes], schema: pa.Schema) -> tuple[pa.Table, list
         except ValueError as reason:
             refused.append(Refused(index, str(reason)))
             continue
+        except RecursionError:
+            refused.append(Refused(index, "nested too deeply"))
+            continue
         for column, value in zip(columns, values, strict=True):
             column.append(value)
     arrays = [pa.array(c, f.type) for c, f in zip(columns, schema, strict=True)]

@@ -7,21 +7,31 @@ options are secrets: nothing prints them.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from string import Formatter
 from typing import Any, ClassVar, Literal
 
-from tailrace.config import SECRET, EnvironmentValue, hide, shown
+from tailrace.config import SECRET, EnvironmentValue, hide, parse_address, shown
 from tailrace.kinds import misfit_field
 from tailrace.masking import Secret, host_of
 from tailrace.sinks.errors import SinkDeclarationError
 
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 Text = str | EnvironmentValue
 Hidden = str | EnvironmentValue | Secret
 SchemaChange = Literal["add", "widen", "park"]
 SCHEMA_CHANGES = ("add", "widen", "park")
+LANGUAGES = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english",
+    "es": "spanish", "fi": "finnish", "fr": "french", "hu": "hungarian", "it": "italian",
+    "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish",
+}  # fmt: skip
 TYPES_OF_FIELDS = ("text", "keyword", "integer", "float", "date", "boolean", "json")
 
 
@@ -69,6 +79,22 @@ class Declaration:
         return None
 
 
+def _need_address(given: Hidden, schemes: tuple[str, ...], example: str) -> None:
+    """Refuse an address of another service, or none; its text is never told."""
+    if isinstance(given, EnvironmentValue):
+        return  # read when the sink runs
+    text = given.reveal() if isinstance(given, Secret) else given
+    scheme, separator, rest = text.partition("://")
+    fits = bool(separator) and scheme.lower() in schemes and bool(rest.strip("/"))
+    _need(
+        fits, f"the address must begin with {' or '.join(f'{one}://' for one in schemes)}", example
+    )
+
+
+def _need_place(given: Text | Path, parameter: str) -> None:
+    _need(isinstance(given, EnvironmentValue) or str(given).strip(), f"{parameter}= is empty")
+
+
 def _need(condition: object, message: str, hint: str = "") -> None:
     if not condition:
         raise SinkDeclarationError(message, hint=hint)
@@ -108,6 +134,12 @@ class Postgres(_Table):
     kind: ClassVar[str] = "postgres"
     dsn: Hidden = field(metadata=SECRET)
 
+    def _check(self) -> None:
+        _Table._check(self)
+        text = self.dsn.reveal() if isinstance(self.dsn, Secret) else self.dsn
+        if not isinstance(text, str) or "=" not in text.partition("://")[0]:  # host=… dbname=…
+            _need_address(self.dsn, ("postgres", "postgresql"), "postgres://user@host:5432/db")
+
 
 @dataclass(frozen=True, slots=True)
 class MySQL(_Table):
@@ -121,6 +153,10 @@ class MySQL(_Table):
     kind: ClassVar[str] = "mysql"
     dsn: Hidden = field(metadata=SECRET)
 
+    def _check(self) -> None:
+        _Table._check(self)
+        _need_address(self.dsn, ("mysql", "mariadb"), "mysql://user:password@host:3306/database")
+
 
 @dataclass(frozen=True, slots=True)
 class SQLite(_Table):
@@ -129,6 +165,10 @@ class SQLite(_Table):
     kind: ClassVar[str] = "sqlite"
     path: Text | Path
 
+    def _check(self) -> None:
+        _Table._check(self)
+        _need_place(self.path, "path")
+
 
 @dataclass(frozen=True, slots=True)
 class DuckDB(_Table):
@@ -136,6 +176,10 @@ class DuckDB(_Table):
 
     kind: ClassVar[str] = "duckdb"
     path: Text | Path
+
+    def _check(self) -> None:
+        _Table._check(self)
+        _need_place(self.path, "path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +203,7 @@ class Redis(Declaration):
 
     def _check(self) -> None:
         _need(self.prefix, "a redis sink needs prefix=")
+        _need_address(self.url, ("redis", "rediss", "unix"), "redis://user:password@host:6379/0")
         _need(self.format in ("hash", "json", "string"), f"unknown format {self.format!r}")
         _need(self.mode in ("update", "invalidate"), f"unknown mode {self.mode!r}")
 
@@ -181,11 +226,18 @@ class Search(Declaration):
     fields: Mapping[str, str] | None = None
 
     def _check(self) -> None:
+        _need_place(self.index, "index")
         for column, treatment in (self.fields or {}).items():
             _need(
                 treatment.split(":")[0] in TYPES_OF_FIELDS,
                 f"field {column!r} cannot be {treatment!r}",
                 f"one of {', '.join(TYPES_OF_FIELDS)}; text may name a language, text:en",
+            )
+            kind, colon, language = treatment.partition(":")
+            _need(
+                not colon or (kind == "text" and language in (*LANGUAGES, *LANGUAGES.values())),
+                f"field {column!r} cannot be {treatment!r}",
+                f"text may name a language: {', '.join(LANGUAGES)}",
             )
 
     @property
@@ -209,6 +261,15 @@ class Elasticsearch(Declaration):
 
     def _check(self) -> None:
         _need(self.index == self.index.lower(), f"index {self.index!r} must be lower case")
+        odd = (
+            not self.index
+            or self.index[0] in "_-+."
+            or any(c in self.index for c in ' "*\\<|,>/?#:')
+        )
+        _need(
+            not odd, f"{self.index!r} cannot be the name of an index", "letters, digits, '-', '_'"
+        )
+        _need_address(self.url, ("http", "https"), "https://search:9200")
 
     @property
     def place(self) -> str:
@@ -228,6 +289,9 @@ class Delta(Declaration):
 
     def _check(self) -> None:
         _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+        _need_place(self.path, "path")
+        twice = len(set(self.partition_by)) < len(self.partition_by)
+        _need(not twice, "partition_by= names a column twice")
 
     @property
     def place(self) -> str:
@@ -244,6 +308,7 @@ class Parquet(Declaration):
 
     def _check(self) -> None:
         _need(self.mode in ("current", "history"), f"unknown mode {self.mode!r}")
+        _need_place(self.path, "path")
 
     @property
     def place(self) -> str:
@@ -286,6 +351,7 @@ class Webhook(Declaration):
     timeout: timedelta = timedelta(seconds=10)
 
     def _check(self) -> None:
+        _need_address(self.url, ("http", "https"), "https://example.org/hook")
         _need(self.batch >= 1, "batch must be at least 1")
         _need(self.parallel >= 1, "parallel must be at least 1")
 
@@ -318,8 +384,29 @@ class Email(Declaration):
 
     def _check(self) -> None:
         _need(self.to, "an e-mail sink needs to=")
+        _need_address(self.server, ("smtp", "smtps"), "smtp://user:password@host:587")
+        for template in filter(None, (self.subject, self.body)):
+            try:
+                list(Formatter().parse(template))
+            except ValueError as reason:
+                raise SinkDeclarationError(
+                    f"{template!r} is no template: {reason}", hint='subject="{view}: {key}"'
+                ) from reason
         for address in (self.sender, *([self.to] if isinstance(self.to, str) else self.to)):
             _need(len(address.splitlines()) == 1, f"{address!r} is no address")
+
+    @property
+    def named_columns(self) -> list[str]:
+        """The columns that its templates name."""
+        found: dict[str, None] = {}
+        for template in filter(None, (self.subject, self.body)):
+            for _, name, _, _ in Formatter().parse(template):
+                first = re.split(r"[.\[]", name or "", maxsplit=1)[0]
+                if within := re.fullmatch(r"row\[(.+?)\].*", name or ""):
+                    first = within[1]
+                if first not in ("", "view", "key", "op", "row"):
+                    found[first] = None
+        return list(found)
 
     @property
     def pace(self) -> timedelta | None:
@@ -339,6 +426,17 @@ class Topic(Declaration):
     topic: str
     bootstrap: Text | None = None
 
+    def _check(self) -> None:
+        legal = _TOPIC.fullmatch(self.topic) and not self.topic.startswith("__")
+        _need(
+            legal and self.topic not in (".", ".."),
+            f"{self.topic!r} cannot be the name of a topic",
+            "letters, digits, '.', '_' and '-', at most 249",
+        )
+        if isinstance(self.bootstrap, str):
+            for address in self.bootstrap.split(","):
+                parse_address(address.strip())
+
     @property
     def place(self) -> str:
         return f"topic {self.topic}"
@@ -352,6 +450,14 @@ class Function(Declaration):
 
     kind: ClassVar[str] = "function"
     function: Callable[..., object]
+
+    def _check(self) -> None:
+        try:
+            inspect.signature(self.function).bind(None)
+        except TypeError:
+            _need(False, "the function of a sink takes one Arrow table", "def take(changes): …")
+        except ValueError:
+            pass  # one that does not say what it takes
 
     @property
     def place(self) -> str:

@@ -70,15 +70,27 @@ def copies_of(declared: Iterable[object]) -> list[Copy]:
     for item in declared:
         for target in getattr(item, "to", ()) or ():
             if not isinstance(target, Declaration):
+                named = getattr(target, "name", None)
                 raise SinkDeclarationError(
-                    f"{target!r} is not a sink",
-                    detail=f"`to` of {getattr(item, 'name', item)!r} names it.",
+                    f"to= of {getattr(item, 'name', item)!r} names a {type(target).__name__}"
+                    f"{f' {named!r}' if named else ''}, which is no sink",
+                    detail=_place(item),
                     hint="take one from tailrace.sinks",
                 )
             subject = str(item.name)  # type: ignore[attr-defined]
             name = target.name or _free(f"{subject}.{target.kind}", taken)
             if name in taken:
-                raise SinkDeclarationError(f"two sinks are called {name!r}")
+                raise SinkDeclarationError(
+                    f"two sinks are called {name!r}",
+                    detail=_place(item),
+                    hint="give one of them another name=",
+                )
+            if target in [copy.declaration for copy in copies if copy.subject == subject]:
+                raise SinkDeclarationError(
+                    f"to= of {subject!r} names the same {target.kind} sink twice",
+                    detail=_place(item),
+                    hint="leave one of them out",
+                )
             taken.add(name)
             copies.append(
                 Copy(
@@ -91,6 +103,11 @@ def copies_of(declared: Iterable[object]) -> list[Copy]:
                 )
             )
     return copies
+
+
+def _place(declared: object) -> str:
+    place = getattr(declared, "declared_at", None)
+    return "" if place is None else f"declared at {place}"
 
 
 def _free(name: str, taken: set[str]) -> str:

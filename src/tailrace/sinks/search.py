@@ -26,7 +26,7 @@ import tantivy
 from tailrace.errors import UsageError
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition, decode_position
-from tailrace.sinks.declare import Search
+from tailrace.sinks.declare import LANGUAGES, Search
 from tailrace.sinks.errors import (
     RowsRefusedError,
     ShapeError,
@@ -38,12 +38,6 @@ from tailrace.sinks.registry import Copy, Surroundings
 META = "_tailrace"
 CURRENT = "current"
 HEAP_BYTES = 64 << 20
-LANGUAGES = {
-    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english",
-    "es": "spanish", "fi": "finnish", "fr": "french", "hu": "hungarian", "it": "italian",
-    "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
 
 
 class SearchSink:

@@ -6,10 +6,13 @@ a machine that has no database driver.
 
 from __future__ import annotations
 
+import difflib
+import fnmatch
 import hmac
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
     from tailrace.records.envelope import Change
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
+_TOPIC = re.compile(r"[A-Za-z0-9._-]+")
+_SLOT = re.compile(r"[a-z0-9_]{1,63}")
+MOST_PARTITIONS = 10_000
 MASKS = ("null", "redact", "sha256")
 
 
@@ -118,6 +124,15 @@ class Outbox:
 
     def __post_init__(self) -> None:
         _check_kinds(self)
+        for field_name in ("table", "topic", "id", "type", "key", "payload"):
+            if not getattr(self, field_name):
+                raise SourceDeclarationError(f"{field_name} of an outbox is empty")
+        rest = self.topic.replace("{type}", "")
+        if not _TOPIC.fullmatch(rest or "x"):
+            raise SourceDeclarationError(
+                f"{self.topic!r} cannot be the topic of an outbox",
+                hint='letters, digits, ".", "_" and "-", and {type}: "{type}.events"',
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,8 +405,11 @@ def _check(source: Source) -> None:
             f"{source.name!r} cannot be the name of a source",
             hint="letters, digits, '_' and '-', at most 41, beginning with a letter or digit",
         )
-    if source.partitions < 1:
-        raise SourceDeclarationError(f'source "{source.name}" needs at least one partition')
+    if not 1 <= source.partitions <= MOST_PARTITIONS:
+        raise SourceDeclarationError(
+            f'source "{source.name}" cannot have {source.partitions} partitions a table',
+            hint=f"a number from 1 to {MOST_PARTITIONS}",
+        )
     if not isinstance(source, SQLite) and source.copy_connections < 1:
         raise SourceDeclarationError(f'source "{source.name}" needs a connection to copy with')
     if not patterns(source):
@@ -405,8 +423,12 @@ def _check(source: Source) -> None:
     for kept in source.history.values():
         if kept != "forever":
             parse_duration(kept)
+    _check_tables(source)
+    if not isinstance(source, SQLite) and parse_duration(source.heartbeat) <= timedelta(0):
+        raise SourceDeclarationError(
+            f'source "{source.name}" has a heartbeat of nothing', hint='heartbeat="10 seconds"'
+        )
     if isinstance(source, MySQL):
-        parse_duration(source.heartbeat)
         if source.server_id is not None and not 0 < source.server_id < 1 << 32:
             raise SourceDeclarationError(
                 f'source "{source.name}" cannot have the server id {source.server_id}',
@@ -417,9 +439,68 @@ def _check(source: Source) -> None:
                 f'source "{source.name}" has an unknown lock {source.lock!r}',
                 hint='lock="moment", or none',
             )
+        if not isinstance(source.dsn, EnvironmentValue):
+            _ = source.database  # reading it is the check
     elif isinstance(source, Postgres):
-        parse_duration(source.heartbeat)
-        parse_size(source.wal_warning)
-        parse_size(source.wal_critical)
+        dsn = "" if isinstance(source.dsn, EnvironmentValue) else resolve(source.dsn)
+        scheme, separator, _ = dsn.partition("://")
+        if separator and "=" not in scheme and scheme not in ("postgres", "postgresql"):
+            raise SourceDeclarationError(
+                f'source "{source.name}" has no Postgres address',
+                hint="postgres://user@host:5432/database",
+            )
+        if parse_size(source.wal_warning) > parse_size(source.wal_critical):
+            raise SourceDeclarationError(
+                f'source "{source.name}" has a wal_warning above its wal_critical',
+                hint='wal_warning="1 GiB", wal_critical="10 GiB"',
+            )
+        if source.slot is not None and not _SLOT.fullmatch(source.slot):
+            raise SourceDeclarationError(
+                f"{source.slot!r} cannot be the name of a replication slot",
+                hint="small letters, digits and '_', at most 63",
+            )
+        if source.publication == "":
+            raise SourceDeclarationError(f'source "{source.name}" has a publication without name')
     else:
         parse_duration(source.poll)
+
+
+def _check_tables(source: Source) -> None:
+    """Refuse what is said about a table that is not captured: a mistyped name in `mask` would
+    let through what it was meant to hide."""
+    said: dict[str, Mapping[str, object]] = {"history": source.history, "mask": source.mask}
+    said["columns"] = source.columns
+    if isinstance(source, Postgres):
+        said["where"] = source.where
+    for parameter, tables in said.items():
+        for table, what in tables.items():
+            if not _may_be_captured(source, table):
+                known = [pattern for pattern in patterns(source) if "*" not in pattern]
+                near = difflib.get_close_matches(table, known, n=1)
+                raise SourceDeclarationError(
+                    f'{parameter}= of source "{source.name}" names the table {table!r}, which it '
+                    "does not capture",
+                    hint=f"did you mean {near[0]!r}?" if near else f"add {table!r} to tables=",
+                )
+            if not what:
+                raise SourceDeclarationError(
+                    f'{parameter}= of source "{source.name}" says nothing about table {table!r}',
+                    hint=f"leave {table!r} out of {parameter}=",
+                )
+
+
+def _may_be_captured(source: Source, name: str) -> bool:
+    """Whether a table called so, in whatever schema if it names none, can be among those of
+    the source."""
+    schema, _, table = name.rpartition(".")
+    wanted = list(patterns(source))
+    if not isinstance(source, SQLite) and source.outbox is not None:
+        wanted.append(source.outbox.table)
+    for pattern in wanted:
+        pattern_schema, _, pattern_table = pattern.rpartition(".")
+        if fnmatch.fnmatchcase(name, pattern) or (
+            fnmatch.fnmatchcase(table, pattern_table)
+            and (not schema or not pattern_schema or fnmatch.fnmatchcase(schema, pattern_schema))
+        ):
+            return name not in source.exclude
+    return False

@@ -56,12 +56,14 @@ def parse_type(text: str) -> pa.DataType:
     if upper in _NAMES:
         return _NAMES[upper]
     if matched := _DECIMAL.fullmatch(text):
+        if int(matched[2] or 0) > int(matched[1]):
+            raise ValueError(f"{text} has more digits behind the point than in all")
         return pa.decimal128(int(matched[1]), int(matched[2] or 0))
     if matched := re.fullmatch(r"TIME\s*\(\s*(\d+)\s*\)", upper):
         if int(matched[1]) not in TIMES:
             raise ValueError(f"{text} is not known; TIME(0), TIME(3) and TIME(6) are")
         return TIMES[int(matched[1])]
-    if re.fullmatch(r"(VAR)?CHAR\s*\(\s*\d+\s*\)", upper):
+    if re.fullmatch(r"(VAR)?CHAR\s*\(\s*0*[1-9]\d*\s*\)", upper):
         return STRING
     if upper.startswith("ARRAY<") and upper.endswith(">"):
         return pa.list_(parse_type(text[6:-1]))

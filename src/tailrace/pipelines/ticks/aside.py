@@ -80,13 +80,26 @@ class Aside:
 
     clock: Clock
     _failures: dict[str, _Failure] = field(default_factory=dict)
+    _healed: dict[str, _Failure] = field(default_factory=dict)  # views that work again
+    _untried: set[str] = field(default_factory=set)  # no fill has stepped since they failed
 
     def put(self, name: str, problem: ViewError) -> None:
         """Put a view aside, or tell that it has failed again."""
-        known = self._failures.get(name)
+        known = self._failures.get(name) or self._healed.pop(name, None)
+        if known is not None and self.clock.monotonic() > known.again_at + LONGEST_PAUSE:
+            known = None
         pause = FIRST_PAUSE if known is None else min(LONGEST_PAUSE, known.pause * 2)
         again_at = self.clock.monotonic() + pause
         self._failures[name] = _Failure(named(name, problem), pause, again_at)
+        self._untried.add(name)
+
+    def untried(self, name: str) -> bool:
+        """Whether a view's fill has done nothing since the view failed."""
+        return name in self._untried
+
+    def passed(self, name: str) -> None:
+        """A step of a view's fill did not fail."""
+        self._untried.discard(name)
 
     def waits(self, name: str) -> bool:
         """Whether it is not yet time to try a view again."""
@@ -99,8 +112,11 @@ class Aside:
             self._failures[name].again_at = self.clock.monotonic()
 
     def forget(self, name: str) -> None:
-        """A view works again."""
-        self._failures.pop(name, None)
+        """A view works again. If it soon fails once more, its pauses go on growing."""
+        self._untried.discard(name)
+        failure = self._failures.pop(name, None)
+        if failure is not None:
+            self._healed[name] = failure
 
     def errors(self) -> Mapping[str, dict[str, str]]:
         """By view, its error in four parts."""

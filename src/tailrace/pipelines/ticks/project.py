@@ -126,10 +126,13 @@ class ProjectTicks:
         fill = self._fills.get(name) or self._begin_fill(name)
         if name not in self._fills:
             return tick  # it failed, and was put aside
-        if not self._reached(fill):
+        if not self._reached(fill) or self.aside.untried(name):
             filled = self._step_fill(name, fill, 0.0 if tick is not None else timeout)
-            if filled is not None and not self._reached(fill):
+            # What nobody else reads has no end to reach: taken over unread, the view would
+            # fail in the project's next tick, and be filled again, without end.
+            if self.aside.untried(name) or (filled is not None and not self._reached(fill)):
                 return tick
+        fill = self._fills.get(name, fill)
         if self._reached(fill) and name not in self.held:
             names = dict.fromkeys([*self.main.graph.views, *fill.graph.views])
             try:
@@ -221,7 +224,9 @@ class ProjectTicks:
     def _step_fill(self, name: str, fill: TickDriver, timeout: float) -> Tick | None:
         """A tick of a fill; one that fails is tried again after a pause."""
         try:
-            return fill.step(timeout, ceiling=self.main.last)
+            tick = fill.step(timeout, ceiling=self.main.last)
+            self.aside.passed(name)
+            return tick
         except DataLostError as problem:
             if name not in self.main.graph.views:
                 self._stop({name: problem})
