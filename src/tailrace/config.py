@@ -29,7 +29,7 @@ from tailrace.errors import (
 )
 from tailrace.loopback import is_loopback, refuse_open_log
 from tailrace.masking import Secret, mask, remember, remember_named
-from tailrace.project_token import project_security
+from tailrace.project_token import asks_everybody, project_security
 from tailrace.security import LogAddress, make_security
 
 FILE_NAME = "tailrace.toml"
@@ -185,7 +185,7 @@ class Settings:
         """An address of the project's log with how its own processes log in there."""
         if isinstance(self.log.bootstrap, LogAddress):
             return LogAddress(address, self.log.bootstrap.security)
-        if self.log.bootstrap is None and self.log.broker.get("listeners"):
+        if self.log.bootstrap is None and asks_everybody(self.log.broker):
             security = project_security(self.log.directory)
             if security is not None:
                 return LogAddress(address, security)
