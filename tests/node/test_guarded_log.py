@@ -14,9 +14,12 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tailrace import config
 from tailrace.broker.process import run
+from tailrace.cli.doctor import examine
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError
 from tailrace.client.writer import TransactionalWriter
+from tailrace.project.check import check
+from tailrace.project.load import load
 from tailrace.project_token import PROJECT_USER
 from tailrace.security import LogAddress, librdkafka_settings, make_security, security_of
 from tailrace.telemetry.part import Part, read_reports
@@ -121,3 +124,11 @@ def test_readers_on_librdkafka_are_the_project_where_an_authorizer_asks(tmp_path
             nobody.close()
         with pytest.raises(ClientError), Admin(told, timeout=1) as admin:
             admin.list_topics()
+
+
+def test_check_and_doctor_say_who_comes_in(tmp_path: Path) -> None:
+    (tmp_path / config.FILE_NAME).write_text(AUTHORIZER)
+    (checked,) = (one.found for one in check(load(tmp_path)) if one.what == "log.broker")
+    (found,) = (one for one in examine(tmp_path) if one.what == "log.broker")
+    for told in (checked, f"{found.found}: {found.meaning}"):
+        assert "only the project's own processes come in" in told
