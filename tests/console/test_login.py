@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from fastapi.testclient import TestClient
@@ -23,6 +23,7 @@ from joserfc.jwk import OctKey
 from servers.consoles import Console
 from servers.issuer import CLIENT, SECRET, Issuer, new_key
 from servers.running_console import running
+from servers.sites import CHROMIUM, Site
 from tailrace import config
 from tailrace.clock import SYSTEM
 from tailrace.console.app import create_app
@@ -33,6 +34,9 @@ from tailrace.console.security import Access, Guard
 from tailrace.console_login import OidcSettings, ProxySettings, Roles, make_proxy
 from tailrace.errors import ConfigError
 from tailrace.testing.fake_clock import FakeClock
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 TOKEN = "a token of some length"
 LOCAL = "http://127.0.0.1:8080"
@@ -440,3 +444,38 @@ def test_the_settings_of_a_log_in(tmp_path: Path) -> None:
     assert console.proxy is not None
     assert console.proxy.user == b"x-forwarded-user"
     assert console.warnings == []  # it asks for a log-in, so it is not open
+
+
+# ------------------------------------------------------------------ in a browser
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: make setup-browser")
+def test_a_browser_goes_to_the_issuer_and_back_and_buttons_of_operators_are_shut(
+    browser: Browser, site: Site, issuer: Issuer
+) -> None:
+    from playwright.sync_api import expect
+
+    sink = next(iter(site.console.served.project.sinks))
+    site.down()
+    site.up(token=TOKEN, oidc=at(issuer))
+    page = browser.new_page()
+    try:
+        for groups, shut in ((["staff"], True), (["operations"], False)):
+            issuer.person["groups"] = groups
+            page.goto(site.address)
+            expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+            page.get_by_role("link", name="company's account").click()
+            expect(page.locator('[data-node="open_orders"]')).to_be_visible()
+            expect(page.locator(".who")).to_contain_text(
+                "carol viewer" if shut else "carol operator"
+            )
+            page.goto(f"{site.address}/#/sinks/{sink}")
+            button = page.get_by_role("button", name="Compare")
+            expect(button).to_be_disabled() if shut else expect(button).to_be_enabled()
+            page.goto(f"{site.address}/#/views/open_orders")
+            expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("NL")
+            page.get_by_role("button", name="Log out").click()
+        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+    finally:
+        page.close()
