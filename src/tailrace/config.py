@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tailrace import modes
+from tailrace.console_login import OidcSettings, ProxySettings, make_oidc, make_proxy
 from tailrace.errors import (
     ConfigError,
     ConfigSyntaxError,
@@ -29,7 +30,7 @@ from tailrace.errors import (
 )
 from tailrace.loopback import is_loopback, refuse_open_log
 from tailrace.masking import Secret, mask, remember, remember_named
-from tailrace.project_token import project_security
+from tailrace.project_token import asks_everybody, project_security
 from tailrace.security import LogAddress, make_security
 
 FILE_NAME = "tailrace.toml"
@@ -42,7 +43,7 @@ SHORTEST_TOKEN = 16
 class Key:
     """One setting a user may write: its type, its default, and a line for the reference."""
 
-    kind: str  # text, mode, address, origin, token, whole, size, duration, flag, table
+    kind: str  # text, mode, address, origin, token, whole, size, duration, flag, table, login
     default: Any
     text: str
 
@@ -71,6 +72,8 @@ KEYS: dict[str, Key] = {
     "console.public": Key("origin", None, "The address that a proxy before the console has, such as https://console.example.com."),
     "console.cert": Key("text", None, "Certificate (PEM, with its chain) with which the console serves HTTPS."),
     "console.key": Key("text", None, "Private key (PEM) of console.cert."),
+    "console.oidc": Key("login", {}, "Log-in at an issuer of OpenID Connect: issuer, client_id, client_secret, operators, viewers, claim, name, scopes, session."),
+    "console.proxy": Key("login", {}, "A proxy that has logged callers in: addresses, user, groups (its headers), operators, viewers."),
 }  # fmt: skip
 SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
 
@@ -142,6 +145,8 @@ class ConsoleSettings:
     public: str | None = None
     cert: Path | None = None
     key: Path | None = None
+    oidc: OidcSettings | None = None
+    proxy: ProxySettings | None = None
 
     @property
     def encrypted(self) -> bool:
@@ -152,7 +157,7 @@ class ConsoleSettings:
     def warnings(self) -> list[str]:
         """What whoever chose these settings should know."""
         found = []
-        if self.open:
+        if self.open and self.oidc is None and self.proxy is None:
             found.append(
                 "console.token is none: every user of this machine can read and operate the project"
             )
@@ -185,7 +190,7 @@ class Settings:
         """An address of the project's log with how its own processes log in there."""
         if isinstance(self.log.bootstrap, LogAddress):
             return LogAddress(address, self.log.bootstrap.security)
-        if self.log.bootstrap is None and self.log.broker.get("listeners"):
+        if self.log.bootstrap is None and asks_everybody(self.log.broker):
             security = project_security(self.log.directory)
             if security is not None:
                 return LogAddress(address, security)
@@ -435,7 +440,16 @@ def _console(home: Path, values: Mapping[str, Any]) -> ConsoleSettings:
         )
     token = values["console.token"]
     host, _ = parse_address(values["console.listen"])
-    if token == NO_TOKEN and not is_loopback(host):
+    proxy = make_proxy(values["console.proxy"]) if values["console.proxy"] else None
+    oidc = _oidc(values["console.oidc"]) if values["console.oidc"] else None
+    if oidc is not None and values["console.public"] is None and not is_loopback(host):
+        raise ConfigValueError(
+            "console.oidc needs console.public",
+            detail="the issuer sends callers back to an address that it knows",
+            hint='public = "https://console.example.com", and register '
+            "https://console.example.com/api/login/done at the issuer",
+        )
+    if token == NO_TOKEN and not is_loopback(host) and oidc is None and proxy is None:
         raise ConfigValueError(
             "a console that other machines can reach needs a token",
             detail=f'console.listen names {host}, and console.token is "none"',
@@ -456,7 +470,14 @@ def _console(home: Path, values: Mapping[str, Any]) -> ConsoleSettings:
         public=values["console.public"],
         cert=cert and home / cert,
         key=key and home / key,
+        oidc=oidc,
+        proxy=proxy,
     )
+
+
+def _oidc(given: Mapping[str, Any]) -> OidcSettings:
+    session = given.get("session")
+    return make_oidc(given, None if session is None else parse_duration(session))
 
 
 def _file_values(
@@ -611,6 +632,10 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                 if not isinstance(chosen, bool):
                     raise ConfigValueError(f"{name} must be true or false")
                 return chosen
+            case "login":
+                if not isinstance(value, dict):
+                    raise ConfigValueError(f"{name} must be a table")
+                return value
             case "table":
                 if not isinstance(value, dict):
                     raise ConfigValueError(f"{name} must be a table")

@@ -12,7 +12,7 @@ from tailrace.errors import ComponentMissingError
 
 # module as it is imported → extra of pyproject.toml
 MODULES: dict[str, str] = {
-    "authlib": "registry",
+    "authlib": "oidc",
     "cryptography": "ciphers",
     "datasketches": "sketches",
     "deltalake": "delta",

@@ -22,6 +22,15 @@ LONGEST_FILE = 1024
 _WORD = "tailrace-project"
 
 
+def asks_everybody(broker: Mapping[str, str]) -> bool:
+    """Whether a project's own log with these settings asks its processes who they are.
+
+    It does where it has listeners for others, and where an authorizer decides who may do what:
+    without a log-in the project's readers would be nobody.
+    """
+    return bool(broker.get("listeners") or broker.get("authorizer.class.name"))
+
+
 def token_line(token: str) -> str:
     """The content of the token file."""
     return f"{_WORD} {token}\n"

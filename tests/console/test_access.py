@@ -334,6 +334,10 @@ def test_up_prints_a_link_that_carries_the_token(tmp_path: Path) -> None:
         try:
             assert process.stdout is not None
             [line] = [line for line in iter(process.stdout.readline, "ready\n") if line]
+            address = line.strip().removeprefix("console http://").partition("/")[0]
+            # Nobody gets another address, and with it more guesses, by saying that they have it.
+            found = [guess(address, f"192.0.2.{number}") for number in range(MOST + 1)]
+            assert found == [401] * MOST + [429]
         finally:
             process.terminate()
     prefix, _, token = line.strip().partition("/#token=")
@@ -342,6 +346,15 @@ def test_up_prints_a_link_that_carries_the_token(tmp_path: Path) -> None:
     everything = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink()]
     holding = [path.name for path in everything if token.encode() in path.read_bytes()]
     assert holding == [console_token.FILE]
+
+
+def guess(address: str, forwarded: str) -> int:
+    connection = http.client.HTTPConnection(address, timeout=60)
+    headers = {"authorization": "Bearer a guess", "x-forwarded-for": forwarded}
+    connection.request("GET", "/api/status", headers=headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
 
 
 VIEWER = "a token for those who look"

@@ -13,6 +13,7 @@ from pathlib import Path
 import uvicorn
 
 from servers.consoles import Console
+from tailrace.clock import SYSTEM, Clock
 from tailrace.console.app import create_app
 from tailrace.console.heads import BoundedHeads
 from tailrace.console.lookup import FastLookups
@@ -21,11 +22,16 @@ from tailrace.console.security import Access, Guard
 
 @contextmanager
 def running(
-    console: Console, access: Access | None = None, *, certificate: Path | None = None
+    console: Console,
+    access: Access | None = None,
+    *,
+    certificate: Path | None = None,
+    clock: Clock = SYSTEM,
 ) -> Iterator[int]:
     """The console's app on a port of its own, in a thread."""
     made = create_app(console.served)
-    app = Guard(FastLookups(made, console.served.views), access or Access("127.0.0.1", None))
+    asked = access or Access("127.0.0.1", None)
+    app = Guard(FastLookups(made, console.served.views), asked, clock)
     server = uvicorn.Server(
         uvicorn.Config(
             app,

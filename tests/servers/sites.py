@@ -35,8 +35,8 @@ class Site:
     def address(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def up(self, *, host: str = "127.0.0.1", token: str | None = None) -> None:
-        access = Access(host, token, cookie=f"tailrace-{self.port}")
+    def up(self, *, host: str = "127.0.0.1", token: str | None = None, **given: Any) -> None:
+        access = Access(host, token, cookie=f"tailrace-{self.port}", **given)
         app = Guard(create_app(self.console.served), access)
         configuration = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=1)
         self.server = uvicorn.Server(configuration)

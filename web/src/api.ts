@@ -1,6 +1,6 @@
 /** Every call to the server. Errors come in four parts and are thrown as such. */
 
-import type { Fault, Graph, Letters, LogRecord, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, TableHistory, Verification, ViewAbout } from "./types";
+import type { Fault, Graph, Letters, LogRecord, Me, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, TableHistory, Verification, ViewAbout } from "./types";
 
 export class ApiError extends Error {
   constructor(readonly fault: Fault) {
@@ -90,6 +90,8 @@ export const group = (name: string) =>
   );
 
 const at = encodeURIComponent;
+export const me = () => call<Me>("api/me");
+export const logOut = () => call<unknown>("api/logout", {});
 export const views = () => call<{ views: ViewAbout[] }>("api/views");
 export const plan = (name: string) => call<Plan>(`api/plans/${at(name)}`);
 export const sizes = (name: string) => call<Sizes>(`api/state/${at(name)}`);

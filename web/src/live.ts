@@ -1,13 +1,16 @@
 /** The live state: one event stream feeds every page; it comes back by itself. */
 
 import { signal } from "@preact/signals";
-import { ApiError, call } from "./api";
-import type { Fault, Live, Series } from "./types";
+import { ApiError, call, me as askWho } from "./api";
+import type { Fault, Live, Me, Series } from "./types";
 
 export const live = signal<Live | null>(null);
 export const connected = signal(false);
 /** Whether the server wants a token that this page does not have. */
 export const locked = signal(false);
+/** Where one logs in, if the console knows an issuer. */
+export const loginAt = signal("");
+export const me = signal<Me | null>(null);
 /** Where the views are: changes as soon as they move. */
 export const moved = signal("");
 export const route = signal(location.hash.slice(1) || "/");
@@ -102,6 +105,7 @@ export function follow(url: string, take: (data: string, kind: string) => void, 
 }
 
 export function connect(): void {
+  void askWho().then((who) => (me.value = who), () => undefined); // not known yet: the page is locked
   follow(
     "api/live",
     (data, kind) => {
@@ -112,7 +116,11 @@ export function connect(): void {
     () => {
       connected.value = false;
       // An event stream does not tell why it ended; a call does.
-      call("api/status").then(() => (locked.value = false), (error: unknown) => (locked.value = error instanceof ApiError && error.fault.code === "token-needed"));
+      call("api/status").then(() => (locked.value = false), (error: unknown) => {
+        const fault = error instanceof ApiError ? error.fault : null;
+        locked.value = fault?.code === "token-needed" || fault?.code === "no-role";
+        loginAt.value = fault?.login ?? "";
+      });
     },
   );
   addEventListener("hashchange", () => {

@@ -4,6 +4,13 @@ import { around, layout, MOST_FOR_DAGRE, NODE_HEIGHT } from "./layout";
 import { applyEvent, changedCells, differing } from "./rows";
 import { barsOf, linesOf, sparkPath, timeColumn } from "./series";
 import type { Row } from "./types";
+import { onlyLooks } from "./who";
+
+test("a viewer is told why a button is not theirs", () => {
+  expect(onlyLooks({ role: "viewer", user: "", way: "token" })).not.toBe("");
+  expect(onlyLooks({ role: "operator", user: "carol", way: "oidc" })).toBe("");
+  expect(onlyLooks(null)).toBe("");
+});
 
 describe("figures", () => {
   test("are short and say when they are unknown", () => {

@@ -4,8 +4,8 @@ import { signal } from "@preact/signals";
 import { render } from "preact";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { askEarly, openSession, tokenOfLink } from "./api";
-import { connect, connected, live, locked, route } from "./live";
+import { askEarly, logOut, openSession, tokenOfLink } from "./api";
+import { connect, connected, live, locked, loginAt, me, route } from "./live";
 import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
@@ -84,6 +84,7 @@ function App() {
         </nav>
         <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>◐</button>
         <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = !help.value)}>?</button>
+        <Who />
         <span class={`pulse ${connected.value ? (state?.ready ? "" : "wait") : "lost"}`} role="status">
           {connected.value ? (state?.ready ? "ready" : "starting") : "reconnecting…"}
         </span>
@@ -103,6 +104,18 @@ function Mark() {
   );
 }
 
+/** Who one is here, where that says something. */
+function Who() {
+  const who = me.value;
+  if (!who || (!who.user && who.role === "operator")) return null;
+  return (
+    <span class="who">
+      {who.user ? <b>{who.user}</b> : null} {who.role}
+      {who.way === "oidc" ? <> <button type="button" class="quiet" onClick={() => void logOut().then(() => location.reload())}>Log out</button></> : null}
+    </span>
+  );
+}
+
 const refused = signal(false);
 
 function Locked() {
@@ -114,7 +127,8 @@ function Locked() {
   };
   return (
     <form class="card" onSubmit={(event) => void open(event)}>
-      <h1>This console needs its token</h1>
+      <h1>{loginAt.value ? "Log in" : "This console needs its token"}</h1>
+      {loginAt.value ? <p><a class="button" href={loginAt.value}>Log in with your company's account</a></p> : null}
       <p class="note">Open the link that <code>tailrace up</code> printed, or paste the text of <code>.tailrace/console.token</code>.</p>
       <label>Token <input type="password" name="token" autocomplete="off" required /></label> <button type="submit">Open</button>
       {refused.value ? <p role="alert">That is not its token.</p> : null}

@@ -6,6 +6,15 @@ export interface Fault {
   hint?: string;
   code: string;
   traceback?: string;
+  /** Where one logs in, if the console knows an issuer. */
+  login?: string;
+}
+
+/** Who looks at this page. */
+export interface Me {
+  role: "operator" | "viewer";
+  user: string;
+  way: "open" | "token" | "oidc" | "proxy";
 }
 
 export interface Part {

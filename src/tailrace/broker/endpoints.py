@@ -172,8 +172,15 @@ def _refuse_twins(setting: str, names: list[str]) -> None:
 
 
 def warnings(settings: BrokerSettings) -> Iterator[tuple[str, str]]:
-    """What of the listeners is open, for `check` and `doctor`: what it is, what that means."""
-    for each in endpoints(settings):
+    """What of a project's listeners is open, or shut, for `check` and `doctor`: what it is,
+    what that means."""
+    found = endpoints(settings)
+    if not found and settings.text("authorizer.class.name"):
+        yield (
+            "authorizer.class.name without listeners",
+            "only the project's own processes come in: name a listener for others",
+        )
+    for each in found:
         if each.open_to_others:
             yield (
                 f"listener {each.name}: {each.protocol}",

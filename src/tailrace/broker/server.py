@@ -77,7 +77,8 @@ class Broker:
         project_listener: bool = False,
     ) -> None:
         self._files = files
-        self._project_listener = project_listener
+        self.of_project = project_listener
+        """Whether this is the log of a project, which `tailrace up` runs."""
         self.directories = [Path(directory) for directory in directories]
         self.settings = settings if settings is not None else BrokerSettings()
         self.clock = clock
@@ -143,7 +144,7 @@ class Broker:
         self.listener = Listener(
             self.loop,
             self.clock,
-            self.authentication.acceptors(host, port, project_listener=self._project_listener),
+            self.authentication.acceptors(host, port, project_listener=self.of_project),
             self.router.dispatch,
             frame_limit_bytes=largest,
             other_limit_bytes=settings.integer("tailrace.request.max.bytes"),

@@ -18,6 +18,7 @@ from tailrace import config, modes
 from tailrace.cli.output import json_option, print_json
 from tailrace.errors import TailraceError
 from tailrace.loopback import is_loopback
+from tailrace.project_token import asks_everybody
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _settings(directory: Path) -> Iterator[Finding]:
         yield Finding("transaction.flush", "note", "off", "a power cut can undo a committed transaction")  # fmt: skip
     if settings.log.bootstrap is None and not is_loopback(config.parse_address(settings.log.listen)[0]):  # fmt: skip
         yield Finding("log.insecure", "note", settings.log.listen, "whoever reaches this port reads and writes everything")  # fmt: skip
-    if settings.log.bootstrap is None and settings.log.broker.get("listeners"):
+    if settings.log.bootstrap is None and asks_everybody(settings.log.broker):
         from tailrace.broker import endpoints
         from tailrace.broker.settings import BrokerSettings
 

@@ -49,6 +49,20 @@ class ViewerError(ConsoleError):
     code = "console-viewer"
 
 
+class LogInFailedError(ConsoleError):
+    """The issuer of `console.oidc` did not say who somebody is: it was not reached, refused, or
+    its answer is not to be trusted. The log stream `console.login` says which."""
+
+    code = "log-in-failed"
+
+
+class NoRoleError(ConsoleError):
+    """Somebody logged in who is neither operator nor viewer: none of the names under
+    `console.oidc.operators`, `.viewers` (or `console.proxy`) is among their groups."""
+
+    code = "no-role"
+
+
 class UnknownNameError(ConsoleError):
     """There is nothing of that name."""
 

@@ -1,12 +1,12 @@
-"""Who may call: those who know the token, from the console's own page or from none.
+"""Who may call: those who know the token or have logged in, from the console's own page or from none.
 
 Before any route is reached, the Host header must name an address we serve (DNS
 rebinding), a browser's request must come from our own page (`Origin`, `Sec-Fetch-Site`),
 its body must be small, and the token must be right. The token travels as `Authorization:
 Bearer …`; a page exchanges it once, at `POST /api/session`, for a cookie that scripts
 cannot read and other sites cannot send, because an event stream cannot carry the header.
-The token of operators allows everything, that of viewers (`console.viewer_token`) only what
-changes nothing. Whatever changes something, and whoever tried, is told to the log stream
+People may log in instead (`login`): at an issuer, or at a proxy before the console.
+Operators may do everything, viewers only what changes nothing. Whatever changes something, and whoever tried, is told to the log stream
 `console.audit`.
 
 Answers carry headers that let the page load nothing but its own files, so a hostile
@@ -15,6 +15,7 @@ record value has nothing to run or to talk to.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -24,6 +25,7 @@ from typing import Any
 
 import orjson
 
+from tailrace.clock import SYSTEM, Clock
 from tailrace.console.errors import (
     BodyTooLargeError,
     ConsoleError,
@@ -33,6 +35,8 @@ from tailrace.console.errors import (
     ViewerError,
 )
 from tailrace.console.guesses import Guesses
+from tailrace.console.login import DONE, LOGIN, LOGOUT, Caller, LogIns, Reply
+from tailrace.console_login import OPERATOR, VIEWER, OidcSettings, ProxySettings
 from tailrace.loopback import is_loopback
 
 Scope = MutableMapping[str, Any]
@@ -41,6 +45,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = dict[bytes, bytes]
 
+log = logging.getLogger("tailrace.console.login")
 audit = logging.getLogger("tailrace.console.audit")
 
 HEADERS = [
@@ -50,12 +55,15 @@ HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]  # fmt: skip
-SESSION = "/api/session"
-READING = frozenset({SESSION, "/api/sql"})
+SESSION, ME = "/api/session", "/api/me"
+READING = frozenset({SESSION, LOGOUT, "/api/sql"})
 """What is asked by POST and changes nothing."""
-OPERATOR, VIEWER = "operator", "viewer"
 BODY_BYTES = 1 << 20
-_STATUS = {TokenNeededError: 401, BodyTooLargeError: 413, TooManyGuessesError: 429}
+_STATUS: dict[type[ConsoleError], int] = {
+    TokenNeededError: 401,
+    BodyTooLargeError: 413,
+    TooManyGuessesError: 429,
+}
 
 
 _is_loopback = lru_cache(maxsize=100)(is_loopback)
@@ -77,6 +85,13 @@ class Access:
     encrypted: bool = False
     cookie: str = "tailrace"
     viewer: str | None = field(default=None, repr=False)
+    oidc: OidcSettings | None = None
+    proxy: ProxySettings | None = None
+
+    @property
+    def open(self) -> bool:
+        """Whether nobody is asked who they are."""
+        return self.token is None and self.oidc is None and self.proxy is None
 
     @property
     def tokens(self) -> dict[str, bytes]:
@@ -93,14 +108,24 @@ def session_of(token: bytes) -> bytes:
 class Guard:
     """ASGI middleware that lets only rightful requests through."""
 
-    def __init__(self, app: App, access: Access) -> None:
+    def __init__(self, app: App, access: Access, clock: Clock = SYSTEM) -> None:
         self._app = app
         self._access = access
         self._loopback = is_loopback(access.host)
         self._tokens = access.tokens
         self._sessions = {role: session_of(token) for role, token in self._tokens.items()}
         self._cookie = access.cookie.encode()
-        self._guesses = Guesses()
+        # Where one logs in, nobody is asked to have done so.
+        self._public = frozenset({LOGIN, DONE} if access.oidc is not None else ())
+        self._guesses = Guesses(clock)
+        self._log_ins = LogIns(
+            access.oidc,
+            access.proxy,
+            cookie=access.cookie,
+            encrypted=access.encrypted,
+            guesses=self._guesses,
+            clock=clock,
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -108,41 +133,88 @@ class Guard:
             return
         headers = dict(scope["headers"])
         changes = scope["method"] not in ("GET", "HEAD") and scope["path"] not in READING
-        role: str | None = None
+        caller: Caller | None = None
         try:
-            role = self._check(scope, headers)
-            if changes and role == VIEWER:
+            caller = self._check(scope, headers)
+            if changes and caller is not None and caller.role == VIEWER:
                 raise ViewerError(
-                    "who came with the viewers' token may look, and not operate",
-                    hint="open the link that `tailrace up` printed, which carries the operators' token",
+                    "viewers may look, and not operate",
+                    hint="open the link that `tailrace up` printed, or log in as one of the operators",
                 )
         except ConsoleError as error:
             status = _STATUS.get(type(error), 403)
             if changes:
-                _tell(scope, role, status)
-            await _refuse(send, status, error)
+                self._tell(scope, caller, status)
+            await self._refuse(send, status, error)
             return
-        if scope["path"] == SESSION and scope["method"] == "POST":
-            await self._begin_session(send, role)
+        if await self._own(scope, headers, send, caller):
             return
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *HEADERS]
                 if changes:
-                    _tell(scope, role, message["status"])
+                    self._tell(scope, caller, message["status"])
             await send(message)
 
-        await self._app(scope, receive, with_headers)
+        if caller is None or caller.seconds is None:
+            await self._app(scope, receive, with_headers)
+            return
+        try:  # an event stream lasts no longer than the session that it came in by
+            async with asyncio.timeout(caller.seconds):
+                await self._app(scope, receive, with_headers)
+        except TimeoutError:
+            log.info("session is over", extra={"caller": self._peer(scope), "user": caller.user})
 
-    def _check(self, scope: Scope, headers: Headers) -> str | None:
-        """The caller's role; None if callers need no token, or for the page itself."""
+    async def _own(self, scope: Scope, headers: Headers, send: Send, caller: Caller | None) -> bool:
+        """Answer what is about the caller alone; whether it was that."""
+        asked = (scope["method"], scope["path"])
+        reply: Reply
+        if asked == ("POST", SESSION):
+            reply = self._begin_session(caller)
+        elif asked == ("GET", ME):
+            reply = self._about(caller)
+        elif asked == ("POST", LOGOUT):
+            reply = self._log_ins.log_out()
+        elif self._access.oidc is not None and asked == ("GET", LOGIN):
+            reply = await self._log_ins.begin(self._redirect(headers))
+        elif self._access.oidc is not None and asked == ("GET", DONE):
+            cookie = _cookie(headers, self._cookie + b"-login")
+            reply = await self._log_ins.finish(
+                scope.get("query_string", b""), cookie, self._redirect(headers), self._peer(scope)
+            )
+        else:
+            return False
+        await _send(send, reply.status, reply.headers, reply.body)
+        return True
+
+    def _redirect(self, headers: Headers) -> str:
+        """Where the issuer sends a browser back to."""
+        access = self._access
+        if access.public is not None:
+            return access.public + DONE
+        host = headers.get(b"host", b"").decode("latin-1")
+        return f"{'https' if access.encrypted else 'http'}://{host}{DONE}"
+
+    def _peer(self, scope: Scope) -> str:
+        """The address of the caller: for the proxy's connections, of whom it speaks for."""
+        peer = _caller(scope)
+        proxy = self._access.proxy
+        if proxy is not None and proxy.trusts(peer):
+            for name, value in reversed(scope["headers"]):
+                if name == b"x-forwarded-for":
+                    return value.decode("latin-1").rpartition(",")[2].strip()[:100] or peer
+        return peer
+
+    def _check(self, scope: Scope, headers: Headers) -> Caller | None:
+        """The caller; None if nobody is asked, or for the page itself."""
         self._check_place(scope, headers)
         _check_size(headers)
-        public = scope["path"] == "/" or scope["path"].startswith("/assets/")
-        if not self._tokens or (public and scope["method"] == "GET"):  # the page holds no data
+        path = scope["path"]
+        public = path == "/" or path.startswith("/assets/") or path in self._public
+        if self._access.open or (public and scope["method"] == "GET"):  # the page holds no data
             return None
-        return self._check_token(scope, headers)
+        return self._check_caller(scope, headers)
 
     def _check_place(self, scope: Scope, headers: Headers) -> None:
         """Refuse what another page asks, or asks of another host."""
@@ -166,17 +238,26 @@ class Guard:
             # read the answer, but asking alone costs work.
             raise ForeignRequestError("a page of another site may not call this console")
 
-    def _check_token(self, scope: Scope, headers: Headers) -> str:
+    def _check_caller(self, scope: Scope, headers: Headers) -> Caller:
         cookie = _cookie(headers, self._cookie)
-        role = None if cookie is None else _whose(cookie, self._sessions)
-        if role is not None:
+        known = self._log_ins.by_proxy(_caller(scope), scope["headers"])
+        if known is None and cookie is not None:
+            role = _whose(cookie, self._sessions)
+            known = Caller(role) if role is not None else None
+            if known is None and self._access.oidc is not None:
+                known = self._log_ins.by_session(cookie)
+        if known is not None:
+            # A browser sends its cookie, and a proxy its user, whoever's page asks.
             if scope["method"] not in ("GET", "HEAD") and b"origin" not in headers:
                 raise ForeignRequestError("a call that changes something says whose page asks it")
-            return role
+            return known
+        return Caller(self._check_token(scope, headers))
+
+    def _check_token(self, scope: Scope, headers: Headers) -> str:
         given = headers.get(b"authorization", b"").removeprefix(b"Bearer ")
         if not given:
             raise _token_needed()
-        caller = _caller(scope)
+        caller = self._peer(scope)
         role = _whose(given, self._tokens)
         # Nobody guesses a random token, and those who know it must not be locked out by
         # those who try; one that a person made up is another matter.
@@ -190,14 +271,48 @@ class Guard:
             raise _token_needed()
         return role
 
-    async def _begin_session(self, send: Send, role: str | None) -> None:
+    def _begin_session(self, caller: Caller | None) -> Reply:
         """Answer a call that carried a token with the cookie that stands for it."""
         headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-        if role is not None:
+        if caller is not None and caller.way == "token":
             secure = "; Secure" if self._access.encrypted else ""
-            value = f"{self._access.cookie}={self._sessions[role].decode()}; Path=/; HttpOnly; SameSite=Strict{secure}"
+            value = f"{self._access.cookie}={self._sessions[caller.role].decode()}; Path=/; HttpOnly; SameSite=Strict{secure}"
             headers.append((b"set-cookie", value.encode()))
-        await _send(send, 200, headers, b"{}")
+        return Reply(200, headers, b"{}")
+
+    def _about(self, caller: Caller | None) -> Reply:
+        """Who the caller is, for the page."""
+        told = {
+            "role": OPERATOR if caller is None else caller.role,
+            "user": "" if caller is None else caller.user,
+            "way": "open" if caller is None else caller.way,
+        }
+        headers = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
+        return Reply(200, headers, orjson.dumps(told))
+
+    async def _refuse(self, send: Send, status: int, error: ConsoleError) -> None:
+        headers = [(b"content-type", b"application/json")]
+        if status == 429:
+            headers.append((b"retry-after", b"60"))
+        told = error.as_dict()
+        if status == 401 and self._access.oidc is not None:
+            told["login"] = LOGIN.removeprefix("/")
+        await _send(send, status, headers, orjson.dumps(told))
+
+    def _tell(self, scope: Scope, caller: Caller | None, status: int) -> None:
+        """Tell the audit log who changed something, or tried to."""
+        nobody = "anybody" if status < 400 else "none"
+        audit.info(
+            "operation" if status < 400 else "operation refused or failed",
+            extra={
+                "caller": self._peer(scope),
+                "user": "" if caller is None else caller.user,
+                "role": nobody if caller is None else caller.role,
+                "method": scope["method"],
+                "path": scope["path"],
+                "status": status,
+            },
+        )
 
 
 def _whose(given: bytes, known: dict[str, bytes]) -> str | None:
@@ -211,20 +326,6 @@ def _whose(given: bytes, known: dict[str, bytes]) -> str | None:
 
 def _caller(scope: Scope) -> str:
     return scope["client"][0] if scope.get("client") else ""
-
-
-def _tell(scope: Scope, role: str | None, status: int) -> None:
-    """Tell the audit log who changed something, or tried to."""
-    audit.info(
-        "operation" if status < 400 else "operation refused or failed",
-        extra={
-            "caller": _caller(scope),
-            "role": role or ("anybody" if status < 400 else "none"),
-            "method": scope["method"],
-            "path": scope["path"],
-            "status": status,
-        },
-    )
 
 
 def _token_needed() -> TokenNeededError:
@@ -260,20 +361,14 @@ def _cookie(headers: Headers, name: bytes) -> bytes | None:
 
 
 def _opens_page(scope: Scope, headers: Headers) -> bool:
-    """Whether somebody follows a link to the page, which holds no data, in a window of its own."""
+    """Whether somebody follows a link to the page, which holds no data, or comes back from the
+    issuer, in a window of its own."""
     return (
-        scope["path"] == "/"
+        scope["path"] in ("/", DONE)
         and scope["method"] == "GET"
         and headers.get(b"sec-fetch-mode") == b"navigate"
         and headers.get(b"sec-fetch-dest") == b"document"
     )
-
-
-async def _refuse(send: Send, status: int, error: ConsoleError) -> None:
-    headers = [(b"content-type", b"application/json")]
-    if status == 429:
-        headers.append((b"retry-after", b"60"))
-    await _send(send, status, headers, orjson.dumps(error.as_dict()))
 
 
 async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:

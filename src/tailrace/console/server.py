@@ -49,6 +49,8 @@ def run(project: Project, part: Part) -> None:
         encrypted=settings.encrypted,
         cookie=f"tailrace-{port}",
         viewer=settings.viewer_token,
+        oidc=settings.oidc,
+        proxy=settings.proxy,
     )
     app = Guard(FastLookups(create_app(served), views), access)
     configuration = uvicorn.Config(
@@ -60,6 +62,8 @@ def run(project: Project, part: Part) -> None:
         timeout_graceful_shutdown=2,
         ssl_certfile=settings.cert,
         ssl_keyfile=settings.key,
+        # Else whoever calls from this machine could say in a header which address they have.
+        proxy_headers=False,
     )
     server = uvicorn.Server(configuration)
     shown = f"[{host}]" if ":" in host else host

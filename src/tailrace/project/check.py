@@ -27,6 +27,7 @@ from tailrace.project import graph
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
+from tailrace.project_token import asks_everybody
 from tailrace.sinks import declare as sinks
 from tailrace.sinks.errors import SinkDeclarationError
 from tailrace.sinks.registry import Copy
@@ -54,7 +55,7 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
         yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
-    if log.bootstrap is None and log.broker.get("listeners"):
+    if log.bootstrap is None and asks_everybody(log.broker):
         yield _look("log.broker", _listeners, dict(log.broker))
     elif log.bootstrap is None and log.broker:
         yield _look("log.broker", _broker_settings, dict(log.broker))
@@ -207,7 +208,7 @@ def _listeners(given: dict[str, str]) -> str:
     settings = BrokerSettings(given)
     told = [f"warning: {what}: {meaning}" for what, meaning in warnings(settings)]
     names = ", ".join(f"{each.name} ({each.protocol})" for each in endpoints(settings))
-    return "; ".join([f"listeners {names}", *told])
+    return "; ".join([f"listeners {names or 'none for others'}", *told])
 
 
 def _parse(project: Project, view: View) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from broker.authentication.guarded_broker import Guarded, scram
+from broker.authentication.guarded_broker import JAAS, Guarded, scram
 from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.endpoints import endpoints
 from tailrace.broker.errors import CertificateError, LogInSettingError
@@ -138,6 +138,15 @@ def test_an_open_listener_must_be_meant(tmp_path: Path, listener: str) -> None:
             },
             LogInSettingError,
             "cannot be read",
+        ),
+        (
+            {
+                "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+                "sasl.enabled.mechanisms": "PLAIN",
+                "listener.name.sasl_plaintext.plain.sasl.jaas.config": f'{JAAS} user___tailrace="x";',
+            },
+            LogInSettingError,
+            "the project itself",
         ),
         (
             {

@@ -320,3 +320,15 @@ def test_a_certificates_user_is_the_connections(guarded: Guarded) -> None:
     with guarded.talk("SSL", name) as client:
         assert is_served(client)
         assert "User:CN=Two Words" in guarded.principals()
+
+
+def test_no_certificate_makes_anybody_the_project(tmp_path: Path) -> None:
+    rules = {"listener.name.ssl.ssl.principal.mapping.rules": "RULE:^CN=(.*)$/$1/"}
+    guarded = Guarded(tmp_path, **rules)
+    try:
+        with guarded.talk("SSL", guarded.authority.issue("shop")) as client:
+            assert is_served(client)
+        with guarded.talk("SSL", guarded.authority.issue("__tailrace")) as client:
+            assert client.closed_by_peer()
+    finally:
+        guarded.thread.stop()

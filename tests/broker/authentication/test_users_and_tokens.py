@@ -327,7 +327,7 @@ def test_a_token_of_the_issuer_logs_in_until_it_expires(bearer: tuple[Guarded, I
     [
         {"exp": 1_000_000_000}, {"exp": None}, {"iat": None}, {"sub": None}, {"sub": " "},
         {"iss": "others"}, {"aud": "nobody"}, {"nbf": 99_999_999_999.0}, {"exp": "soon"}, {"sub": 7},
-        {"iat": 9_999_999_999},
+        {"iat": 9_999_999_999}, {"sub": "__tailrace"},
     ],
 )  # fmt: skip
 def test_a_token_that_says_something_else_is_refused(

@@ -3,9 +3,10 @@
 import { useState } from "preact/hooks";
 import * as api from "../api";
 import { count } from "../format";
-import { live } from "../live";
+import { live, me } from "../live";
 import { Act, Chart, Empty, FaultBox, faultOf, LongTable, State, Table, useLoaded } from "../parts/common";
 import type { Fault, Moves } from "../types";
+import { onlyLooks } from "../who";
 
 export function Groups() {
   const [wanted, setWanted] = useState("");
@@ -60,6 +61,7 @@ function Reset({ name, members }: { name: string; members: number }) {
   const [place, setPlace] = useState("");
   const [plan, setPlan] = useState<Moves | null>(null);
   const [fault, setFault] = useState<Fault | null>(null);
+  const why = onlyLooks(me.value);
   const to = kind === "offset" || kind === "time" ? place : kind;
   const show = () => api.reset(name, to, false).then((found) => { setPlan(found); setFault(null); }, (error: unknown) => { setPlan(null); setFault(faultOf(error)); });
   return (
@@ -75,7 +77,7 @@ function Reset({ name, members }: { name: string; members: number }) {
         </select></label>
         {kind === "offset" ? <label>Offset <input inputMode="numeric" pattern="[0-9]+" required value={place} onInput={(event) => setPlace(event.currentTarget.value)} /></label> : null}
         {kind === "time" ? <label>Time <input type="datetime-local" step="1" required value={place} onInput={(event) => setPlace(event.currentTarget.value)} /></label> : null}
-        <button type="submit" class="quiet">Show what would change</button>
+        <button type="submit" class="quiet" disabled={why !== ""} title={why || undefined}>Show what would change</button>
       </form>
       {fault ? <FaultBox fault={fault} /> : null}
       {plan ? (

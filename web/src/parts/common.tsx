@@ -6,9 +6,10 @@ import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
 import { ApiError, history as pastOf } from "../api";
 import { cell, columnsOf, numbersOf } from "../format";
-import { history, live, moved, seed } from "../live";
+import { history, live, me, moved, seed } from "../live";
 import { sparkPath } from "../series";
 import type { Alarm, Fault, Row } from "../types";
+import { onlyLooks } from "../who";
 
 export function State({ state }: { state: string }) {
   return <span class={`state state-${state}`}>{state}</span>;
@@ -96,8 +97,10 @@ export function LongTable<T>({ name, columns, numbers, items, identify, cells }:
   );
 }
 
-/** A button whose work may fail: it shows that it works, then what came of it. */
-export function Act<T>({ label, work, told, sure }: { label: string; work: () => Promise<T>; told: (done: T) => ComponentChildren; sure?: string }) {
+/** A button whose work may fail: it shows that it works, then what came of it. It is an operator's
+ * unless it only `looks`. */
+export function Act<T>({ label, work, told, sure, looks }: { label: string; work: () => Promise<T>; told: (done: T) => ComponentChildren; sure?: string; looks?: boolean }) {
+  const why = looks ? "" : onlyLooks(me.value);
   const [busy, setBusy] = useState(false);
   const [asked, setAsked] = useState(false);
   const [said, setSaid] = useState<ComponentChildren>(null);
@@ -116,7 +119,7 @@ export function Act<T>({ label, work, told, sure }: { label: string; work: () =>
           {sure} <button type="button" onClick={go}>Yes, {label.toLowerCase()}</button> <button type="button" class="quiet" onClick={() => setAsked(false)}>No</button>
         </span>
       ) : (
-        <button type="button" disabled={busy} onClick={() => (sure ? setAsked(true) : go())}>{busy ? "Working…" : label}</button>
+        <button type="button" disabled={busy || why !== ""} title={why || undefined} onClick={() => (sure ? setAsked(true) : go())}>{busy ? "Working…" : label}</button>
       )}
       <div class="result" aria-live="polite">{said}</div>
     </div>

@@ -3,8 +3,10 @@
 import { useState } from "preact/hooks";
 import * as api from "../api";
 import { count } from "../format";
+import { me } from "../live";
 import { barsOf, sparkPath } from "../series";
 import type { Row } from "../types";
+import { onlyLooks } from "../who";
 import { Act, faultOf, Table, useAtTick, useLoaded } from "./common";
 
 const PLUGS = [
@@ -30,12 +32,13 @@ export function Demo() {
 function Plugs() {
   const [did, setDid] = useState("");
   const { value } = useLoaded(api.proof, [], 3000);
+  const why = onlyLooks(me.value);
   const say = (work: Promise<{ did: string }>) => void work.then((answer) => setDid(answer.did), (error: unknown) => setDid(faultOf(error).error));
   return (
     <section class="card demo" aria-label="Pull a plug">
       <h2>Pull a plug</h2>
       <p class="plugs">
-        {PLUGS.map(([plug, label]) => <button type="button" class="plug" key={plug} onClick={() => say(api.pull(plug))}>{label}</button>)}
+        {PLUGS.map(([plug, label]) => <button type="button" class="plug" key={plug} disabled={why !== ""} title={why || undefined} onClick={() => say(api.pull(plug))}>{label}</button>)}
       </p>
       <p role="log" class="told">{did}</p>
       {value ? (
@@ -68,7 +71,7 @@ function Plugs() {
         <ul class="paid" aria-label="Paid lately">
           {value.paid.map((one) => (
             <li key={one.order}>
-              <span>order {one.order}, {one.name} ({one.country}), {one.amount}</span> <button type="button" class="quiet" onClick={() => say(api.refund(one.order))}>Refund this order</button>
+              <span>order {one.order}, {one.name} ({one.country}), {one.amount}</span> <button type="button" class="quiet" disabled={why !== ""} title={why || undefined} onClick={() => say(api.refund(one.order))}>Refund this order</button>
             </li>
           ))}
         </ul>

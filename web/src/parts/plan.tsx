@@ -18,7 +18,7 @@ export function PlanOf({ name }: { name: string }) {
       <summary>How it is kept up to date</summary>
       {plan ? <Picture plan={plan} sizes={sizes} /> : null}
       {plan ? (
-        <Act label="Measure the state" work={() => api.sizes(name).then((found) => { setSizes(found); return found; })}
+        <Act label="Measure the state" looks work={() => api.sizes(name).then((found) => { setSizes(found); return found; })}
           told={(found) => `${count(sum(found, "rows"))} rows, ${bytes(sum(found, "bytes"))} at tick ${found.tick}.`} />
       ) : null}
       {words ? <details><summary>In words</summary><pre>{words.text}</pre></details> : null}

@@ -20,7 +20,12 @@ from tailrace.broker.errors import LogInSettingError
 from tailrace.broker.listener import Acceptor
 from tailrace.broker.principals import Principal
 from tailrace.loopback import is_loopback
-from tailrace.project_token import PROJECT_MECHANISM, PROJECT_USER, project_password
+from tailrace.project_token import (
+    PROJECT_MECHANISM,
+    PROJECT_USER,
+    asks_everybody,
+    project_password,
+)
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
@@ -79,19 +84,22 @@ class Authentication:
     ) -> list[Acceptor]:
         """The listeners of the settings, or the one at `host` and `port` if they name none.
 
-        With `project_listener` that address stays besides, for the project's processes alone.
+        With `project_listener` that address stays besides, for the project's processes alone;
+        so it is the only one where there is an authorizer and no listener is named.
         """
         settings = self._broker.settings
         found = endpoints(settings)
-        if not found:
+        named = {name: settings.text(name) for name in ("listeners", "authorizer.class.name")}
+        asks = project_listener and asks_everybody(named)
+        if not found and not asks:
             found = told([Endpoint("PLAINTEXT", "PLAINTEXT", host, port)], settings)
         else:
             refuse_open_endpoints(found, insecure=settings.boolean("allow.insecure.listeners"))
-            if project_listener:
+            if asks:
                 if not is_loopback(host or ""):
                     raise LogInSettingError(
                         f"the project's own processes cannot be served at {host}",
-                        detail="log.listen is theirs when log.broker names listeners",
+                        detail="log.listen is theirs when log.broker names listeners or an authorizer",
                         hint="set log.listen to an address of this machine alone, 127.0.0.1:PORT",
                     )
                 found.insert(0, Endpoint(PROJECT_LISTENER, "SASL_PLAINTEXT", host, port))

@@ -22,6 +22,7 @@ from tailrace.broker.authentication.exchange import Later, Refused, Step
 from tailrace.broker.errors import LogInSettingError
 from tailrace.broker.principals import Principal
 from tailrace.extras import require
+from tailrace.project_token import PROJECT_USER
 
 if TYPE_CHECKING:
     from tailrace.broker.settings import BrokerSettings
@@ -140,6 +141,8 @@ class Keys:
         user = claims.get(self._subject)
         if not isinstance(user, str) or not user.strip():
             raise Refused("no subject")
+        if user == PROJECT_USER:  # an issuer may let anybody choose a name
+            raise Refused("a name that nobody can be given")
         return user, int(expires * 1000)
 
     def _current(self, wanted: str | None) -> Any:

@@ -266,7 +266,7 @@ class LogIn:
         self._bare = False
         self.by_token = step.by_token
         connection.principal = step.principal
-        if step.principal == kind.project:
+        if step.principal == kind.project and not step.by_token:
             connection.project = True
         listener = kind.connections()
         connection.least_frame_bytes = 8

@@ -11,6 +11,7 @@ from tailrace.broker.authentication.users import STRONGEST, Passwords, Users
 from tailrace.broker.errors import LogInSettingError
 from tailrace.broker.principals import Principal
 from tailrace.masking import remember
+from tailrace.project_token import PROJECT_USER
 from tailrace.wire.scram import (
     FirstMessage,
     ScramCredential,
@@ -160,5 +161,7 @@ def users_of_jaas(text: str, setting: str) -> dict[str, ScramCredential]:
         value = match[3] if match[3] is not None else re.sub(r"\\(.)", r"\1", match[2])
         remember(value)
         if name.startswith("user_"):
+            if name[5:] == PROJECT_USER:
+                raise LogInSettingError(f"{setting} names {PROJECT_USER}, the project itself")
             found[name[5:]] = make_credential("SCRAM-SHA-256", value.encode())
     return found

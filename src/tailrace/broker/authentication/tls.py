@@ -21,6 +21,7 @@ from tailrace.broker.errors import CertificateError
 from tailrace.broker.principals import ANONYMOUS, Principal
 from tailrace.errors import TailraceError
 from tailrace.extras import require
+from tailrace.project_token import PROJECT_USER
 
 if TYPE_CHECKING:
     from tailrace.broker.settings import BrokerSettings
@@ -67,7 +68,8 @@ class Tls:
         if shown is None:
             return ANONYMOUS
         user = user_of(subject(shown), self._rules)
-        return None if user is None else Principal("User", user)
+        # Nobody can be given the name of the project itself.
+        return None if user is None or user == PROJECT_USER else Principal("User", user)
 
     def refresh(self) -> None:
         """Take the files again if one has changed."""

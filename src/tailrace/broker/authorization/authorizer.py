@@ -31,12 +31,15 @@ from tailrace.broker.authorization.table import AclTable, Decision
 from tailrace.broker.guard import PROJECT_PREFIX
 from tailrace.broker.principals import ANONYMOUS, Principal
 from tailrace.errors import ConfigValueError
+from tailrace.project_token import PROJECT_USER
 from tailrace.wire.apis import APIS, ApiKey
 
 audit = logging.getLogger("tailrace.broker.authorizer")
 
 PROJECT = Principal("Project", "tailrace")
 """A process that has shown the project's token and has not logged in as anybody else."""
+LOGGED_IN = Principal("User", PROJECT_USER)
+"""The same, where it had to log in; nobody else can be given that name."""
 
 # Names of things that do not exist may be asked for without end.
 REMEMBERED = 10_000
@@ -83,7 +86,7 @@ class Decisions(dict[Key, Decision]):
         self.origin = connection.principal
         self.project = connection.project
         self.generation = generation
-        who = PROJECT if self.project and self.origin == ANONYMOUS else self.origin
+        who = PROJECT if self.project and self.origin in (ANONYMOUS, LOGGED_IN) else self.origin
         self.principal = str(who)
         self.super_user = self.principal in super_users
         self.hosts = hosts_of(connection.host)

@@ -19,7 +19,7 @@ from tailrace.broker.authorization import (
     transaction_guards,
 )
 from tailrace.broker.authorization.acls import Acl
-from tailrace.broker.authorization.authorizer import Authorizer, Caller, super_users
+from tailrace.broker.authorization.authorizer import PROJECT, Authorizer, Caller, super_users
 from tailrace.broker.authorization.guarding import Guard
 from tailrace.broker.router import Request, Route
 from tailrace.wire.apis import ApiKey
@@ -53,11 +53,15 @@ def all_guards(broker: Broker) -> dict[int, Guard]:
 
 
 def install(broker: Broker) -> Authorizer:
-    """Make the authorizer that the settings ask for, and have every route guarded."""
+    """Make the authorizer that the settings ask for, and have every route guarded.
+
+    The log of a project is the project's: who has its token could change the files, too.
+    """
     settings = broker.settings
+    owner = frozenset({str(PROJECT)}) if broker.of_project else frozenset()
     authorizer = Authorizer(
         (Acl(*row) for row in broker.store.journal.catalogue.acls),
-        super_users(settings.text("super.users")),
+        super_users(settings.text("super.users")) | owner,
         unruled=settings.boolean("allow.everyone.if.no.acl.found"),
     )
     guards = all_guards(broker)
