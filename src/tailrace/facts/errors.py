@@ -29,6 +29,16 @@ class Rejected(EventsError):
         self.code = code  # type: ignore[misc]  # the one error whose code its user chooses
 
 
+class Reserved(Rejected):
+    """The key is taken: every seat of it is held, and none has run out. Wait until the hold ends,
+    take another key, or claim with `wait=True` to stand in line."""
+
+    code = "reserved"
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, code="reserved", detail=detail, hint=hint)
+
+
 class EventsDeclarationError(EventsError):
     """An event topic is declared wrongly: a type without a case in `evolve`, a field that
     cannot be written as JSON, two types of one name, arguments that cannot be. The detail names

@@ -14,7 +14,7 @@ import asyncio
 import itertools
 import os
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -229,6 +229,28 @@ class OpenedEvents(Generic[S]):
         loop = asyncio.get_running_loop()
         ask = self._ask(stream, self._channel(loop), id, expected, actor, cause, correlation)
         return await self._answered(self._appending(ask, events, unless, after), loop)
+
+    def start(
+        self,
+        channel: Channel,
+        command: str | Callable[..., Any],
+        stream: str,
+        arguments: Mapping[str, Any],
+        *,
+        id: str | None = None,
+        actor: str | None = None,
+        cause: str | None = None,
+        correlation: str | None = None,
+        ticket: Any = None,
+    ) -> None:
+        """`execute` for whoever must not wait: `channel` gets the answer, with `ticket`."""
+        found = self.declared.find_command(command)
+        found.check(arguments)
+        ask = self._ask(
+            stream, channel, id, None, actor, cause, correlation, found, dict(arguments)
+        )
+        ask.ticket = ticket
+        self._owners.ask(self.partition_of(stream), ask)
 
     def _appending(
         self, ask: Ask, events: Iterable[object], unless: Query | None, after: str | None

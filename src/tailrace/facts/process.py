@@ -11,6 +11,7 @@ from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
+from tailrace.facts.reservations import Book, Reservations
 
 if TYPE_CHECKING:
     from tailrace.facts.opened import OpenedEvents
@@ -21,7 +22,7 @@ REPORT_SECONDS = 1.0
 PAUSE_SECONDS = 2.0
 
 
-def run(declared: Iterable[Events[Any]], part: Part) -> None:
+def run(declared: Iterable[Events[Any] | Reservations], part: Part) -> None:
     """Own what the groups give us of these topics until `part` must stop."""
     wanted = list(declared)
     while not part.stopping.is_set():
@@ -29,7 +30,10 @@ def run(declared: Iterable[Events[Any]], part: Part) -> None:
             with ExitStack() as stack:
                 source = stack.enter_context(connect(part.bootstrap))
                 index = part.directory / "events"
-                opened = [stack.enter_context(each.open(source, index=index)) for each in wanted]
+                opened = [
+                    _events_of(stack.enter_context(each.open(source, index=index)))
+                    for each in wanted
+                ]
                 part.report("running", error=None)
                 while not part.stopping.wait(REPORT_SECONDS):
                     part.report("running", topics={e.declared.name: figures(e) for e in opened})
@@ -38,6 +42,10 @@ def run(declared: Iterable[Events[Any]], part: Part) -> None:
             part.report("lagging" if waiting else "failed", error=error.as_dict())
             log.warning("event topics wait", extra={"error": str(error)})
             part.stopping.wait(PAUSE_SECONDS)
+
+
+def _events_of(opened: OpenedEvents[Any] | Book) -> OpenedEvents[Any]:
+    return opened.opened if isinstance(opened, Book) else opened
 
 
 def figures(opened: OpenedEvents[Any]) -> dict[str, object]:
