@@ -48,9 +48,11 @@ def test_a_hold_that_runs_out_is_written_once_also_by_the_next_start(tmp_path: P
     with LocalLog(tmp_path / "log", clock=clock) as log:
         with names.open(log) as book:
             first = book.claim("ann", holder="u1")
-            assert first.status == "claimed" and first.new
+            assert first.status == "claimed"
+            assert first.new
             found = book.get("ann")
-            assert found is not None and found.until == first.until
+            assert found is not None
+            assert found.until == first.until
             book.claim("bob", holder="u1")
             book.confirm("bob", holder="u1")
         clock.advance(9 * MINUTE)
@@ -66,7 +68,8 @@ def test_a_hold_that_runs_out_is_written_once_also_by_the_next_start(tmp_path: P
         with names.open(log) as book:
             assert [type(each) for each in events_of(book, "ann")] == [Claimed, Expired]
             bob = book.get("bob")
-            assert bob is not None and (bob.status, bob.until) == ("confirmed", None)
+            assert bob is not None
+            assert (bob.status, bob.until) == ("confirmed", None)
             with pytest.raises(tr.Rejected) as late:
                 book.confirm("ann", holder="u1")
             assert late.value.code == "expired"
@@ -103,7 +106,8 @@ def test_the_last_seat_is_given_once_and_a_dropped_one_to_the_next(tmp_path: Pat
         assert (found.holders, found.waiting) == ((*got[1:], "late"), ("later",))
         assert book.release("course", holder="later")  # leaves the line
         found = book.get("course")
-        assert found is not None and found.waiting == ()
+        assert found is not None
+        assert found.waiting == ()
 
 
 def test_two_keys_are_held_together_or_not_at_all(tmp_path: Path) -> None:
@@ -129,7 +133,8 @@ def test_two_keys_are_held_together_or_not_at_all(tmp_path: Path) -> None:
             assert [each.status for each in claims] == ["claimed", "claimed"]
         for book, key in ((n, "ann"), (m, "a@x.org")):
             found = book.get(key)
-            assert found is not None and (found.holder, found.status) == ("u1", "confirmed")
+            assert found is not None
+            assert (found.holder, found.status) == ("u1", "confirmed")
 
 
 def test_decisions_are_judged_without_a_log() -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
-from tailrace.facts.reservations import Book, Reservations
+from tailrace.facts.reservations import Reservations
 
 if TYPE_CHECKING:
+    from tailrace.client.log import Log
     from tailrace.facts.opened import OpenedEvents
     from tailrace.telemetry.part import Part
 
@@ -30,10 +32,7 @@ def run(declared: Iterable[Events[Any] | Reservations], part: Part) -> None:
             with ExitStack() as stack:
                 source = stack.enter_context(connect(part.bootstrap))
                 index = part.directory / "events"
-                opened = [
-                    _events_of(stack.enter_context(each.open(source, index=index)))
-                    for each in wanted
-                ]
+                opened = [_open(stack, source, index, each) for each in wanted]
                 part.report("running", error=None)
                 while not part.stopping.wait(REPORT_SECONDS):
                     part.report("running", topics={e.declared.name: figures(e) for e in opened})
@@ -44,8 +43,12 @@ def run(declared: Iterable[Events[Any] | Reservations], part: Part) -> None:
             part.stopping.wait(PAUSE_SECONDS)
 
 
-def _events_of(opened: OpenedEvents[Any] | Book) -> OpenedEvents[Any]:
-    return opened.opened if isinstance(opened, Book) else opened
+def _open(
+    stack: ExitStack, source: Log, index: Path, declared: Events[Any] | Reservations
+) -> OpenedEvents[Any]:
+    if isinstance(declared, Reservations):
+        return stack.enter_context(declared.open(source, index=index)).opened
+    return stack.enter_context(declared.open(source, index=index))
 
 
 def figures(opened: OpenedEvents[Any]) -> dict[str, object]:
