@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from tailrace.errors import TailraceError as TailraceError
     from tailrace.facts.declare import events as events
     from tailrace.facts.errors import Rejected as Rejected
+    from tailrace.facts.errors import Reserved as Reserved
     from tailrace.facts.query import matching as matching
+    from tailrace.facts.reservations import claim_all as claim_all
+    from tailrace.facts.reservations import reservations as reservations
     from tailrace.pipelines.as_of import as_of as as_of
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
@@ -29,12 +32,15 @@ if TYPE_CHECKING:
 # public name → where it lives
 _NAMES: dict[str, str] = {
     "Rejected": "tailrace.facts.errors",
+    "Reserved": "tailrace.facts.errors",
     "TailraceError": "tailrace.errors",
+    "claim_all": "tailrace.facts.reservations",
     "connect": "tailrace.client.log",
     "env": "tailrace.config",
     "events": "tailrace.facts.declare",
     "matching": "tailrace.facts.query",
     "open": "tailrace.client.log",
+    "reservations": "tailrace.facts.reservations",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
@@ -54,15 +60,18 @@ _ROOMS = ("sources", "sinks", "testing", "views")
 
 __all__ = [
     "Rejected",
+    "Reserved",
     "TailraceError",
     "__version__",
     "as_of",
+    "claim_all",
     "connect",
     "env",
     "events",
     "matching",
     "open",
     "position",
+    "reservations",
     "stream",
     "topic",
     "view",

@@ -11,9 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tailrace as tr
+from tailrace.client.errors import BrokerUnavailableError
 from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
-from tailrace.facts.errors import AppendConditionError, OwnerMissingError, VersionConflictError
+from tailrace.facts.errors import (
+    AppendConditionError,
+    OwnerMissingError,
+    Rejected,
+    Reserved,
+    VersionConflictError,
+    from_parts,
+    to_parts,
+)
 from tailrace.facts.query import Item, Query, tags_of
 
 
@@ -159,3 +168,18 @@ def test_an_owner_ends_though_commands_come_while_a_batch_is_on_its_way(
         opened.close()
         caller.join(20)
         assert len(refused) == 1
+
+
+def test_an_error_of_an_owner_elsewhere_is_no_refusal_of_its_command() -> None:
+    """A refusal is what a command said, whatever its code; an error of the log is not one."""
+    for told in (
+        Rejected("no", code="version-conflict"),
+        Rejected("no"),
+        Reserved("taken"),
+        BrokerUnavailableError("the log is away"),
+        VersionConflictError("at 3"),
+    ):
+        back = from_parts(to_parts(told))
+        assert (back.code, back.message) == (told.code, told.message)
+        assert isinstance(back, Rejected) == isinstance(told, Rejected)
+        assert isinstance(back, Reserved) == isinstance(told, Reserved)

@@ -20,6 +20,7 @@ import re
 import sys
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -46,6 +47,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,120}")
 MOST_PARTITIONS = 1_000
 TAG_TYPES = (str, int, bool)
+DECLARED: weakref.WeakValueDictionary[str, Events[Any]] = weakref.WeakValueDictionary()
+"""Every event topic this program has declared; of two with one name the later one."""
+DECIDES: weakref.WeakKeyDictionary[Callable[..., Any], weakref.WeakSet[Events[Any]]]
+DECIDES = weakref.WeakKeyDictionary()
+"""Which topics a function is a command of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +154,7 @@ class Events(Generic[S]):
         self.commands: dict[str, Command] = {}
         self.function: Callable[[Any, Any], Any] | None = None
         self._begins_with_none: bool | None = None
+        DECLARED[name] = self
 
     def __repr__(self) -> str:
         return f"tr.events({self.name!r})"
@@ -178,6 +185,7 @@ class Events(Generic[S]):
                 detail=f"{place_of(self.commands[made.name].function)}\n{place_of(function)}",
             )
         self.commands[made.name] = made
+        DECIDES.setdefault(function, weakref.WeakSet()).add(self)
         return function
 
     def upcast(self, kind: str, version: int) -> Callable[[F], F]:

@@ -29,6 +29,16 @@ class Rejected(EventsError):
         self.code = code  # type: ignore[misc]  # the one error whose code its user chooses
 
 
+class Reserved(Rejected):
+    """The key is taken: every seat of it is held, and none has run out. Wait until the hold ends,
+    take another key, or claim with `wait=True` to stand in line."""
+
+    code = "reserved"
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, code="reserved", detail=detail, hint=hint)
+
+
 class EventsDeclarationError(EventsError):
     """An event topic is declared wrongly: a type without a case in `evolve`, a field that
     cannot be written as JSON, two types of one name, arguments that cannot be. The detail names
@@ -167,10 +177,17 @@ def from_parts(parts: Mapping[str, str]) -> EventsError:
     """The error another process told, as the same type."""
     if not _BY_CODE:
         _BY_CODE.update({kind.code: kind for kind in _kinds(EventsError)})
-    kind = _BY_CODE.get(parts.get("code", ""), Rejected)
+    code = parts.get("code", "rejected")
+    kind = _BY_CODE.get(code)
     said = {name: parts.get(name, "") for name in ("detail", "hint")}
-    if kind is Rejected:
-        return Rejected(parts["error"], code=parts.get("code", "rejected"), **said)
+    if parts.get("rejected"):  # its code is its user's, and may be one of ours
+        if kind is Reserved:
+            return Reserved(parts["error"], **said)
+        return Rejected(parts["error"], code=code, **said)
+    if kind is None or issubclass(kind, Rejected):
+        unknown = EventsError(parts["error"], **said)
+        unknown.code = code  # type: ignore[misc]  # told by its owner: of the log, or newer
+        return unknown
     error = kind(parts["error"], **said)
     if isinstance(error, VersionConflictError):
         error.expected = int(parts.get("expected", "-1"))
@@ -183,6 +200,8 @@ def from_parts(parts: Mapping[str, str]) -> EventsError:
 def to_parts(error: TailraceError) -> dict[str, str]:
     """The opposite of `from_parts`."""
     parts = error.as_dict()
+    if isinstance(error, Rejected):
+        parts["rejected"] = "yes"
     if isinstance(error, VersionConflictError):
         parts |= {"expected": str(error.expected), "actual": str(error.actual)}
     if isinstance(error, OutcomeUnknownError):

@@ -14,7 +14,8 @@ import asyncio
 import itertools
 import os
 import secrets
-from collections.abc import Callable, Iterable
+import weakref
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -86,6 +87,7 @@ class OpenedEvents(Generic[S]):
         except BaseException:
             self._reader.close()
             raise
+        _OPENED.append(weakref.ref(self))
 
     def _make_owners(self, topic_id: str, owns: bool, listen: str) -> Owners:
         if isinstance(self.log, LocalLog):
@@ -128,6 +130,7 @@ class OpenedEvents(Generic[S]):
         """Finish what is on its way and let the partitions go. The log stays open."""
         if not self._closed:
             self._closed = True
+            _OPENED[:] = [each for each in _OPENED if each() not in (self, None)]
             self._owners.close()
             self._reader.close()
 
@@ -229,6 +232,28 @@ class OpenedEvents(Generic[S]):
         loop = asyncio.get_running_loop()
         ask = self._ask(stream, self._channel(loop), id, expected, actor, cause, correlation)
         return await self._answered(self._appending(ask, events, unless, after), loop)
+
+    def start(
+        self,
+        channel: Channel,
+        command: str | Callable[..., Any],
+        stream: str,
+        arguments: Mapping[str, Any],
+        *,
+        id: str | None = None,
+        actor: str | None = None,
+        cause: str | None = None,
+        correlation: str | None = None,
+        ticket: Any = None,
+    ) -> None:
+        """`execute` for whoever must not wait: `channel` gets the answer, with `ticket`."""
+        found = self.declared.find_command(command)
+        found.check(arguments)
+        ask = self._ask(
+            stream, channel, id, None, actor, cause, correlation, found, dict(arguments)
+        )
+        ask.ticket = ticket
+        self._owners.ask(self.partition_of(stream), ask)
 
     def _appending(
         self, ask: Ask, events: Iterable[object], unless: Query | None, after: str | None
@@ -381,6 +406,18 @@ class OpenedEvents(Generic[S]):
     def owned(self) -> list[Partition[S]]:
         """The partitions this process decides for now."""
         return self._owners.owned()
+
+
+_OPENED: list[weakref.ref[OpenedEvents[Any]]] = []
+
+
+def opened_here(log: Log, topic: str) -> OpenedEvents[Any] | None:
+    """The topic as this program opened it last on this log, if it is still open."""
+    for each in reversed(_OPENED):
+        found: OpenedEvents[Any] | None = each()
+        if found is not None and found.log is log and found.declared.name == topic:
+            return found
+    return None
 
 
 def check_stream(stream: str) -> bytes:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -104,6 +104,8 @@ class Partition(Generic[S]):
         self._clock = clock
         self._open = (root, topic_id)
         self.states = States(MOST_STATES)
+        self.watchers: list[Callable[[], None]] = []
+        """Called by the owner's thread when events can be seen; must not block."""
         self._decode_state = msgspec.json.Decoder(declared.state).decode
         self._copies = declared.changes_in_place
         self.index = self._index()
@@ -246,6 +248,16 @@ class Partition(Generic[S]):
         stored = self._reader.at_offsets(self.declared.name, self.number, offsets)
         return stored, following - 1
 
+    def streams_since(self, start: int, end: int) -> set[str]:
+        """The streams with an event at start ≤ offset < end."""
+        found: set[str] = set()
+        for some in self._reader.records(self.declared.name, self.number, start, end):
+            for record in some:
+                event = parse_record(*record)
+                if event is not None:
+                    found.add(event.stream)
+        return found
+
     # Taking in -----------------------------------------------------------------
 
     def tags(self, kind: str, value: bytes) -> list[tuple[str, object]]:
@@ -284,6 +296,8 @@ class Partition(Generic[S]):
         self.index.apply(batch, following, timestamp)
         for stream, known in streams.items():
             self.states.put(stream, known)
+        for watcher in tuple(self.watchers):
+            watcher()
 
     def catch_up(self, end: int) -> int:
         """Read what the index lacks, up to `end`; how many events that were."""

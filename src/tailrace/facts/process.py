@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
+from tailrace.facts.reservations import Reservations
 
 if TYPE_CHECKING:
+    from tailrace.client.log import Log
     from tailrace.facts.opened import OpenedEvents
     from tailrace.telemetry.part import Part
 
@@ -21,7 +24,7 @@ REPORT_SECONDS = 1.0
 PAUSE_SECONDS = 2.0
 
 
-def run(declared: Iterable[Events[Any]], part: Part) -> None:
+def run(declared: Iterable[Events[Any] | Reservations], part: Part) -> None:
     """Own what the groups give us of these topics until `part` must stop."""
     wanted = list(declared)
     while not part.stopping.is_set():
@@ -29,7 +32,7 @@ def run(declared: Iterable[Events[Any]], part: Part) -> None:
             with ExitStack() as stack:
                 source = stack.enter_context(connect(part.bootstrap))
                 index = part.directory / "events"
-                opened = [stack.enter_context(each.open(source, index=index)) for each in wanted]
+                opened = [_open(stack, source, index, each) for each in wanted]
                 part.report("running", error=None)
                 while not part.stopping.wait(REPORT_SECONDS):
                     part.report("running", topics={e.declared.name: figures(e) for e in opened})
@@ -38,6 +41,14 @@ def run(declared: Iterable[Events[Any]], part: Part) -> None:
             part.report("lagging" if waiting else "failed", error=error.as_dict())
             log.warning("event topics wait", extra={"error": str(error)})
             part.stopping.wait(PAUSE_SECONDS)
+
+
+def _open(
+    stack: ExitStack, source: Log, index: Path, declared: Events[Any] | Reservations
+) -> OpenedEvents[Any]:
+    if isinstance(declared, Reservations):
+        return stack.enter_context(declared.open(source, index=index)).opened
+    return stack.enter_context(declared.open(source, index=index))
 
 
 def figures(opened: OpenedEvents[Any]) -> dict[str, object]:

@@ -87,7 +87,7 @@ def run_sink(project: project_load.Project, part: Part) -> None:
 def run_events(project: project_load.Project, part: Part) -> None:
     from tailrace.facts.process import run
 
-    run(project.events.values(), part)
+    run([project.reservations.get(name, each) for name, each in project.events.items()], part)
 
 
 Run = Callable[[project_load.Project, Part], None]

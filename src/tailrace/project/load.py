@@ -23,6 +23,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
+from tailrace.facts.reservations import Reservations
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
@@ -45,6 +46,8 @@ class Project:
     sinks: dict[str, Copy]
     places: dict[str, str]
     events: dict[str, Events[Any]] = field(default_factory=dict)
+    reservations: dict[str, Reservations] = field(default_factory=dict)
+    """Their event topics are among `events` too."""
 
     @property
     def name(self) -> str:
@@ -82,6 +85,7 @@ def load(
         },
         places=collector.places,
         events=collector.events,
+        reservations=collector.reservations,
     )
 
 
@@ -113,6 +117,7 @@ class _Collector:
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
         self.events: dict[str, Events[Any]] = {}
+        self.reservations: dict[str, Reservations] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -135,6 +140,10 @@ class _Collector:
             case Events():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.events[value.name] = value
+            case Reservations():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.reservations[value.name] = value
+                self.events[value.name] = value.events
             case Topic():
                 known = self.topics.get(value.name)
                 if known is None or known != value:  # a topic may be declared twice, alike
