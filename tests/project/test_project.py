@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import tailrace as tr
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
@@ -384,3 +385,18 @@ def test_check_judges_every_view_whatever_is_wrong_with_another(
     assert "IndexError: list index out of range" in broken.message
     assert isinstance(broken, UnforeseenError)
     assert any(one.what == "view good: key" and not one.error for one in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT m.n FROM {t} MATCH_RECOGNIZE (PARTITION BY id MEASURES count(*) AS n PATTERN (A+)) AS m",
+        "SELECT 'it''s' AS word, id FROM {t}",
+        "SELECT o.id FROM other x JOIN {t} FOR SYSTEM_TIME AS OF x.at o ON o.id = x.id",
+        "WITH found AS (SELECT * FROM {t}) SELECT * FROM found",
+    ],
+)
+def test_tables_are_found_in_all_that_views_understand(text: str) -> None:
+    view = tr.view("v", text.format(t="shop.orders"))
+    assert ("shop", "orders") in graph.tables_of(view)
+    assert ("found",) not in graph.tables_of(view)

@@ -7,6 +7,7 @@ PAGE_VIEWS = (
     "id BIGINT, customer_id BIGINT, device STRING, path STRING, happened_at TIMESTAMP,"
     " sent_at TIMESTAMP, received_at TIMESTAMP"
 )
+PAYMENTS = "id BIGINT, order_id BIGINT, card_id BIGINT, amount DECIMAL(12,2), paid_at TIMESTAMP"
 CUSTOMERS = "id BIGINT, name STRING, country STRING, city STRING, joined_at TIMESTAMP"
 ORDERS = (
     "id BIGINT, customer_id BIGINT, product_id BIGINT, quantity INT, amount DECIMAL(12,2),"
@@ -45,6 +46,31 @@ def test_a_customer_carries_their_orders_inside_their_row(tailrace_project) -> N
         {"id": 7, "amount": Decimal("9.50"), "status": "open", "placed_at": None},
         {"id": 8, "amount": Decimal("1.25"), "status": "open", "placed_at": None},
     ]
+
+
+def test_a_card_that_was_tried_is_suspected_until_a_payment_is_refunded(tailrace_project) -> None:
+    shop = tailrace_project.tables({"shop.payments": PAYMENTS})
+    began = datetime(2026, 11, 16, 12, 0, tzinfo=UTC)
+
+    def paid(number: int, amount: str) -> dict[str, object]:
+        at = began + timedelta(seconds=number)
+        return {"id": number, "card_id": 666, "amount": Decimal(amount), "paid_at": at}
+
+    for number, amount in enumerate(["1.00", "1.00", "1.50", "1.20"]):
+        shop.upsert("shop.payments", paid(number, amount))
+    shop.tick()
+    assert shop.rows("suspects") == []
+    shop.upsert("shop.payments", paid(4, "900.00"))
+    shop.tick()
+    [row] = shop.rows("suspects")
+    assert (row["began"], row["small"], row["taken"]) == (began, 4, Decimal("900.00"))
+    shop.delete("shop.payments", paid(0, "1.00"))
+    shop.tick()
+    [row] = shop.rows("suspects")
+    assert (row["began"], row["small"]) == (began + timedelta(seconds=1), 3)
+    shop.delete("shop.payments", paid(1, "1.00"))
+    shop.tick()
+    assert shop.rows("suspects") == []
 
 
 def test_a_page_seen_on_a_phone_with_a_wrong_clock_counts_when_it_was_seen(

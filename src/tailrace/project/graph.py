@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from tailrace.pipelines.declare import Stream, View
+from tailrace.pipelines.errors import ViewError
 from tailrace.project.errors import (
     AmbiguousTableError,
     CycleError,
@@ -226,13 +227,13 @@ def _refuse_uncaptured(project: Project, stream: Stream, table: TableRef) -> Non
 
 def tables_of(view: View) -> list[tuple[str, ...]]:
     """The names of the tables a view's SQL reads, without its own CTEs."""
-    import sqlglot
     from sqlglot import exp
-    from sqlglot.errors import SqlglotError
+
+    from tailrace.pipelines.incremental.sql.parse import parse
 
     try:
-        tree = sqlglot.parse_one(view.sql, read="spark")
-    except SqlglotError:
+        tree = parse(view.sql, view.name)
+    except ViewError:
         return []  # the compiler tells it better, with line and column
     inner = {cte.alias_or_name for cte in tree.find_all(exp.CTE)}
     found: dict[tuple[str, ...], None] = {}
