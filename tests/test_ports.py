@@ -38,7 +38,8 @@ def test_a_server_whose_port_somebody_else_took_starts_on_another(tmp_path: Path
 
         server = on_free_ports(start, 2)
         assert len(tried) == 2
-        assert server.listens(tried[1]) and not server.listens(tried[0])
+        assert server.listens(tried[1])
+        assert not server.listens(tried[0])
 
 
 def test_a_server_that_fails_for_another_reason_is_not_tried_again() -> None:
@@ -50,4 +51,5 @@ def test_a_server_that_fails_for_another_reason_is_not_tried_again() -> None:
 
     with pytest.raises(RuntimeError, match="no such file"):
         on_free_ports(start)
-    assert len(tried) == 1 and free_port() not in tried[0]
+    assert len(tried) == 1
+    assert free_port() not in tried[0]

@@ -85,6 +85,11 @@ def test_a_view_of_a_project_that_has_read_nothing_yet_has_no_answer(tmp_path: P
                 with pytest.raises(ViewFillingError, match="source db copies its tables"):
                     ask()
             source.report("running", copying=[])
+            report(state, views={"totals": "a"}, caught_up=True, caught_up_at=2)
+            for ask in asks:  # it has read, in a tick that is not shown yet
+                with pytest.raises(ViewFillingError, match="read and about to be shown"):
+                    ask()
+            report(state, views={"totals": "a"}, caught_up=True, caught_up_at=1)
             for ask in asks:
                 assert not ask()  # there is nothing to read
             writer.tick({"totals": [({"id": 1}, {"id": 1})]}, inputs={"t": {0: 4}})
@@ -159,4 +164,9 @@ def test_the_supervisor_waits_for_views_that_are_filled_but_not_shown(tmp_path: 
     assert status_of(settings)["ready"] is True  # it takes long, and is named
     assert supervisor.filling()["a"] == "source db copies its tables"
     source.report("running", copying=[])
+    assert supervisor.filling() == {}
+    report(state, **facts, caught_up=True, caught_up_at=2)
+    served.report("running", answers=["a", "b"], tick=1)
+    assert supervisor.filling().keys() == {"a", "b"}  # the first reading is not shown yet
+    served.report("running", answers=["a", "b"], tick=2)
     assert supervisor.filling() == {}

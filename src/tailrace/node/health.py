@@ -10,7 +10,7 @@ from tailrace.config import Settings
 from tailrace.node.parts import KINDS
 from tailrace.node.processes import running
 from tailrace.telemetry.part import read_reports
-from tailrace.views.filling import behind, progress
+from tailrace.views.filling import ABOUT_TO_BE_SHOWN, behind, progress, unseen
 
 SILENT_AFTER_MS = 15_000
 FILL_PATIENCE_SECONDS = 60.0  # then a project is ready all the same, and what fills is named
@@ -59,6 +59,8 @@ def filling(reports: Iterable[Mapping[str, Any]]) -> dict[str, str]:
         waits: dict[str, str] = {}
         if copying or report.get("caught_up") is False:
             waits = dict.fromkeys(views, behind(report, copying))
+        elif served and any(unseen(report, int(one.get("tick") or 0)) for one in served):
+            waits = dict.fromkeys(views, ABOUT_TO_BE_SHOWN)
         filled = set(report.get("filling") or ()) - set(report.get("held") or ())
         filled |= views - answers if served else set()
         waits |= {name: progress(report, name) for name in filled}

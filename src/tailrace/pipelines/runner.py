@@ -288,7 +288,7 @@ def _tick(
                 read = tick is not None and tick.inputs != began_at
                 if idle >= _IDLE_STEPS or (read and not main.lag):
                     caught_up = True  # with what there was when it started
-                    part.report(caught_up=True, lag=main.lag)
+                    part.report(caught_up=True, caught_up_at=main.last.number, lag=main.lag)
             running.look_after()
             if part.clock.monotonic() - asked_at > _REPORT_SECONDS:
                 asked_at = part.clock.monotonic()

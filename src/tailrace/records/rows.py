@@ -184,13 +184,24 @@ def _read_lines(text: pa.Buffer, count: int, schema: pa.Schema) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+# In UTC, in microseconds: what Python, and so every reader of ours, has a date for.
+_FIRST_MOMENT = -62_135_596_800_000_000
+_LAST_MOMENT = 253_402_300_799_999_999
+
+
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     """A column as its type; times without a zone are UTC, if none of them has one."""
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         try:
-            return column.cast(kind)
+            moments = column.cast(kind)
         except pa.ArrowInvalid:
             return column.cast(pa.timestamp(kind.unit)).cast(kind)
+        bounds = pc.min_max(moments.cast(pa.int64()))
+        if bounds["min"].is_valid and not (
+            bounds["min"].as_py() >= _FIRST_MOMENT and bounds["max"].as_py() <= _LAST_MOMENT
+        ):
+            raise pa.ArrowInvalid("a moment of a year without four digits")  # by its offset
+        return moments
     if pa.types.is_time(kind):  # Arrow reads times of day as part of a moment only
         moments = pc.binary_join_element_wise("1970-01-01T", column, "")
         return moments.cast(pa.timestamp("us")).cast(kind)
@@ -286,7 +297,7 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_string(kind):
-        return str(value) if isinstance(value, str) else _json_text(value)
+        return _text(str(value)) if isinstance(value, str) else _json_text(value)
     if isinstance(value, _Number):
         value = str(value) if pa.types.is_decimal(kind) else orjson.loads(value.encode())
     if pa.types.is_boolean(kind):
@@ -315,7 +326,7 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
         moment = _MOMENTS.get(value) or datetime.fromisoformat(value)
         if kind.tz is None:
             return moment.replace(tzinfo=None)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     elif pa.types.is_binary(kind):
         return base64.b64decode(value, validate=True)
     elif pa.types.is_list(kind) and isinstance(value, list):
@@ -323,8 +334,15 @@ def _convert(value: Any, kind: pa.DataType) -> Any:
     elif pa.types.is_struct(kind) and isinstance(value, dict):
         return {f.name: _convert_field(value.get(f.name), f) for f in kind}
     elif pa.types.is_map(kind) and isinstance(value, dict):
-        return [(k, _convert(v, kind.item_type)) for k, v in value.items()]
+        return [(_text(k), _convert(v, kind.item_type)) for k, v in value.items()]
     raise ValueError(f"{value!r} is not {kind}")
+
+
+def _text(text: str) -> str:
+    """A text, or ValueError where it is none: an escape of JSON can be half a character."""
+    if not text.isascii():
+        text.encode()
+    return text
 
 
 def json_value(value: Any) -> Any:

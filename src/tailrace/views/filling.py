@@ -37,9 +37,12 @@ def why_absent(directory: Path, name: str) -> ViewsError | None:
     return None
 
 
-def why_unread(directory: Path, name: str) -> ViewFillingError | None:
-    """The error for a view of a project that has read nothing so far, and will: its rows are
-    not none, they are not known. None if there is nothing to wait for."""
+ABOUT_TO_BE_SHOWN = "it is read and about to be shown"
+
+
+def why_unread(directory: Path, name: str, tick: int) -> ViewFillingError | None:
+    """The error for a view of a project that has read nothing up to the `tick` that is shown,
+    and will: its rows are not none, they are not known. None if there is nothing to wait for."""
     reports = read_reports(directory)
     copying = [str(r["name"]) for r in reports if r.get("kind") == "source" and r.get("copying")]
     for report in reports:
@@ -47,15 +50,20 @@ def why_unread(directory: Path, name: str) -> ViewFillingError | None:
             report.get("kind") == "pipelines"
             and report.get("state") in AT_WORK
             and name in (report.get("views") or {})
-            and (copying or report.get("caught_up") is False)
+            and (copying or report.get("caught_up") is False or unseen(report, tick))
         ):
-            far = behind(report, copying)
+            far = ABOUT_TO_BE_SHOWN if unseen(report, tick) else behind(report, copying)
             return ViewFillingError(
                 f"view {name!r} is being filled: {far}",
                 detail="The project has just begun; nothing has been read for it yet.",
                 hint="`tailrace status` shows how far it is",
             )
     return None
+
+
+def unseen(report: Mapping[str, Any], tick: int) -> bool:
+    """Whether the pipelines' first reading of everything ends after the `tick` that is shown."""
+    return int(report.get("caught_up_at") or 0) > tick
 
 
 def behind(report: Mapping[str, Any], copying: Sequence[str]) -> str:

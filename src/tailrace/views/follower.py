@@ -547,6 +547,7 @@ def _report(part: Part, follower: Follower, error: ClientError | None, expected:
         freshness_ms=follower.freshness_ms,
         views=len(follower.state.views),
         answers=sorted(follower.state.views),
+        tick=None if reached is None else reached.tick,
         position=None if reached is None else f"tick:{part.project}:{reached.tick}",
         tick_at=None if reached is None else reached.ts_ms,
     )

@@ -114,7 +114,7 @@ class Snapshot:
         held = self.view(name)
         reached = self.state.streams.get(held.stream)
         if reached is not None and not any(any(e.values()) for e in reached.inputs.values()):
-            reason = why_unread(self._directory.parent, name)
+            reason = why_unread(self._directory.parent, name, reached.tick)
             if reason is not None:
                 raise reason
         return held
