@@ -36,6 +36,15 @@ class WireClient:
         self.sock.sendall(encode_request(APIS[api_key], version, self._number, message))
         self._asked.append((api_key, version, self._number))
 
+    def say_with(
+        self, api_key: int, version: int, message: Message, *more: bytes | bytearray
+    ) -> None:
+        """Send a request and, in the same piece, frames whose answers nobody awaits."""
+        self._number += 1
+        asked = encode_request(APIS[api_key], version, self._number, message)
+        self.sock.sendall(b"".join([asked, *more]))
+        self._asked.append((api_key, version, self._number))
+
     def expect_nothing(self) -> None:
         """The last request gets no answer (acks=0)."""
         self._asked.pop()

@@ -12,7 +12,8 @@ from broker.authentication.guarded_broker import PASSWORD, Guarded, authenticate
 from tailrace.client.admin import Admin
 from tailrace.client.errors import AuthenticationError
 from tailrace.testing.wire_client import WireClient
-from tailrace.wire.apis import ApiKey
+from tailrace.wire.apis import APIS, ApiKey
+from tailrace.wire.frames import encode_request
 from tailrace.wire.messages.api_versions import ApiVersionsRequest
 from tailrace.wire.messages.metadata import MetadataRequest
 from tailrace.wire.scram import ScramClient
@@ -103,8 +104,9 @@ def test_requests_behind_an_unfinished_log_in_reach_no_handler(guarded: Guarded)
     served = guarded.broker.router.requests[ApiKey.METADATA]
     with guarded.talk("SASL_PLAINTEXT") as client:
         assert handshake(client, "SCRAM-SHA-256") == 0
-        for _ in range(10):
-            client.say(ApiKey.METADATA, 13, MetadataRequest(topics=[]))
+        # In one piece: the broker hangs up at the first, and would not be there for a second.
+        asked = [encode_request(APIS[3], 13, n, MetadataRequest(topics=[])) for n in range(9)]
+        client.say_with(ApiKey.METADATA, 13, MetadataRequest(topics=[]), *asked)
         assert client.hear().error_code == ILLEGAL
         assert client.closed_by_peer()
     assert guarded.broker.router.requests[ApiKey.METADATA] == served
