@@ -41,7 +41,7 @@ PIPELINE = """
 import tailrace as tr
 from tailrace import sinks, sources
 
-shop = sources.SQLite("shop", "shop.db", tables=["orders"])
+shop = sources.SQLite("shop", "shop.db", tables=["orders"], history={"orders": "90 days"})
 open_orders = tr.view(
     "open_orders",
     '''SELECT country, count(*) AS orders, sum(amount) AS value
