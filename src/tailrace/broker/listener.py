@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from tailrace.broker.connection import SCRATCH_BYTES, Connection
 from tailrace.broker.endpoints import IN_PROCESS, Endpoint
 from tailrace.broker.errors import ListenError
+from tailrace.broker.handshakes import Handshakes
 from tailrace.broker.loop import READ, Loop
 from tailrace.broker.quotas.rate import Rate
 from tailrace.clock import Clock
@@ -31,7 +32,6 @@ from tailrace.log.settings import INT_MAX
 if TYPE_CHECKING:
     from tailrace.broker.authentication.log_in import LogIns
     from tailrace.broker.authentication.tls import Tls
-    from tailrace.broker.secure_connection import SecureConnection
 
 log = logging.getLogger(__name__)
 
@@ -130,8 +130,7 @@ class Listener:
         self._by_name: dict[str, Acceptor] = {}
         self.handshakes_failed_total = 0
         self.logins_late_total = 0
-        self._handshakes: deque[SecureConnection] = deque()
-        self._handshake_planned = False
+        self.handshakes = Handshakes(loop)
         self.acceptors = list(acceptors)
         opened: list[Acceptor] = []
         try:
@@ -286,27 +285,6 @@ class Listener:
         if acceptor is not None:
             acceptor.unknown.pop(connection.number, None)
 
-    # handshakes
-
-    def wants_handshake(self, connection: SecureConnection) -> None:
-        """It has its turn: one step in every round of the loop, so that a flood of them
-        delays the others by one only."""
-        self._handshakes.append(connection)
-        if not self._handshake_planned:
-            self._handshake_planned = True
-            self.loop.call_later(0, self._next_handshake)
-
-    def _next_handshake(self) -> None:
-        self._handshake_planned = False
-        while self._handshakes:
-            connection = self._handshakes.popleft()
-            if not connection.closed:
-                connection.handshake()
-                break
-        if self._handshakes and not self._handshake_planned:
-            self._handshake_planned = True
-            self.loop.call_later(0, self._next_handshake)
-
     def handshake_failed(self, connection: Connection, error: Exception | None) -> None:
         """No TLS with this peer: another protocol, a certificate that is not trusted, no user."""
         self.handshakes_failed_total += 1
@@ -417,6 +395,7 @@ class Listener:
         self._sweeper.cancel()
         for connection in list(self.connections.values()):
             connection.close()
+        self.handshakes.close()
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
