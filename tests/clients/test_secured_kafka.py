@@ -12,8 +12,10 @@ from servers.certificates import Authority
 from servers.kafka import Kafka, KafkaUnavailable
 from servers.processes import on_free_ports
 from tailrace.client.admin import Admin
+from tailrace.client.connection import Connection
 from tailrace.client.errors import AuthenticationError, ClientError
 from tailrace.client.writer import TransactionalWriter
+from tailrace.clock import SYSTEM
 from tailrace.security import LogAddress, make_security
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
@@ -157,3 +159,20 @@ def test_a_session_is_renewed_before_it_ends(secured: SecuredKafka) -> None:
 def test_plain_text_to_a_secured_listener_is_an_error(secured: SecuredKafka) -> None:
     with pytest.raises(ClientError), Admin(f"127.0.0.1:{secured.sasl}", timeout=10) as admin:
         admin.list_topics()
+
+
+def test_a_slow_machine_does_not_begin_a_log_in_that_kafka_ends(
+    secured: SecuredKafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a second after a log-in any handshake is a new one to Kafka."""
+    from tailrace.client import cluster
+
+    identify = cluster.identify
+
+    def late(connection: Connection) -> bool:
+        SYSTEM.sleep(1.3)
+        return identify(connection)
+
+    monkeypatch.setattr(cluster, "identify", late)
+    with Admin(secured.address(mechanism="SCRAM-SHA-256"), timeout=20) as admin:
+        admin.create_topic("slow", 1, {})

@@ -35,13 +35,13 @@ from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError
 from tailrace.security import LogAddress, make_security
 
-pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.spark, pytest.mark.timeout(1500)]
 
 PIPELINE = """
 import tailrace as tr
 from tailrace import sinks, sources
 
-shop = sources.SQLite("shop", "shop.db", tables=["orders"])
+shop = sources.SQLite("shop", "shop.db", tables=["orders"], history={"orders": "90 days"})
 open_orders = tr.view(
     "open_orders",
     '''SELECT country, count(*) AS orders, sum(amount) AS value
@@ -243,7 +243,7 @@ def running(secured: Secured) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def wait_until(true: Callable[[], bool], process: subprocess.Popen[bytes], place: Path) -> None:
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + 400
     while not true():
         words = (place / "up.txt").read_text()
         assert process.poll() is None, words[-4000:]

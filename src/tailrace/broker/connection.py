@@ -503,7 +503,7 @@ class Connection:
             return
         self.closed = True
         self._listener.loop.forget(self.sock.fileno())
-        self.sock.close()
+        self._close_socket()
         for entry in self._out:
             if isinstance(entry, Range):
                 entry.source.release()
@@ -516,6 +516,9 @@ class Connection:
             self._buffer = None
             self._view = None
         self._listener.gone(self)
+
+    def _close_socket(self) -> None:
+        self.sock.close()
 
 
 def release_parts(parts: list[bytes | bytearray | memoryview | FileRange]) -> None:

@@ -2,9 +2,9 @@
 
 Each listener of `listeners` is an `Acceptor`: its address, its TLS, how one logs in there. Holds
 what connections share: the receive buffer, the budget for large frames, the
-limits on their number, and the sweep that closes idle ones. A broker under a burst of
-connections or at its descriptor limit refuses new ones and serves the old ones; those that have
-not said who they are make room first.
+limits on their number, and the sweep that closes idle ones. At a limit new connections wait in
+the system's queue, as with Kafka, until one goes; those that have not said who they are make
+room first. At the limit of descriptors, or of one address, new ones are closed and the old served.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ import os
 import socket
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tailrace.broker.connection import SCRATCH_BYTES, Connection
 from tailrace.broker.endpoints import IN_PROCESS, Endpoint
 from tailrace.broker.errors import ListenError
+from tailrace.broker.handshakes import Handshakes
 from tailrace.broker.loop import READ, Loop
+from tailrace.broker.quotas.rate import Rate
 from tailrace.clock import Clock
 from tailrace.errors import PortInUseError
+from tailrace.log.settings import INT_MAX
 
 if TYPE_CHECKING:
     from tailrace.broker.authentication.log_in import LogIns
     from tailrace.broker.authentication.tls import Tls
-    from tailrace.broker.secure_connection import SecureConnection
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,24 @@ class Acceptor:
     tls: Tls | None = None
     log_ins: LogIns | None = None
     sock: socket.socket | None = None
+    limit: int = INT_MAX
+    """Most connections at a time through this listener."""
+    rate: int = INT_MAX
+    """Most new connections a second."""
+    protected: bool = False
+    """Whether there is room even at the broker's limit: others make it."""
+    count: int = 0
+    made: Rate = field(default_factory=Rate)
+    full: bool = False
+    """Whether new connections wait until another one goes."""
+    resting: bool = False
+    """Whether they wait because they came too fast."""
+    unknown: dict[int, Connection] = field(default_factory=dict)
+    """Those that have not said who they are yet, the oldest first."""
+
+    @property
+    def waiting(self) -> bool:
+        return self.full or self.resting
 
     def open(self) -> None:
         """Listen; the endpoint has its port from now on. Raises PortInUseError, ListenError."""
@@ -76,6 +96,9 @@ class Listener:
         other_limit_bytes: int | None = None,
         limits: Mapping[int, int] | None = None,
         login_seconds: float = 30.0,
+        creation_rate: int = INT_MAX,
+        rate_windows: tuple[int, float] = (11, 1.0),
+        host_limits: Mapping[str, int] | None = None,
     ) -> None:
         self.loop = loop
         self.dispatch = dispatch
@@ -98,14 +121,16 @@ class Listener:
         self._idle_seconds = idle_seconds
         self._connection_limit = connection_limit
         self._connections_per_host = connections_per_host
+        self._host_limits = dict(host_limits or {})
+        self._creation_rate = creation_rate
+        self._made = Rate(*rate_windows)
+        self._room_planned = False
         self._per_host: Counter[str] = Counter()
         self._login_seconds = login_seconds
-        self.unknown: dict[int, Connection] = {}
-        """Those that have not said who they are yet, the oldest first."""
+        self._by_name: dict[str, Acceptor] = {}
         self.handshakes_failed_total = 0
         self.logins_late_total = 0
-        self._handshakes: deque[SecureConnection] = deque()
-        self._handshake_planned = False
+        self.handshakes = Handshakes(loop)
         self.acceptors = list(acceptors)
         opened: list[Acceptor] = []
         try:
@@ -119,6 +144,7 @@ class Listener:
             raise
         self._spare = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
         for acceptor in self.acceptors:
+            self._by_name[acceptor.endpoint.name] = acceptor
             if acceptor.sock is not None:
                 loop.watch(acceptor.sock.fileno(), READ, self._accepting(acceptor))
         first = self.acceptors[0].endpoint
@@ -137,6 +163,8 @@ class Listener:
             return
         # What TLS needs for a connection is made here: a flood leaves the loop to others.
         for _ in range(128 if acceptor.tls is None else 16):
+            if acceptor.waiting or not self._make_room(acceptor):
+                return
             try:
                 sock, address = listening.accept()
             except BlockingIOError:
@@ -149,13 +177,8 @@ class Listener:
                     continue
                 raise
             peer = str(address[0])
-            if len(self.connections) >= self._connection_limit and self.unknown:
-                next(iter(self.unknown.values())).close()
-                self.refused_total += 1
-            if (
-                len(self.connections) >= self._connection_limit
-                or self._per_host[peer] >= self._connections_per_host
-            ):
+            self._count_new(acceptor)
+            if self._per_host[peer] >= self._host_limits.get(peer, self._connections_per_host):
                 self.refused_total += 1
                 sock.close()
                 continue
@@ -164,6 +187,61 @@ class Listener:
             if sock.getsockname()[0] == peer:
                 send_unpaced(sock)
             self.adopt(sock, peer, acceptor)
+
+    def _make_room(self, acceptor: Acceptor) -> bool:
+        """Whether one more may come through this listener; else it waits until one goes."""
+        victim: Connection | None = None
+        if acceptor.count >= acceptor.limit:
+            victim = next(iter(acceptor.unknown.values()), None)
+        elif len(self.connections) >= self._connection_limit:
+            oldest = (next(iter(each.unknown.values()), None) for each in self.acceptors)
+            found = [each for each in oldest if each is not None]
+            if not found and acceptor.protected:
+                found = [
+                    each
+                    for each in self.connections.values()
+                    if each.endpoint.name != acceptor.endpoint.name and not each.project
+                ]
+                victim = min(found, key=lambda each: each.used_at, default=None)
+            else:
+                victim = min(found, key=lambda each: each.number, default=None)
+        else:
+            return True
+        if victim is None:
+            acceptor.full = True
+            self._attend(acceptor)
+            return False
+        self.refused_total += 1
+        victim.close()
+        return True
+
+    def _count_new(self, acceptor: Acceptor) -> None:
+        """Have the listener rest for a while if connections come faster than they may."""
+        pause = 0.0
+        for rate, limit in ((self._made, self._creation_rate), (acceptor.made, acceptor.rate)):
+            if limit < INT_MAX:
+                rate.add(1, self.now)
+                pause = max(pause, rate.pause(limit, self.now))
+        if pause > 0 and not acceptor.resting:
+            acceptor.resting = True
+            self._attend(acceptor)
+            self.loop.call_later(pause, lambda: self._rested(acceptor))
+
+    def _rested(self, acceptor: Acceptor) -> None:
+        acceptor.resting = False
+        self._attend(acceptor)
+
+    def _room_again(self) -> None:
+        self._room_planned = False
+        for acceptor in self.acceptors:
+            if acceptor.full:
+                acceptor.full = False
+                self._attend(acceptor)
+
+    def _attend(self, acceptor: Acceptor) -> None:
+        """Accept what comes, or leave it in the system's queue."""
+        if acceptor.sock is not None:
+            self.loop.change(acceptor.sock.fileno(), 0 if acceptor.waiting else READ)
 
     def adopt(
         self, sock: socket.socket, peer: str = IN_PROCESS, acceptor: Acceptor | None = None
@@ -190,39 +268,22 @@ class Listener:
         self._per_host[peer] += 1
         connection.project = acceptor is None  # nobody else can have the other end
         self.connections[number] = connection
+        if acceptor is not None:
+            acceptor.count += 1
         if acceptor is not None and acceptor.log_ins is not None:
             connection.log_in = acceptor.log_ins.begin(connection)
             connection.dispatch = connection.log_in.dispatch
             connection.frame_limit_bytes = acceptor.log_ins.frame_limit_bytes
-        if endpoint.tls or endpoint.sasl:
+        if acceptor is not None and (endpoint.tls or endpoint.sasl):
             connection.login_until = self.monotonic() + self._login_seconds
-            self.unknown[number] = connection
+            acceptor.unknown[number] = connection
 
     def known(self, connection: Connection) -> None:
         """It has said who it is."""
         connection.login_until = 0.0
-        self.unknown.pop(connection.number, None)
-
-    # handshakes
-
-    def wants_handshake(self, connection: SecureConnection) -> None:
-        """It has its turn: one step in every round of the loop, so that a flood of them
-        delays the others by one only."""
-        self._handshakes.append(connection)
-        if not self._handshake_planned:
-            self._handshake_planned = True
-            self.loop.call_later(0, self._next_handshake)
-
-    def _next_handshake(self) -> None:
-        self._handshake_planned = False
-        while self._handshakes:
-            connection = self._handshakes.popleft()
-            if not connection.closed:
-                connection.handshake()
-                break
-        if self._handshakes and not self._handshake_planned:
-            self._handshake_planned = True
-            self.loop.call_later(0, self._next_handshake)
+        acceptor = self._by_name.get(connection.endpoint.name)
+        if acceptor is not None:
+            acceptor.unknown.pop(connection.number, None)
 
     def handshake_failed(self, connection: Connection, error: Exception | None) -> None:
         """No TLS with this peer: another protocol, a certificate that is not trusted, no user."""
@@ -248,8 +309,15 @@ class Listener:
 
     def gone(self, connection: Connection) -> None:
         """A connection closed itself."""
-        self.unknown.pop(connection.number, None)
+        acceptor = self._by_name.get(connection.endpoint.name)
+        if acceptor is not None:
+            acceptor.unknown.pop(connection.number, None)
         if self.connections.pop(connection.number, None) is not None:
+            if acceptor is not None:
+                acceptor.count -= 1
+            if not self._room_planned and any(each.full for each in self.acceptors):
+                self._room_planned = True
+                self.loop.call_soon(self._room_again)
             self._per_host[connection.peer] -= 1
             if self._per_host[connection.peer] <= 0:
                 del self._per_host[connection.peer]
@@ -327,6 +395,7 @@ class Listener:
         self._sweeper.cancel()
         for connection in list(self.connections.values()):
             connection.close()
+        self.handshakes.close()
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1

@@ -1,7 +1,7 @@
 """A connection that speaks TLS, on the broker's own loop.
 
-The handshake is taken in steps that the listener limits, so that a flood of them leaves the loop
-to others. After it, frames come and go as on any connection, with three differences: what OpenSSL
+The handshake is made beside the loop (`handshakes`), so that a flood of them leaves it to others.
+After it, frames come and go as on any connection, with three differences: what OpenSSL
 holds decrypted is not seen by epoll and is drained here; a send that would block is repeated with
 the same bytes; records of files are read into memory to be encrypted, unless the kernel has the keys.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.broker.authentication.tls import Tls, kernel_encrypts
 from tailrace.broker.connection import SCRATCH_BYTES, SENDFILE_BYTES, Connection, Range
+from tailrace.broker.handshakes import Shaken, wanted
 from tailrace.broker.loop import GONE, READ, WRITE
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class SecureConnection(Connection):
         "_sending",
         "_tls",
         "established",
+        "in_hand",
     )
 
     sock: ssl.SSLSocket
@@ -54,6 +56,8 @@ class SecureConnection(Connection):
     ) -> None:
         self._tls = tls
         self.established = False
+        self.in_hand = False
+        """Whether a step of the handshake is being done, so that the socket must stay open."""
         self._kernel = False
         self._sending: bytes | memoryview | None = None
         """What OpenSSL was given and did not take: it must be given the same again."""
@@ -63,34 +67,30 @@ class SecureConnection(Connection):
 
     # the handshake
 
-    def handshake(self) -> None:
-        """One step of it."""
-        if self.closed or self.established:
-            return
+    def step(self) -> Shaken:
+        """One step of it, on a thread of `Handshakes`."""
         try:
             self.sock.do_handshake()
-        except ssl.SSLWantReadError:
-            self._wait_for(READ)
+            if self.endpoint.sasl:
+                return Shaken()
+            principal = self._tls.principal(self.sock)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError) as error:
+            return Shaken(wait=wanted(error))
+        except Exception as error:  # no TLS, or a name that cannot be read, which is nobody's
+            return Shaken(error=error)
+        return Shaken(principal=principal, nobody=principal is None)
+
+    def shaken(self, found: Shaken) -> None:
+        """What came of a step; back on the loop."""
+        if found.wait:
+            self._wait_for(found.wait)
             return
-        except ssl.SSLWantWriteError:
-            self._wait_for(WRITE)
-            return
-        except (OSError, ValueError) as error:
-            self._listener.handshake_failed(self, error)
+        if found.error is not None or found.nobody:
+            self._listener.handshake_failed(self, found.error)
             self.close()
             return
-        if not self.endpoint.sasl:
-            try:
-                principal = self._tls.principal(self.sock)
-            except Exception as error:  # a name that cannot be read is nobody's
-                self._listener.handshake_failed(self, error)
-                self.close()
-                return
-            if principal is None:
-                self._listener.handshake_failed(self, None)
-                self.close()
-                return
-            self.principal = principal
+        if found.principal is not None:
+            self.principal = found.principal
             self._listener.known(self)
         self.established = True
         self._kernel = self._tls.kernel_offload and kernel_encrypts(self.sock)
@@ -107,8 +107,8 @@ class SecureConnection(Connection):
     def _on_event(self, mask: int) -> None:
         if not self.established:
             if mask & (READ | WRITE):
-                self._wait_for(0)  # until its turn has come
-                self._listener.wants_handshake(self)
+                self._wait_for(0)  # the socket is another thread's until the step is done
+                self._listener.handshakes.take(self)
             else:
                 self.close()
             return
@@ -264,6 +264,10 @@ class SecureConnection(Connection):
             except (OSError, ValueError):
                 pass
         super().close()
+
+    def _close_socket(self) -> None:
+        if not self.in_hand:
+            self.sock.close()
 
 
 def _chunk(out: Out) -> bytes | memoryview:

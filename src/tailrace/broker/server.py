@@ -35,7 +35,7 @@ from tailrace.broker.producer_ids import ProducerIds, write_to_any
 from tailrace.broker.project_token import ProjectToken
 from tailrace.broker.quotas.meters import Quotas
 from tailrace.broker.router import LONG_REQUEST_BYTES, LONG_REQUESTS, Router
-from tailrace.broker.settings import BrokerSettings
+from tailrace.broker.settings import BrokerSettings, host_limits
 from tailrace.broker.shares import lazy as share_lazy
 from tailrace.broker.shares.settings import GroupSettings
 from tailrace.broker.small_files import encode_object, read_object
@@ -158,6 +158,12 @@ class Broker:
             connections_per_host=settings.integer("max.connections.per.ip"),
             closed=self._disconnected,
             login_seconds=settings.integer("tailrace.login.timeout.ms") / 1000,
+            creation_rate=settings.integer("max.connection.creation.rate"),
+            rate_windows=(
+                settings.integer("quota.window.num"),
+                float(settings.integer("quota.window.size.seconds")),
+            ),
+            host_limits=host_limits(settings.text("max.connections.per.ip.overrides")),
         )
         self._page: MetricsPage | None = None
         page = settings.text("metrics.listen")

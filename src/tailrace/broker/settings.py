@@ -84,8 +84,10 @@ def _own() -> list[Setting]:
         s("socket.request.max.bytes", "int", "104857600", "Largest request.", least=1024, read_only=True),
         s("tailrace.request.max.bytes", "int", "1048576", "Largest request of the kinds that need no more; those that carry records may have socket.request.max.bytes, those that grow with a client's partitions 16 MiB.", least=65536, read_only=True),
         s("queued.max.request.bytes", "long", "268435456", "Memory for requests that are being received.", least=1 << 20, read_only=True),
-        s("max.connections", "int", "20000", "Most connections at a time.", least=1, read_only=True),
-        s("max.connections.per.ip", "int", str(INT_MAX), "Most connections from one address.", least=1, read_only=True),
+        s("max.connections", "int", "20000", "Most connections at a time; as listener.name.LISTENER.max.connections through one listener. More wait until one goes.", least=1, read_only=True),
+        s("max.connections.per.ip", "int", str(INT_MAX), "Most connections from one address; more are closed.", least=1, read_only=True),
+        s("max.connections.per.ip.overrides", "string", "", "ADDRESS:NUMBER,…: another limit for single addresses.", read_only=True),
+        s("max.connection.creation.rate", "int", str(INT_MAX), "Most new connections a second, of one listener or of all; more wait.", least=1, read_only=True),
         s("connections.max.idle.ms", "long", "600000", "Time after which a silent connection is closed.", least=1000, read_only=True),
         s("fetch.max.bytes", "int", "57671680", "Most bytes of records in one answer.", least=1024),
         s("max.incremental.fetch.session.cache.slots", "int", "1000", "Fetch sessions kept.", least=0, read_only=True),
@@ -131,13 +133,15 @@ DEFINITIONS: dict[str, Setting] = {**BROKER_SETTINGS, **OWN}
 PER_LISTENER = frozenset(
     name
     for name in OWN
-    if name.startswith(("ssl.", "sasl.")) or name in ("connections.max.reauth.ms",)
+    if name.startswith(("ssl.", "sasl."))
+    or name in ("connections.max.reauth.ms", "max.connections", "max.connection.creation.rate")
 )
 """What may be said of one listener, as `listener.name.LISTENER.NAME`."""
 PER_MECHANISM = frozenset(
     name
     for name in PER_LISTENER
-    if not name.startswith("ssl.") and name != "sasl.enabled.mechanisms"
+    if (name.startswith("sasl.") and name != "sasl.enabled.mechanisms")
+    or name == "connections.max.reauth.ms"
 )
 """What may be said of one mechanism there, as `listener.name.LISTENER.MECHANISM.NAME`."""
 _OF_LISTENER = re.compile(r"listener\.name\.([a-z0-9_-]{1,100})\.(.{1,200})")
@@ -229,6 +233,22 @@ class BrokerSettings:
         return LogSettings.from_mapping(
             {name: value for name, value in given.items() if name in BROKER_SETTINGS}
         )
+
+
+def host_limits(text: str) -> dict[str, int]:
+    """`ADDRESS:NUMBER,…` by address; raises InvalidConfigError."""
+    found: dict[str, int] = {}
+    for part in (one.strip() for one in text.split(",")):
+        if not part:
+            continue
+        host, colon, number = part.rpartition(":")
+        if not colon or not host or not number.isdigit():
+            raise InvalidConfigError(
+                f"max.connections.per.ip.overrides holds {part!r}",
+                hint="write ADDRESS:NUMBER, for example 10.0.0.7:200",
+            )
+        found[host.strip("[]")] = int(number)
+    return found
 
 
 def check_dynamic(name: str, value: str | None) -> None:

@@ -131,6 +131,11 @@ class Connection:
         if lifetime is not None:
             self._log_in_at = SYSTEM.monotonic() + RENEWED_AT * lifetime
 
+    @property
+    def session_ends(self) -> bool:
+        """Whether the broker wants the log-in to be repeated after a while."""
+        return self._log_in_at is not None
+
     def _renew(self) -> None:
         """Log in again if it is time and no answer is on its way."""
         if (

@@ -88,6 +88,8 @@ class KafkaSource:
         clock: Clock = SYSTEM,
     ) -> None:
         self._settings = settings
+        # Without a group nothing of one is needed: that it may not be described is no matter.
+        self._passing = PASSING if group else PASSING | {KafkaError.GROUP_AUTHORIZATION_FAILED}
         self._clock = clock
         self._cooperative = (
             "cooperative" in settings.partition_assignment_strategy
@@ -230,7 +232,7 @@ class KafkaSource:
             elif problem.code() == KafkaError._PARTITION_EOF:
                 place = (message.topic(), message.partition())
                 self._positions[place] = max(message.offset(), self._positions.get(place, 0))
-            elif problem.code() not in PASSING:
+            elif problem.code() not in self._passing:
                 broken = problem.code() in BROKEN
                 self._failure = _unreadable(message) if broken else translate(problem, "reading")
         if self._failure is not None and not found:

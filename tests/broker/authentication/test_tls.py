@@ -7,7 +7,10 @@ import datetime
 import socket
 import ssl
 import struct
+import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,8 @@ from tailrace.broker.authentication.distinguished_names import parse_rules, subj
 from tailrace.broker.authentication.tls import Tls
 from tailrace.broker.embedded import BrokerThread
 from tailrace.broker.errors import CertificateError
+from tailrace.broker.handshakes import Shaken
+from tailrace.broker.secure_connection import SecureConnection
 from tailrace.broker.settings import BrokerSettings
 from tailrace.log.errors import InvalidConfigError
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
@@ -332,3 +337,80 @@ def test_no_certificate_makes_anybody_the_project(tmp_path: Path) -> None:
             assert client.closed_by_peer()
     finally:
         guarded.thread.stop()
+
+
+@dataclass
+class Held:
+    """Handshakes that take as long as a test wants."""
+
+    released: threading.Event = field(default_factory=threading.Event)
+    begun: list[SecureConnection] = field(default_factory=list)
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[Held]:
+    made = Held()
+    step = SecureConnection.step
+
+    def held_step(connection: SecureConnection) -> Shaken:
+        made.begun.append(connection)
+        assert made.released.wait(60)
+        return step(connection)
+
+    monkeypatch.setattr(SecureConnection, "step", held_step)
+    yield made
+    made.released.set()
+
+
+def wait_until(true: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+def test_others_are_served_while_a_handshake_is_computed(guarded: Guarded, held: Held) -> None:
+    shaking = threading.Thread(target=lambda: guarded.talk("SASL_SSL").close())
+    shaking.start()
+    wait_until(lambda: held.begun)
+    with guarded.talk("OPEN") as client:
+        assert is_served(client)
+    assert not held.begun[0].established
+    held.released.set()
+    shaking.join(60)
+    with guarded.talk("SASL_SSL") as client:
+        assert scram(client).error_code == 0
+
+
+def test_a_socket_stays_open_until_openssl_has_let_go_of_it(guarded: Guarded, held: Held) -> None:
+    """Its number could be another connection's by then, to which OpenSSL would write."""
+    plain = socket.create_connection(("127.0.0.1", guarded.ports["SSL"]), timeout=60)
+    plain.sendall(b"\x16\x03\x01")
+    wait_until(lambda: held.begun)
+    connection = held.begun[0]
+    gone = threading.Event()
+    guarded.broker.call_from_thread(lambda: (connection.close(), gone.set()))  # type: ignore[func-returns-value]
+    assert gone.wait(60)
+    assert connection.closed
+    assert connection.number not in guarded.broker.listener.connections
+    assert connection.sock.fileno() >= 0
+    held.released.set()
+    wait_until(lambda: connection.sock.fileno() == -1)
+    plain.close()
+
+
+def test_a_broker_stops_while_handshakes_are_computed(tmp_path: Path, held: Held) -> None:
+    guarded = Guarded(tmp_path)
+    sockets = [
+        socket.create_connection(("127.0.0.1", guarded.ports["SSL"]), timeout=60) for _ in range(3)
+    ]
+    for each in sockets:
+        each.sendall(b"\x16\x03\x01")
+    wait_until(lambda: held.begun and len(guarded.broker.listener.connections) == 3)
+    known = list(guarded.broker.listener.connections.values())
+    guarded.broker.stop()
+    threading.Timer(0.2, held.released.set).start()
+    guarded.thread.stop()
+    assert [each.sock.fileno() for each in known] == [-1] * 3
+    for each in sockets:
+        each.close()

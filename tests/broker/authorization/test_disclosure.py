@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import tailrace as tr
 from broker.authorization.users import Guarded
 from tailrace.broker.authorization.acls import (
     ALL,
@@ -32,6 +33,7 @@ from tailrace.broker.authorization.acls import (
 from tailrace.broker.handlers import acls as handlers
 from tailrace.broker.principals import ANONYMOUS
 from tailrace.broker.quotas.table import PRODUCER_BYTES, Entity
+from tailrace.client.errors import NotAllowedError
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -371,6 +373,23 @@ def test_an_anonymous_client_needs_rules_for_anonymous(guarded: Guarded) -> None
         assert stranger.produce("t", batch_of(b"1")).error_code == OVER
         guarded.allow("ANONYMOUS", (WRITE, TOPIC, "t"))
         assert stranger.produce("t", batch_of(b"2")).error_code == 0
+
+
+def test_reading_without_a_group_needs_no_permission_for_one(guarded: Guarded) -> None:
+    guarded.admin.create("t")
+    guarded.admin.produce("t", batch_of(b"1", b"2"))
+    guarded.allow("ANONYMOUS", (READ, TOPIC, "t"))
+    with tr.connect(guarded.address) as log:
+        reading = log.read("t", follow=True)
+        assert [next(reading).value for _ in range(2)] == [b"1", b"2"]
+        # librdkafka asks after the group that it must be given a name of, and is refused.
+        asked = guarded.broker.router.requests
+        guarded.wait_until(lambda: asked[ApiKey.FIND_COORDINATOR] > 1)
+        guarded.admin.produce("t", batch_of(b"3"))
+        assert next(reading).value == b"3"
+        reading.close()
+        with log.consumer(group="g", topics=["t"]) as reading, pytest.raises(NotAllowedError):
+            next(iter(reading))
 
 
 def test_everything_is_open_where_no_rule_is_only_if_that_is_set(

@@ -19,6 +19,7 @@ from tailrace.broker.endpoints import (
 from tailrace.broker.errors import LogInSettingError
 from tailrace.broker.listener import Acceptor
 from tailrace.broker.principals import Principal
+from tailrace.broker.quotas.rate import Rate
 from tailrace.loopback import is_loopback
 from tailrace.project_token import (
     PROJECT_MECHANISM,
@@ -108,11 +109,21 @@ class Authentication:
         return [self._acceptor(each) for each in found]
 
     def _acceptor(self, endpoint: Endpoint) -> Acceptor:
+        settings, name = self._broker.settings, endpoint.name
         acceptor = Acceptor(endpoint)
+        if name == PROJECT_LISTENER:
+            acceptor.protected = True
+        else:
+            acceptor.limit = int(settings.of_listener(name, "max.connections"))
+            acceptor.rate = int(settings.of_listener(name, "max.connection.creation.rate"))
+        acceptor.made = Rate(
+            settings.integer("quota.window.num"),
+            float(settings.integer("quota.window.size.seconds")),
+        )
         if endpoint.tls:
             from tailrace.broker.authentication.tls import Tls
 
-            acceptor.tls = Tls(endpoint.name, self._broker.settings)
+            acceptor.tls = Tls(name, settings)
         if endpoint.sasl:
             acceptor.log_ins = self._log_ins[endpoint.name] = self._make_log_ins(endpoint)
         return acceptor

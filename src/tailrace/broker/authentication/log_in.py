@@ -240,7 +240,7 @@ class LogIn:
         if reply is not None:
             reply.send(
                 SaslAuthenticateResponse(
-                    error_message=None,
+                    error_message="",
                     auth_bytes=step.answer,
                     session_lifetime_ms=lifetime_ms,
                 )

@@ -41,7 +41,7 @@ class Plain:
     def step(self, message: bytes) -> Step | Later:
         parts = message.split(b"\0")
         if len(parts) != 3:
-            raise Refused("Invalid SASL/PLAIN response: expected 3 tokens")
+            raise Refused(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(parts)}")
         try:
             acting_for, name = parts[0].decode(), parts[1].decode()
         except UnicodeDecodeError:

@@ -44,10 +44,12 @@ class Identity:
 
     def authenticate(self, request: Request[SaslAuthenticateRequest]) -> None:
         connection, data = request.connection, request.body.auth_bytes
-        error, message = ErrorCode.NONE, None
+        error = ErrorCode.NONE
+        message: str | None = None
         answer = b""
         if not connection.challenge:
             error = ErrorCode.ILLEGAL_SASL_STATE
+            message = "SaslAuthenticate request received after successful authentication"
         elif not data:
             answer = connection.challenge
         else:
