@@ -20,6 +20,12 @@ if TYPE_CHECKING:
     from tailrace.facts.errors import Rejected as Rejected
     from tailrace.facts.errors import Reserved as Reserved
     from tailrace.facts.query import matching as matching
+    from tailrace.facts.reactions import Refused as Refused
+    from tailrace.facts.reactions import Timeout as Timeout
+    from tailrace.facts.reactions import cancel as cancel
+    from tailrace.facts.reactions import later as later
+    from tailrace.facts.reactions import reaction as reaction
+    from tailrace.facts.reactions import send as send
     from tailrace.facts.reservations import claim_all as claim_all
     from tailrace.facts.reservations import reservations as reservations
     from tailrace.pipelines.as_of import as_of as as_of
@@ -31,16 +37,22 @@ if TYPE_CHECKING:
 
 # public name → where it lives
 _NAMES: dict[str, str] = {
+    "Refused": "tailrace.facts.reactions",
     "Rejected": "tailrace.facts.errors",
     "Reserved": "tailrace.facts.errors",
     "TailraceError": "tailrace.errors",
+    "Timeout": "tailrace.facts.reactions",
+    "cancel": "tailrace.facts.reactions",
     "claim_all": "tailrace.facts.reservations",
     "connect": "tailrace.client.log",
     "env": "tailrace.config",
     "events": "tailrace.facts.declare",
+    "later": "tailrace.facts.reactions",
     "matching": "tailrace.facts.query",
     "open": "tailrace.client.log",
+    "reaction": "tailrace.facts.reactions",
     "reservations": "tailrace.facts.reservations",
+    "send": "tailrace.facts.reactions",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
@@ -59,19 +71,25 @@ _MODULES = {
 _ROOMS = ("sources", "sinks", "testing", "views")
 
 __all__ = [
+    "Refused",
     "Rejected",
     "Reserved",
     "TailraceError",
+    "Timeout",
     "__version__",
     "as_of",
+    "cancel",
     "claim_all",
     "connect",
     "env",
     "events",
+    "later",
     "matching",
     "open",
     "position",
+    "reaction",
     "reservations",
+    "send",
     "stream",
     "topic",
     "view",

@@ -149,3 +149,74 @@ def test_errors_of_the_command_line(project: Project) -> None:
         found = runner.invoke(cli, ["events", *words])
         assert found.exit_code != 0
         assert text in str(found.exception) + found.output, words
+
+
+REACTIONS = """
+import tailrace as tr
+from pipelines.bank import Deposited, accounts
+
+names = tr.reservations("names", hold="1 hour", partitions=1)
+
+@tr.reaction("welcome", accounts, partitions=1)
+def welcome(state, fact):
+    match fact.event:
+        case Deposited(13):
+            yield tr.send("claim", fact.stream, on=names, holder="bank", hold="for ever")
+        case Deposited():
+            yield tr.send("claim", fact.stream, on=names, holder="bank")
+            yield tr.later("1 day", "remind")
+"""
+
+
+def test_reactions_of_a_project_are_checked_run_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "shop"
+    (home / "pipelines").mkdir(parents=True)
+    (home / "pipelines" / "bank.py").write_text(PROJECT)
+    (home / "pipelines" / "welcome.py").write_text(REACTIONS)
+    with BrokerThread(tmp_path / "log", durable=False) as broker:
+        text = f'[project]\nname = "shop"\n[log]\nbootstrap = "{broker.address}"\n'
+        (home / "tailrace.toml").write_text(text)
+        monkeypatch.chdir(home)
+        loaded = load(home)
+        assert list(loaded.reactions) == ["welcome"]
+        assert list(loaded.events) == ["accounts", "names"]
+        runner = CliRunner()
+        checked = runner.invoke(cli, ["check"])
+        assert "reaction welcome" in checked.output, checked.output
+        part = Part("shop", "events", "shop", broker.address, loaded.settings.state_directory)
+        declared = [loaded.reservations.get(name, each) for name, each in loaded.events.items()]
+        thread = threading.Thread(target=run, args=(declared, part, loaded.reactions.values()))
+        thread.start()
+        try:
+            deadline = time.monotonic() + 60
+            while not any(each["state"] == "running" for each in read_reports(part.directory)):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            for stream, amount in (("ann", 5), ("bob", 13)):
+                done = runner.invoke(
+                    cli, ["events", "execute", "accounts", "deposit", stream, f"amount={amount}"]
+                )
+                assert done.exit_code == 0, done.output
+            rows: list[dict[str, object]] = []
+            while not (len(rows) == 2 and not any(row["command"] for row in rows)):
+                assert time.monotonic() < deadline, rows
+                shown = runner.invoke(cli, ["events", "reactions", "--json"])
+                rows = json.loads(shown.output)
+            stuck, waits = rows
+            # The step itself fails: its fact stops the partition it stands in, by name.
+            assert stuck["stuck"]
+            assert str(stuck["process"]).startswith("accounts/")
+            assert "do not fit the command claim" in str(stuck["error"])
+            assert waits["process"] == "ann"
+            (timer,) = waits["timers"]  # type: ignore[misc]
+            assert timer["name"] == "remind"
+            kept = runner.invoke(cli, ["events", "show", "names", "ann", "--json"])
+            assert orjson.loads(kept.output)["state"]["held"][0]["holder"] == "bank"
+            wrong = runner.invoke(cli, ["events", "reactions", "welcom"])
+            assert wrong.exit_code == 2
+            assert "did you mean welcome" in str(wrong.exception) + wrong.output
+        finally:
+            part.stopping.set()
+            thread.join()

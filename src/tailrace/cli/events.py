@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.facts.declare import Events
     from tailrace.facts.opened import OpenedEvents
+    from tailrace.facts.reactions import Reaction
 
 PATIENCE = 10.0
 
@@ -278,3 +279,36 @@ def verify(context: click.Context, topic: str, as_json: bool) -> None:
         click.echo(f"{len(folded.streams)} streams, {len(found)} differences")
     if found:
         context.exit(1)
+
+
+@events.command()
+@click.argument("name", required=False)
+@click.option("--all", "everything", is_flag=True, help="Also processes with nothing open.")
+@json_option
+def reactions(name: str | None, everything: bool, as_json: bool) -> None:
+    """Open processes: commands to send, attempts, timers due, and what is stuck."""
+    from tailrace.facts.open_processes import look
+
+    found = _reactions(name)
+    with _log() as log:
+        rows = [row.as_dict() for each in found.values() for row in look(log, each, all=everything)]
+    columns = ["reaction", "process", "stuck", "command", "attempts", "timers", "error"]
+    print_rows(rows, columns, as_json=as_json, empty="nothing is open")
+
+
+def _reactions(name: str | None) -> dict[str, Reaction]:
+    import difflib
+
+    from tailrace.project.load import load
+
+    declared = load(Path()).reactions
+    if name is None:
+        return declared
+    if name in declared:
+        return {name: declared[name]}
+    near = difflib.get_close_matches(name, declared, 1)
+    raise UsageError(
+        f'the project declares no reaction "{name}"',
+        detail=f"it declares {', '.join(declared) or 'none'}",
+        hint=f"did you mean {near[0]}?" if near else "@tr.reaction(…)",
+    )

@@ -13,4 +13,9 @@ owner        the thread that decides for one partition
 membership   which process owns which partition
 forwarding   commands and questions between processes
 opened       `accounts.open(log)`: what a program calls
+due          streams that something is due for, at its time
+reservations names, seats, places in line: a topic of their own
+reactions    what a user writes to let commands follow from facts
+processes    the journal of a reaction: steps, outcomes, timers
+reacting     a reaction at work: facts read, commands carried out
 """

@@ -93,7 +93,7 @@ class _Watched:
     def read(self, due_of: DueOf) -> None:
         """Look at every stream that has got an event since."""
         partition = self.partition
-        end = partition.index.stamp.next
+        end = partition.visible
         if end <= self.next:
             return
         for stream in partition.streams_since(self.next, end):

@@ -11,6 +11,12 @@ The process sends itself SIGKILL the n-th time it reaches the step (n = 1 withou
     events.acknowledged      it is durable, and nobody has been told
     events.indexed           the index has it
     events.answered          the callers have been told
+    reactions.stepped        a fact is taken in, and nothing of it is sent
+    reactions.sending        a command is about to be sent
+    reactions.sent           its owner has decided it, and the journal does not know
+    reactions.settled        the journal knows
+    reactions.fired          a timer is about to run out
+    reactions.read           it is recorded up to where a source is read
 """
 
 from __future__ import annotations

@@ -427,6 +427,14 @@ class GroupOwners:
     def owned(self) -> list[Partition[Any]]:
         return [owner.partition for owner in list(self._local.values()) if owner.serving]
 
+    def sure(self, partition: Partition[Any]) -> bool:
+        membership = self._membership
+        return (
+            membership is not None
+            and membership.heard()
+            and any(each is partition for each in self.owned())
+        )
+
     def close(self) -> None:
         # First out of the group, so that the next owners begin while we finish.
         if self._membership is not None:

@@ -407,6 +407,10 @@ class OpenedEvents(Generic[S]):
         """The partitions this process decides for now."""
         return self._owners.owned()
 
+    def sure(self, partition: Partition[S]) -> bool:
+        """Whether nobody else can have taken over a partition that this process owned."""
+        return self._owners.sure(partition)
+
 
 _OPENED: list[weakref.ref[OpenedEvents[Any]]] = []
 

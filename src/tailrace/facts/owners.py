@@ -41,6 +41,9 @@ class Owners(Protocol):
     def owned(self) -> list[Partition[Any]]:
         """The partitions this process owns and serves."""
 
+    def sure(self, partition: Partition[Any]) -> bool:
+        """Whether it still is so: the group has answered within a session."""
+
     def close(self) -> None: ...
 
 
@@ -126,6 +129,9 @@ class LocalOwners:
 
     def owned(self) -> list[Partition[Any]]:
         return [owner.partition for owner in self._owners.values() if owner.serving]
+
+    def sure(self, partition: Partition[Any]) -> bool:
+        return any(each is partition for each in self.owned())
 
     def close(self) -> None:
         for owner in self._owners.values():

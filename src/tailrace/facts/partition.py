@@ -104,8 +104,10 @@ class Partition(Generic[S]):
         self._clock = clock
         self._open = (root, topic_id)
         self.states = States(MOST_STATES)
+        self.visible = 0
+        """`lookup` shows every event below this offset."""
         self.watchers: list[Callable[[], None]] = []
-        """Called by the owner's thread when events can be seen; must not block."""
+        """Called by the owner's thread when more is visible; must not block."""
         self._decode_state = msgspec.json.Decoder(declared.state).decode
         self._copies = declared.changes_in_place
         self.index = self._index()
@@ -296,6 +298,7 @@ class Partition(Generic[S]):
         self.index.apply(batch, following, timestamp)
         for stream, known in streams.items():
             self.states.put(stream, known)
+        self.visible = following
         for watcher in tuple(self.watchers):
             watcher()
 
@@ -330,6 +333,7 @@ class Partition(Generic[S]):
         if whole and events:
             self.index.note_rebuild(events, self._clock.monotonic() - began)
         self._refuse_newer()
+        self.visible = end
         return events
 
     def _take(self, chunk: Sequence[Stored], foreign: int, following: int, since: int) -> None:

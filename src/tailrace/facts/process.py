@@ -1,4 +1,4 @@
-"""Event topics as a part of a project: owns partitions until it must stop."""
+"""Event topics and reactions as a part of a project: owns partitions until it must stop."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
+from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
 
 if TYPE_CHECKING:
@@ -24,15 +25,21 @@ REPORT_SECONDS = 1.0
 PAUSE_SECONDS = 2.0
 
 
-def run(declared: Iterable[Events[Any] | Reservations], part: Part) -> None:
-    """Own what the groups give us of these topics until `part` must stop."""
-    wanted = list(declared)
+def run(
+    declared: Iterable[Events[Any] | Reservations],
+    part: Part,
+    reactions: Iterable[Reaction] = (),
+) -> None:
+    """Own what the groups give us of these topics, and react, until `part` must stop."""
+    wanted, react = list(declared), list(reactions)
     while not part.stopping.is_set():
         try:
             with ExitStack() as stack:
                 source = stack.enter_context(connect(part.bootstrap))
                 index = part.directory / "events"
                 opened = [_open(stack, source, index, each) for each in wanted]
+                for each in react:
+                    stack.enter_context(each.open(source, index=index))
                 part.report("running", error=None)
                 while not part.stopping.wait(REPORT_SECONDS):
                     part.report("running", topics={e.declared.name: figures(e) for e in opened})

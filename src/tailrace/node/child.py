@@ -87,7 +87,8 @@ def run_sink(project: project_load.Project, part: Part) -> None:
 def run_events(project: project_load.Project, part: Part) -> None:
     from tailrace.facts.process import run
 
-    run([project.reservations.get(name, each) for name, each in project.events.items()], part)
+    declared = [project.reservations.get(name, each) for name, each in project.events.items()]
+    run(declared, part, project.reactions.values())
 
 
 Run = Callable[[project_load.Project, Part], None]

@@ -38,7 +38,7 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     parts: list[PartSpec] = []
     if project.settings.log.bootstrap is None:
         parts.append(PartSpec("broker", "log"))
-    if project.events:
+    if project.events or project.reactions:
         parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]
     if project.views or project.streams:

@@ -19,6 +19,7 @@ import orjson
 from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
+from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
@@ -36,6 +37,7 @@ from tailrace.sources.errors import SourceDeclarationError, TableMissingError
 
 if TYPE_CHECKING:
     from tailrace.facts.declare import Events
+    from tailrace.facts.reactions import Reaction
     from tailrace.pipelines.incremental.graph import Graph, TableInput
     from tailrace.sources.schema import TableSchema
 
@@ -66,6 +68,8 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         yield _look(f"topic {name}", _topic_settings, name, dict(settings), embedded)
     for declared in project.events.values():
         yield from _events(project, declared)
+    for reaction in project.reactions.values():
+        yield from _reaction(project, reaction)
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
     yield from parsed
     told = {
@@ -177,6 +181,26 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     if not found:
         commands = ", ".join(declared.commands) or "no commands"
         yield Checked(what, f"{', '.join(declared.types.by_name)}; {commands}")
+
+
+def _reaction(project: Project, reaction: Reaction) -> Iterator[Checked]:
+    """A reaction: its state, and whether the project has the topics it reacts to."""
+    what = f"reaction {reaction.name}"
+    found = list(reaction.mistakes())
+    found += [
+        EventsDeclarationError(
+            f"{reaction.name!r} reacts to {source!r}, which the project does not declare",
+            detail=f"declared at {reaction.declared_at}",
+            hint="declare it in a file of pipelines/",
+        )
+        for source in reaction.sources
+        if source not in project.events
+    ]
+    for error in found:
+        error.detail = error.detail.replace(f"{project.directory}/", "")
+        yield Checked(what, error=error)
+    if not found:
+        yield Checked(what, f"to {', '.join(reaction.sources)}")
 
 
 def _topic_settings(name: str, settings: dict[str, str], embedded: bool) -> str:

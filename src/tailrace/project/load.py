@@ -23,6 +23,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
+from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
 from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
@@ -48,6 +49,7 @@ class Project:
     events: dict[str, Events[Any]] = field(default_factory=dict)
     reservations: dict[str, Reservations] = field(default_factory=dict)
     """Their event topics are among `events` too."""
+    reactions: dict[str, Reaction] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -86,6 +88,7 @@ def load(
         places=collector.places,
         events=collector.events,
         reservations=collector.reservations,
+        reactions=collector.reactions,
     )
 
 
@@ -118,6 +121,7 @@ class _Collector:
         self.topics: dict[str, Topic] = {}
         self.events: dict[str, Events[Any]] = {}
         self.reservations: dict[str, Reservations] = {}
+        self.reactions: dict[str, Reaction] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -144,6 +148,9 @@ class _Collector:
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.reservations[value.name] = value
                 self.events[value.name] = value.events
+            case Reaction():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.reactions[value.name] = value
             case Topic():
                 known = self.topics.get(value.name)
                 if known is None or known != value:  # a topic may be declared twice, alike
