@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +101,9 @@ class Known:
         self._bases = np.concatenate(([0], np.cumsum(highest + 1)))
         self._highest = highest
         kind = np.int32 if len(first) < 2**31 else np.int64
-        table = np.full(int(self._bases[-1]), -1, kind)
+        table: NDArray[Any] = np.full(int(self._bases[-1]), -1, kind)
         table[self._bases[first] + second] = np.arange(len(first), dtype=kind)
-        self._table: NDArray[np.signedinteger] = table
+        self._table = table
         self.unique = int(np.count_nonzero(np.not_equal(table, -1))) == len(first)
 
     def _sort(self, first: NDArray[np.int32], second: NDArray[np.int64]) -> None:
