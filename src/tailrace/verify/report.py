@@ -97,7 +97,7 @@ def _settings(history: History) -> str:
 
 
 def _seconds(seconds: float | None) -> str:
-    return "not again" if seconds is None else f"{seconds:.1f} s"
+    return "not again" if seconds is None else f"{seconds:.2f} s"
 
 
 def _count(count: int, word: str) -> str:

@@ -17,7 +17,6 @@ from types import FrameType
 from typing import Any
 
 from tailrace.client.admin import Admin
-from tailrace.client.columns import ColumnFetcher
 from tailrace.client.errors import ClientError, UnknownTopicError
 from tailrace.client.groups import Groups
 from tailrace.client.writer import TransactionalWriter
@@ -26,7 +25,8 @@ from tailrace.errors import UsageError
 from tailrace.verify.checkers import Verdict, judge
 from tailrace.verify.errors import UnfinishedError
 from tailrace.verify.faults import Faults, Interrupted, refuse_impossible
-from tailrace.verify.history import Columns, History, Rows, decode_payload, write_history
+from tailrace.verify.final_read import read_everything
+from tailrace.verify.history import Columns, History, write_history
 from tailrace.verify.nodes import Node
 from tailrace.verify.recorder import Recorder
 from tailrace.verify.topology import Topology
@@ -287,42 +287,15 @@ class _Run:
                 writer.init()
 
     def _read_all(self) -> Columns:
-        """The final committed read, up to the high watermark of every partition."""
-        rows = Rows("log")
-        places = [(self._topic, each) for each in range(self._plan.partitions)]
-        with Admin(self._address, timeout=PATIENCE_SECONDS, clock=self._clock) as admin:
-            ends = admin.end_offsets(places, "read_uncommitted")
-            stable: dict[tuple[str, int], int] = {}
-
-            def closed() -> bool:
-                stable.update(admin.end_offsets(places, "read_committed"))
-                return stable == ends
-
-            if not self._wait(closed, PATIENCE_SECONDS):
-                open_at = next(place for place in places if stable[place] != ends[place])
-                raise UnfinishedError(
-                    "a transaction stayed open",
-                    detail=f"partition {open_at[1]} is stable up to {stable[open_at]} of {ends[open_at]}",
-                )
-            starts = admin.start_offsets(places)
-        fetcher = ColumnFetcher(self._address, timeout=PATIENCE_SECONDS, clock=self._clock)
-        run = self._recorder.run
-        try:
-            for (topic, partition), end in ends.items():
-                start = starts[topic, partition]
-                for columns in fetcher.read(topic, partition, start, end):
-                    if self._stopping():
-                        raise Interrupted
-                    names = [decode_payload(run, value) for value in columns.values.to_pylist()]
-                    rows.extend(
-                        partition=[partition] * len(names),
-                        offset=columns.offsets.tolist(),
-                        producer=[name[0] for name in names],
-                        sequence=[name[1] for name in names],
-                    )
-        finally:
-            fetcher.close()
-        return rows.columns()
+        return read_everything(
+            self._address,
+            self._topic,
+            self._plan.partitions,
+            self._recorder.run,
+            wait=self._wait,
+            seconds=PATIENCE_SECONDS,
+            clock=self._clock,
+        )
 
     def _await_readers(self, workload: Workload, ends: Sequence[int]) -> None:
         """Until all consumers have the last record; they have as long as they move."""
