@@ -9,7 +9,7 @@ FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
   test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks \
-  bench-console test-web docs lock codegen fuzz web clean
+  bench-console bench-verify test-web docs lock codegen fuzz web clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -50,7 +50,7 @@ test-lowest: setup ## the suite on the lowest versions that pyproject.toml allow
 test-extras: setup ## every extra alone, in an environment of its own
 	@scripts/test-extras
 
-bench: bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks bench-console ## every benchmark, one table each
+bench: bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks bench-console bench-verify ## every benchmark, one table each
 
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compiler)
 	@$(PY) -m benchmarks.broker
@@ -81,6 +81,9 @@ bench-sinks: setup ## sinks beside the plain drivers
 bench-console: setup ## the console: look-ups, status calls, subscribers; the demo as a whole
 	@$(PY) -m benchmarks.console
 	@$(PY) -m benchmarks.demo
+
+bench-verify: setup ## the checker of tailrace verify: ten million sends
+	@$(PY) -m benchmarks.verify
 
 docs: setup ## build the documentation into site/
 	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"

@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sink": ("sink", "Copies: status, replay, verify, dead letters."),
     "search": ("search", "Search the embedded full-text copies."),
     "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
+    "verify": ("verify", "Does a log keep its promises while its processes are hurt?"),
     "doctor": ("doctor", "What this machine has, lacks, and what that means."),
     "errors": ("errors", "Explain an error code."),
     "version": ("version", "Version of Tailrace and of its dependencies."),
