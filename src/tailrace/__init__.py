@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tailrace.facts.errors import Rejected as Rejected
     from tailrace.facts.query import matching as matching
     from tailrace.pipelines.as_of import as_of as as_of
+    from tailrace.pipelines.declare import pattern as pattern
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
@@ -35,6 +36,7 @@ _NAMES: dict[str, str] = {
     "events": "tailrace.facts.declare",
     "matching": "tailrace.facts.query",
     "open": "tailrace.client.log",
+    "pattern": "tailrace.pipelines.declare",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
@@ -62,6 +64,7 @@ __all__ = [
     "events",
     "matching",
     "open",
+    "pattern",
     "position",
     "stream",
     "topic",
