@@ -544,7 +544,7 @@ def pattern(
             raise _wrong(place, f'pattern "{name}" has an empty {what}=', f'{what}="…"')
     for what, texts in (("define", define), ("select", select or {}), ("until", until or {})):
         for one, text in texts.items():
-            if not isinstance(one, str) or not isinstance(text, str) or not text.strip():
+            if not one or not text.strip():
                 raise _wrong(
                     place, f'{what}= of pattern "{name}" has {one!r}: {text!r}',
                     f'{what}={{"probe": "amount < 2"}}: names and expressions of SQL',

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -32,9 +31,9 @@ class CompiledPattern:
         return next(iter(self.graph.tables))
 
     @property
-    def tells(self) -> TableInput:
+    def tables(self) -> list[TableInput]:
         """What it tells, as what views and other patterns read."""
-        return told_by(self.graph, self.pattern.name)
+        return [told_by(self.graph, name) for name in self.graph.views]
 
 
 def told_by(graph: Graph, name: str) -> TableInput:
@@ -122,13 +121,6 @@ def compile_patterns(
                 wrong[one.name] = error
                 continue
             done[one.name] = made
-            told |= {name: told_by(made.graph, name) for name in made.graph.views}
+            told |= {table.name: table for table in made.tables}
         waiting = [one for one in waiting if one not in ready]
     return done, wrong
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint for a name that is not known."""
-    names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"known: {', '.join(names) or 'none'}"

@@ -23,7 +23,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
-from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
+from tailrace.pipelines.declare import Pattern, Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
@@ -45,6 +45,7 @@ class Project:
     sinks: dict[str, Copy]
     places: dict[str, str]
     events: dict[str, Events[Any]] = field(default_factory=dict)
+    patterns: dict[str, Pattern] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -78,10 +79,17 @@ def load(
         topics=collector.topics,
         sinks={
             copy.name: copy
-            for copy in copies_of([*collector.views.values(), *collector.streams.values()])
+            for copy in copies_of(
+                [
+                    *collector.views.values(),
+                    *collector.streams.values(),
+                    *collector.patterns.values(),
+                ]
+            )
         },
         places=collector.places,
         events=collector.events,
+        patterns=collector.patterns,
     )
 
 
@@ -113,6 +121,7 @@ class _Collector:
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
         self.events: dict[str, Events[Any]] = {}
+        self.patterns: dict[str, Pattern] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -132,6 +141,11 @@ class _Collector:
                 for named in (*value.inputs, *value.outputs):
                     if isinstance(named, Topic):
                         self.take(named, where)
+            case Pattern():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.patterns[value.name] = value
+                if isinstance(value.input, Topic):
+                    self.take(value.input, where)
             case Events():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.events[value.name] = value

@@ -142,6 +142,14 @@ def compile_events(
         raise unforeseen(defect, f"compiling pattern {pattern.name!r}") from defect
 
 
+def refuse_wrong_words(pattern: PatternLike) -> None:
+    """Raise what is wrong with a pattern whatever the columns of its input are."""
+    empty = TableInput(_INPUT, _INPUT, pa.schema([]), kind="stream")
+    compiler = _Compiler(pattern, empty, Waiting())
+    compiler.check_variables()
+    compiler.skip()
+
+
 class _Compiler:
     def __init__(self, pattern: PatternLike, table: TableInput, waiting: Waiting) -> None:
         self.pattern, self.waiting = pattern, waiting
@@ -215,7 +223,7 @@ class _Compiler:
             f"ORDER BY {TIME}",
             *listed("MEASURES", [f"{what} AS {quoted(n)}" for n, what in pattern.select.items()]),
             _ROWS[pattern.rows],
-            f"AFTER MATCH SKIP {self._skip()}",
+            f"AFTER MATCH SKIP {self.skip()}",
             "PATTERN (X)",
             *listed("SUBSET", [
                 f"{quoted(name.upper())} = ({', '.join(quoted(self._canonical(m)) for m in members)})"
@@ -226,7 +234,7 @@ class _Compiler:
         ]  # fmt: skip
         return "\n".join(lines)
 
-    def _skip(self) -> str:
+    def skip(self) -> str:
         given = " ".join(self.pattern.skip.split())
         if given in _SKIPS:
             return _SKIPS[given]
@@ -305,6 +313,11 @@ class _Compiler:
                     f"{self.table.topic}",
                     hint=f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(known)}",
                 )
+        self.check_variables()
+
+    def check_variables(self) -> None:
+        """Refuse conditions of variables that there are none of."""
+        pattern = self.pattern
         variables = {*self.steps.variables}
         for what, given in (("define", pattern.define), ("until", pattern.until)):
             for name in given:
