@@ -216,6 +216,11 @@ class Pattern:
         return self.name
 
     @property
+    def told_apart_by(self) -> tuple[str, ...]:
+        """The key of its copies: one row for a match, whose `op` says whether it stands."""
+        return ("match_id",) if self.rows == "one" else ()
+
+    @property
     def copied(self) -> bool:
         """Whether it begins with the rows of a table's first copy."""
         return bool(getattr(self.input, "snapshot", False))

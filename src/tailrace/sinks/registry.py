@@ -86,11 +86,17 @@ def copies_of(declared: Iterable[object]) -> list[Copy]:
                     subject=subject,
                     topic=str(getattr(item, "topic", subject)),
                     source="view" if hasattr(item, "sql") else "stream",
-                    key=tuple(getattr(item, "key", None) or ()),
+                    key=tuple(_key_of(item)),
                     declaration=target,
                 )
             )
     return copies
+
+
+def _key_of(item: object) -> Iterable[str]:
+    """What tells the rows of a copy apart: of matches that is not the key of the records."""
+    own: Iterable[str] | None = getattr(item, "told_apart_by", None)
+    return (getattr(item, "key", None) or ()) if own is None else own
 
 
 def _free(name: str, taken: set[str]) -> str:

@@ -193,11 +193,12 @@ class _Run:
         return rows, [-1] * len(back) + [1] * len(told)
 
     def _note(self, key: bytes, before: _Known, after: _Known, *, empty: bool) -> None:
-        if before[2] != after[2] and before[2] is not None:
-            if self.now is None or before[2] > self.now:  # else it is gone already
-                self.puts.append((b"t" + _time(before[2]) + key, None))
-        if after[2] is not None and (before[2] != after[2]):
-            self.puts.append((b"t" + _time(after[2]) + key, b"\x01"))
+        was, due = before[2], after[2]
+        kept = was is not None and (self.now is None or was > self.now)  # else it is gone already
+        if was is not None and kept and was != due:
+            self.puts.append((b"t" + _time(was) + key, None))
+        if due is not None and was != due:
+            self.puts.append((b"t" + _time(due) + key, b"\x01"))
         gone = empty and after[2] is None and not (after[1] and self.machine.numbered)
         self.puts.append((b"k" + key, None if gone else dumps(after)))
 
@@ -311,7 +312,9 @@ class EventMachine(Machine):
             return False
         if within is not None and now - self._at(partition, at) >= within.micros:
             return True
-        return gap is not None and now - self._at(partition, len(partition) - 1) > gap
+        if gap is None or self.operator.program.absent:
+            return False
+        return now - self._at(partition, len(partition) - 1) > gap
 
     def _is_settled(self, partition: Partition, at: int, record: Record, floor: int | None) -> bool:
         """Whether no row can come between those that an attempt looked at."""

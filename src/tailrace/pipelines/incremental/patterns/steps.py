@@ -207,11 +207,11 @@ class _Builder:
 
     # Trees --------------------------------------------------------------------------------
 
-    def _skip(self, unlike: Iterable[str], greedy: bool) -> Tree:
-        """Any number of rows that do not fit `unlike`."""
+    def _skip(self, unlike: Iterable[str], greedy: bool, last: bool = False) -> Tree:
+        """Any number of rows that do not fit `unlike`; `last`: up to the end of the time."""
         refused = tuple(dict.fromkeys(unlike))
         name = next((n for n, known in self.skipped.items() if known == refused), "")
-        if not name:
+        if not name or last:
             name = f"{MARK}{len(self.skipped) + 1}"
             self.skipped[name] = refused
         return Exclusion(Repeat(Variable(name), 0, None, greedy))
@@ -292,7 +292,7 @@ class _Builder:
                 if number == len(steps) - 1:
                     self._refuse_inside(step, outer)
                     self.absent = True
-                    parts += [self._skip(absent, True), Absence()]
+                    parts += [self._skip(absent, True, True), Absence()]
                 continue
             first, empty = self.first(step)
             if number:

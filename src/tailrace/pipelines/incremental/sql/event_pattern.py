@@ -45,7 +45,7 @@ from tailrace.pipelines.incremental.operators.events import (
     EventPattern,
     Told,
 )
-from tailrace.pipelines.incremental.patterns.grammar import PatternError, tokens
+from tailrace.pipelines.incremental.patterns.grammar import PatternError, tokens, variables_of
 from tailrace.pipelines.incremental.patterns.program import Program, compile_pattern
 from tailrace.pipelines.incremental.patterns.steps import (
     ARROWS,
@@ -306,7 +306,7 @@ class _Compiler:
             taken.add(name.lower())
         for name in pattern.key:
             if name.lower() not in self.columns or name.startswith("__"):
-                known = [one for one in self.table.recorded.names]
+                known = list(self.table.recorded.names)
                 near = difflib.get_close_matches(name, known, 1)
                 raise SqlNameError(
                     f"pattern {pattern.name!r}: key= names {name!r}, which is no column of "
@@ -409,7 +409,10 @@ class _Compiler:
 
             return RowCall(this="LAST", expressions=[exp.column(MICROS), exp.Literal.number(steps)])
 
-        for name in (*self.steps.variables, *self.steps.skipped):
+        taken = dict.fromkeys(one.name for one in variables_of(self.steps.tree))
+        if self.steps.absent:
+            taken.pop(next(reversed(self.steps.skipped)))  # an absence lasts for all the time
+        for name in taken:
             own = exp.column(MICROS, table=exp.to_identifier(name, quoted=True))
             before = last(0 if name.startswith(MARK) else 1)
             close = exp.Or(
