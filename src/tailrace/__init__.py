@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tailrace.facts.reservations import claim_all as claim_all
     from tailrace.facts.reservations import reservations as reservations
     from tailrace.pipelines.as_of import as_of as as_of
+    from tailrace.pipelines.declare import pattern as pattern
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
@@ -53,6 +54,7 @@ _NAMES: dict[str, str] = {
     "reaction": "tailrace.facts.reactions",
     "reservations": "tailrace.facts.reservations",
     "send": "tailrace.facts.reactions",
+    "pattern": "tailrace.pipelines.declare",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
@@ -86,6 +88,7 @@ __all__ = [
     "later",
     "matching",
     "open",
+    "pattern",
     "position",
     "reaction",
     "reservations",

@@ -67,6 +67,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
         list(project.streams.values()),
         part,
         topics=list(project.topics.values()),
+        patterns=list(project.patterns.values()),
         settings=project.settings,
     )
 

@@ -41,7 +41,7 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     if project.events or project.reactions:
         parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]
-    if project.views or project.streams:
+    if project.views or project.streams or project.patterns:
         parts.append(PartSpec("pipelines", project.name))
     if project.views:
         parts.append(PartSpec("views", project.name))

@@ -11,6 +11,7 @@ from tailrace.config import Settings
 from tailrace.node.apart import apart
 from tailrace.node.parts import PartSpec, parts_of
 from tailrace.pipelines.beginnings import Beginning, beginning_of
+from tailrace.pipelines.declare import Pattern, Stream
 from tailrace.sinks.beginnings import SinkBeginning
 from tailrace.sinks.beginnings import beginning_of as beginning_of_copy
 
@@ -36,7 +37,8 @@ def of_project(project: Project, only: Collection[str] = ()) -> Plan:
     """The plan of a project that is loaded already."""
     parts = tuple(parts_of(project, only))
     runs = any(part.kind == "pipelines" for part in parts)
-    begun = tuple(beginning_of(stream) for stream in project.streams.values()) if runs else ()
+    streams: list[Stream | Pattern] = [*project.streams.values(), *project.patterns.values()]
+    begun = tuple(beginning_of(stream) for stream in streams) if runs else ()
     named = {part.name for part in parts if part.kind == "sink"}
     copies = [beginning_of_copy(copy) for name, copy in project.sinks.items() if name in named]
     return Plan(project.settings, parts, begun, tuple(one for one in copies if one is not None))

@@ -119,7 +119,7 @@ class Topic:
         return options if self.registry is None else options | {"registry": self.registry}
 
 
-Input: TypeAlias = "TableLike | Topic | View | Stream"
+Input: TypeAlias = "TableLike | Topic | View | Stream | Pattern"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +180,50 @@ class Stream:
 
     def __call__(self, *frames: DataFrame, **named: DataFrame) -> Frames:
         return self.function(*frames, **named)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Complex events: what follows what among the rows of a key, told once when it is final.
+
+    Matches go to the topic `name`: `{"match_id", "op", <key>, <select>}`; partial matches whose
+    time is over to `<name>.timeouts`, if asked.
+    """
+
+    name: str
+    input: Input
+    key: tuple[str, ...]
+    order_by: str
+    match: str
+    define: Mapping[str, str]
+    select: Mapping[str, str]
+    within_ms: int | None = None
+    gap_ms: int | None = None
+    contiguity: str = "strict"
+    until: Mapping[str, str] = field(default_factory=dict)
+    skip: str = "past last row"
+    rows: str = "one"
+    subsets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    every: int = 0  # most matches and partial matches from one row; 0: the preferred one alone
+    timeouts: bool = False
+    early: bool = False
+    time: EventTime | None = None  # None: as the input's topic says
+    to: tuple[object, ...] = ()
+    declared_at: Place | None = field(default=None, compare=False)
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+    @property
+    def told_apart_by(self) -> tuple[str, ...]:
+        """The key of its copies: one row for a match, whose `op` says whether it stands."""
+        return ("match_id",) if self.rows == "one" else ()
+
+    @property
+    def copied(self) -> bool:
+        """Whether it begins with the rows of a table's first copy."""
+        return bool(getattr(self.input, "snapshot", False))
 
 
 def topic(
@@ -533,8 +577,178 @@ def _repeated(names: Sequence[str]) -> str | None:
     return None
 
 
+def pattern(
+    name: str,
+    input: Input,
+    *,
+    key: str | Sequence[str],
+    order_by: str,
+    match: str,
+    define: Mapping[str, str],
+    select: Mapping[str, str] | None = None,
+    within: str | int | None = None,
+    gap: str | int | None = None,
+    contiguity: str = "strict",
+    until: Mapping[str, str] | None = None,
+    skip: str = "past last row",
+    rows: str = "one",
+    subsets: Mapping[str, Sequence[str]] | None = None,
+    matches: str = "preferred",
+    limit: int = 1_000,
+    timeouts: bool = False,
+    emit: str = "final",
+    watermark: str | int | None = None,
+    lateness: str | int | None = None,
+    idle: str | int | None = None,
+    late: str | None = None,
+    keep: str | int | None = None,
+    to: object | Iterable[object] = (),
+) -> Pattern:
+    """A pattern in the rows of a stream, by key and event time; see `Pattern`.
+
+    `match` is SQL's PATTERN, and `a -> b` (followed by: others are skipped up to the first b),
+    `a ->> b` (by any b), `!b` (none there: between two steps; last: none within `within`; first:
+    none within it before). `define` has a condition by variable, `select` what a match tells.
+    `contiguity` says what may lie between the rows of a repetition: "strict" nothing, "relaxed"
+    what does not fit, "any" all; `until` ends repetitions of a variable. A match is shorter than
+    `within`, and neighbours in it are at most `gap` apart. `skip`: where the next match may begin,
+    "past last row", "to next row", "to first b", "to last b". `rows`: "one" for a match, or "all",
+    "all, unmatched", "all, no empty". `matches="every"`: all matches of a row, not the preferred
+    one; at most `limit` from one row. `timeouts` tells partial matches whose time is over.
+    `emit="early"` tells at once, and takes back what a later row changes.
+
+    `watermark`, `lateness`, `idle`, `late` and `keep` are those of `tr.topic`, for inputs that do
+    not say them.
+    """
+    place = caller()
+    check_kinds(place, "tr.pattern", pattern, locals())
+    given = (watermark, lateness, idle, late, keep)
+    _check_pattern_input(place, input, any(one is not None for one in given))
+    if not _are_names(key):
+        raise _wrong(place, f'the key of pattern "{name}" is {key!r}', 'key="card_id"')
+    for what, text in (("order_by", order_by), ("match", match)):
+        if not text.strip():
+            raise _wrong(place, f'pattern "{name}" has an empty {what}=', f'{what}="…"')
+    for what, texts in (("define", define), ("select", select or {}), ("until", until or {})):
+        for one, text in texts.items():
+            if not one or not text.strip():
+                raise _wrong(
+                    place, f'{what}= of pattern "{name}" has {one!r}: {text!r}',
+                    f'{what}={{"probe": "amount < 2"}}: names and expressions of SQL',
+                )  # fmt: skip
+    for one, members in (subsets or {}).items():
+        if not _are_names(members):
+            raise _wrong(
+                place, f'subsets= of pattern "{name}" has {one!r}: {members!r}',
+                'subsets={"any": ["probe", "theft"]}',
+            )  # fmt: skip
+    _one_of(place, "contiguity", contiguity, ("strict", "relaxed", "any"))
+    _one_of(place, "rows", rows, ("one", "all", "all, unmatched", "all, no empty"))
+    _one_of(place, "matches", matches, ("preferred", "every"))
+    _one_of(place, "emit", emit, ("final", "early"))
+    length = _positive(within, place, "within=")
+    if matches == "every":
+        if length is None:
+            raise _wrong(place, 'matches="every" needs within=', 'within="10 minutes"')
+        if skip != "past last row":
+            raise _wrong(
+                place, 'skip= with matches="every"', "every match is told: leave skip= out"
+            )
+        if limit < 1:
+            raise _wrong(place, f"limit is at least 1, not {limit!r}", "limit=1_000")
+    if timeouts and length is None:
+        raise _wrong(place, "timeouts= needs within=", 'within="10 minutes"')
+    return Pattern(
+        _checked_name(name, place),
+        input,
+        _names(key),
+        order_by,
+        match,
+        dict(define),
+        dict(select or {}),
+        length,
+        _positive(gap, place, "gap="),
+        contiguity,
+        dict(until or {}),
+        skip,
+        rows,
+        {one: _names(members) for one, members in (subsets or {}).items()},
+        limit if matches == "every" else 0,
+        timeouts,
+        emit == "early",
+        _pattern_time(place, order_by, watermark, lateness, idle, late, keep),
+        _targets(to),
+        place,
+    )
+
+
+def _positive(length: str | int | None, place: Place, what: str) -> int | None:
+    if length is None:
+        return None
+    found = _ms(length, place, what)
+    if not found:
+        raise _wrong(place, f"{what} is above zero", f'{what}"10 seconds"')
+    return found
+
+
+def _pattern_time(
+    place: Place,
+    order_by: str,
+    watermark: str | int | None,
+    lateness: str | int | None,
+    idle: str | int | None,
+    late: str | None,
+    keep: str | int | None,
+) -> EventTime:
+    """When the rows of a pattern's input happened, where that does not say so itself."""
+    late = "correct" if late is None else late
+    _one_of(place, "policy for late rows", late, LATE_POLICIES)
+    kept = None if keep is None else _ms(keep, place, "keep=")
+    borne = 0 if lateness is None else _ms(lateness, place, "lateness=")
+    if kept is not None and kept < borne:
+        raise _wrong(place, "keep is shorter than lateness", 'lateness="1 minute", keep="1 day"')
+    return EventTime(
+        order_by,
+        0 if watermark is None else _ms(watermark, place, "watermark="),
+        borne,
+        60_000 if idle is None else _ms(idle, place, "idle="),
+        late,
+        kept,
+    )
+
+
+def _check_pattern_input(place: Place, given: object, timed: bool) -> None:
+    if isinstance(given, Topic):
+        if not given.tabular:
+            raise _wrong(
+                place,
+                f'a pattern cannot read topic "{given.name}": its columns are not known',
+                'one topic of JSON rows: tr.topic("orders", schema="id BIGINT, at TIMESTAMP")',
+            )
+        if given.time is not None and timed:
+            raise _wrong(
+                place,
+                f'topic "{given.name}" says itself when its rows happened and which are late',
+                "leave watermark=, lateness=, idle=, late= and keep= to tr.topic(…)",
+            )
+        return
+    if isinstance(given, Pattern) or getattr(given, "kind", None) == "inserts":
+        return
+    if getattr(given, "kind", None) == "table":
+        raise _wrong(
+            place,
+            "a pattern reads events: a table changes",
+            ".inserts() behind it; or MATCH_RECOGNIZE in a view, which follows corrections",
+        )
+    raise _wrong(
+        place,
+        f"a pattern cannot read {given!r}",
+        "a table's .inserts(), tr.topic(…) with a schema, or another pattern",
+    )
+
+
 def _check_input(place: Place, number: int, given: object) -> None:
-    if isinstance(given, Topic | View | Stream):
+    if isinstance(given, Topic | View | Stream | Pattern):
         return
     if getattr(given, "kind", None) in ("inserts", "changes"):
         start = getattr(given, "start", "now")

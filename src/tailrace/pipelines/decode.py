@@ -12,20 +12,24 @@ import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.pipelines.incremental.evaluate import evaluate
 from tailrace.pipelines.incremental.graph import (
     COPIED,
     DELETED,
     KEY,
+    PLACED,
     SHARD,
+    TIME,
     VERSIONED_AT,
     WEIGHT,
     TableInput,
 )
-from tailrace.pipelines.reader import Records
+from tailrace.pipelines.reader import Range, Records
 from tailrace.records.decode import Headers, shown_name
 from tailrace.records.decode_columns import RecordColumns
 from tailrace.records.rows import Refused, read_column, read_objects
@@ -249,9 +253,15 @@ def _decode_stream(table: TableInput, records: Records, shards: int, envelope: b
     kind = pa.struct(list(table.schema))
     schema = _with(table.schema, (SHARD, pa.int32()))
     if envelope:
-        parsed, where, dead = _parse(records, pa.schema([("op", pa.string()), ("after", kind)]))
+        about = pa.struct([("snapshot", pa.string())])
+        asked = [("op", pa.string()), ("after", kind), ("source", about)]
+        parsed, where, dead = _parse(records, pa.schema(asked if table.copied else asked[:2]))
         ops = parsed["op"].to_pylist()
-        taken = [(i, row) for i, row in where if row is not None and ops[row] == "c"]
+        wanted = {row for row, op in enumerate(ops) if op == "c"}
+        if table.copied:  # rows of a later copy were told before
+            kinds = parsed["source"].combine_chunks().field("snapshot").to_pylist()
+            wanted |= {r for r, op in enumerate(ops) if op == "r" and kinds[r] != "incremental"}
+        taken = [(i, row) for i, row in where if row is not None and row in wanted]
         facts = [row for _, row in taken]
         columns = parsed["after"].combine_chunks().take(pa.array(facts, pa.int64())).flatten()
     else:
@@ -261,6 +271,45 @@ def _decode_stream(table: TableInput, records: Records, shards: int, envelope: b
         columns = [c.combine_chunks() for c in parsed.take(pa.array(facts, pa.int64())).columns]
     rows = pa.table([*columns, _shard(records, shards, len(facts))], schema=schema)
     return Decoded(rows, dead, [index for index, _ in taken])
+
+
+def placed(table: TableInput, decoded: Decoded, wanted: Range, columns: RecordColumns) -> Decoded:
+    """The rows of a stream with their event times and places in the log. A row without an event
+    time has no place in the order: it is a dead record."""
+    assert table.order is not None
+    assert decoded.indices is not None
+    rows = decoded.rows
+    times = evaluate(table.order, rows)
+    times = times.combine_chunks() if isinstance(times, pa.ChunkedArray) else times
+    times = times.cast(PLACED.field(TIME).type)
+    places = np.asarray(decoded.indices, dtype="i8")
+    dead = decoded.dead
+    if times.null_count:
+        known = np.asarray(pc.is_valid(times))
+        records = {int(index) for index in places[~known]}
+        dead = [*dead, *(_without_time(wanted, columns, index) for index in sorted(records))]
+        rows, times, places = (
+            rows.filter(pa.array(known)),
+            times.filter(pa.array(known)),
+            places[known],
+        )
+    count = rows.num_rows
+    offsets = np.asarray(columns.offsets)[places]
+    added = [
+        times, times.cast(pa.int64()),
+        pa.repeat(pa.scalar(wanted.partition, pa.int64()), count), pa.array(offsets, pa.int64()),
+    ]  # fmt: skip
+    recorded = [rows.column(name) for name in table.recorded.names]
+    names = [*table.schema.names, SHARD]
+    made = pa.table([*recorded, *added, rows.column(SHARD)], names=names)
+    return Decoded(made, dead, places.tolist())
+
+
+def _without_time(wanted: Range, columns: RecordColumns, index: int) -> DeadRecord:
+    return DeadRecord(
+        wanted.topic, wanted.partition, int(columns.offsets[index]),
+        "the row has no event time", columns.keys[index].as_py(), columns.values[index].as_py(),
+    )  # fmt: skip
 
 
 def _parse(

@@ -18,7 +18,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import beginnings, requests, session
 from tailrace.pipelines.dead import letters
-from tailrace.pipelines.declare import EventTime, Stream, Topic, View, mark_of
+from tailrace.pipelines.declare import EventTime, Pattern, Stream, Topic, View, mark_of
 from tailrace.pipelines.errors import (
     PipelineError,
     SparkLostError,
@@ -32,6 +32,7 @@ from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.running import RunningStreams
+from tailrace.pipelines.running_patterns import RunningPatterns, tables_told
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
 from tailrace.pipelines.ticks.ahead import catch_up
@@ -69,21 +70,28 @@ def run(
     part: Part,
     *,
     topics: Iterable[Topic] = (),
+    patterns: Sequence[Pattern] = (),
     settings: config.Settings | None = None,
 ) -> None:
-    """Run all views and streams of a project until `part.stopping` is set."""
+    """Run all views, streams and patterns of a project until `part.stopping` is set."""
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
-    beginnings.record(
-        part.directory, part.bootstrap, [beginnings.beginning_of(s) for s in streams], part.clock
-    )
+    declared: list[Stream | Pattern] = [*streams, *patterns]
+    begun = [beginnings.beginning_of(one) for one in declared]
+    beginnings.record(part.directory, part.bootstrap, begun, part.clock)
     try:
         with _spark(part, settings, queries=bool(streams)) as spark:
-            running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
-            with contextlib.closing(running):
+            events = RunningPatterns(
+                patterns, part, settings, lambda work: run_tick_on_spark(spark, work)
+            )
+            running = RunningStreams(
+                streams, part, spark, settings, lambda: view_columns(part), events
+            )
+            with contextlib.closing(running), contextlib.closing(events):
+                events.start()
                 if views:
-                    run_ticks(views, running, part, spark, settings, topics)
+                    run_ticks(views, running, part, spark, settings, topics, patterns)
                 else:
                     while not part.stopping.wait(_WAIT_SECONDS):
                         running.look_after()
@@ -161,6 +169,7 @@ def run_ticks(
     spark: SparkSession,
     settings: config.Settings,
     topics: Iterable[Topic] = (),
+    patterns: Sequence[Pattern] = (),
 ) -> None:
     """Tick until the part stops; compile anew when a table has changed its columns.
 
@@ -170,7 +179,7 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running)
+        compiled = wait_for_tables(views, part, topics, running, patterns)
         if compiled is None:
             return
         began = part.clock.monotonic()
@@ -388,6 +397,7 @@ def wait_for_tables(
     part: Part,
     topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
+    patterns: Sequence[Pattern] = (),
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
@@ -402,7 +412,8 @@ def wait_for_tables(
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
-            tables = [*catalog.tables.values(), *declared]
+            told = [*tables_told(patterns, catalog.tables).values()]
+            tables = [*catalog.tables.values(), *declared, *told]
             wrong = problems(views, tables)
             late = any(isinstance(problem, SqlTableError) for problem in wrong.values())
             if len(wrong) == len(views) or (late and part.clock.monotonic() < until):
@@ -417,7 +428,8 @@ def wait_for_tables(
             for name, problem in wrong.items():
                 log.error("view left out", extra={"view": name, **problem.as_dict()})
             graph = compile_views([view for view in views if view.name not in wrong], tables)
-            plain = frozenset(table.topic for table in declared if table.topic in graph.tables)
+            streams = [*declared, *told]
+            plain = frozenset(table.topic for table in streams if table.topic in graph.tables)
             times = {t.name: t.time for t in given if t.time is not None and t.name in plain}
             failed = {name: problem.as_dict() for name, problem in wrong.items()}
             return Compiled(graph, catalog, plain, times, failed)

@@ -38,6 +38,7 @@ from tailrace.pipelines.isolate import Isolation, deliver, hold, release
 from tailrace.pipelines.progress import StreamProgress, publish
 from tailrace.pipelines.ranges import LogRanges, TopicBounds
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.source import Position
 from tailrace.pipelines.streams import AVAILABLE_NOW, RunningStream, Streams, StreamSettings
 from tailrace.pipelines.ticks.catalog import Catalog, read_catalog
@@ -79,12 +80,14 @@ class RunningStreams:
         spark: SparkSession,
         settings: config.Settings,
         views: Callable[[], Mapping[str, ViewColumns]] = dict,
+        patterns: RunningPatterns | None = None,
     ) -> None:
         self._lives = {stream.name: _Life(stream) for stream in streams}
         self._part = part
         self._spark = spark
         self._settings = settings
         self._views = views
+        self._patterns = patterns
         self._looked_at = 0.0
         self._log: LogRanges | None = None
 
@@ -94,7 +97,9 @@ class RunningStreams:
 
     def look_after(self) -> None:
         """Start what can be started, deal with what failed or hangs. Raises only when Spark
-        itself is gone."""
+        itself is gone, or ticks of patterns cannot go on."""
+        if self._patterns is not None:
+            self._patterns.look_after()
         now = self._part.clock.monotonic()
         due = [
             life

@@ -22,7 +22,7 @@ from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
-from tailrace.pipelines.declare import View
+from tailrace.pipelines.declare import Pattern, View
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph
 from tailrace.project.errors import ProjectError
@@ -80,6 +80,7 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         if isinstance(topology.error, ProjectError):
             told.update(topology.error.about)
         yield topology
+    yield from _patterns(project, told)
     absent = {part: error.message for part, error in missing_variables(project)}
     if not connect:
         for source in project.sources.values():
@@ -98,7 +99,7 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         )
     if connect:
         yield from _connected(project, told)
-    elif project.views:
+    elif project.views or project.patterns:
         tables = _known_inputs(project)
         if tables is None:
             yield Checked(
@@ -280,17 +281,50 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
-    if project.views:
-        yield from _compiled(project, tables, told)
+    yield from _compiled(project, tables, told)
+
+
+def _patterns(project: Project, told: set[str]) -> Iterator[Checked]:
+    """The words of every pattern; those that are wrong are put into `told`."""
+    from tailrace.pipelines.incremental.sql.event_pattern import refuse_wrong_words
+
+    def look(pattern: Pattern) -> str:
+        try:
+            refuse_wrong_words(pattern)
+        except TailraceError as error:
+            told.add(pattern.name)
+            _tell_declared(error, project.places[pattern.name])
+            raise
+        return "the pattern is well formed"
+
+    for pattern in project.patterns.values():
+        yield _look(f"pattern {pattern.name}", look, pattern)
+
+
+def _tell_declared(error: TailraceError, place: str) -> None:
+    if place not in error.detail:
+        error.detail = "\n".join(filter(None, (error.detail, f"declared at {place}")))
 
 
 def _compiled(
     project: Project, tables: list[TableInput], told: Collection[str]
 ) -> Iterator[Checked]:
-    """Every view against the columns and types of its tables; those in `told`, and what lies
-    in a view that another reads, are told once."""
+    """Every view and pattern against the columns and types of its tables; those in `told`, and
+    what lies in a view that another reads, are told once."""
     from tailrace.pipelines.incremental.compile import compile_views, problems
+    from tailrace.pipelines.patterns import compile_patterns
 
+    patterns = [one for one in project.patterns.values() if one.name not in told]
+    compiled, failed = compile_patterns(patterns, {table.topic: table for table in tables})
+    for name, problem in failed.items():
+        _tell_declared(problem, project.places[name])
+        yield Checked(f"pattern {name}: columns and types", error=problem)
+    if compiled:
+        count = len(compiled)
+        yield Checked("patterns", f"{count} pattern{'' if count == 1 else 's'}")
+    tables = [*tables, *(t for one in compiled.values() for t in one.tables)]
+    if not project.views:
+        return
     wrong = problems(project.views.values(), tables)
     for name, error in wrong.items():
         if name in told or error.view not in ("", name):

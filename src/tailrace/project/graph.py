@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tailrace.pipelines.declare import Stream, View
+from tailrace.pipelines.declare import Pattern, Stream, View
 from tailrace.pipelines.errors import ViewError
 from tailrace.project.errors import (
     AmbiguousTableError,
@@ -70,7 +70,7 @@ class Topology:
         """The same as a Mermaid flowchart."""
         shapes = {
             "source": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
-            "stream": "({})", "view": "({})", "sink": "[/{}/]",
+            "stream": "({})", "pattern": "{{{{{}}}}}", "view": "({})", "sink": "[/{}/]",
         }  # fmt: skip
         numbers = {node.name: f"n{index}" for index, node in enumerate(self.nodes)}
         out = ["flowchart LR"]
@@ -104,6 +104,11 @@ def build(project: Project) -> Topology:
         add(declared.name, "topic", declared.name)
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
+    for events in project.patterns.values():
+        add(events.name, "pattern", events.name)
+        if events.timeouts:
+            name = f"{events.name}.timeouts"
+            edges.append((events.name, add(name, "topic", name)))
     for view in project.views.values():
         add(view.name, "view", view.name)
     for stream in project.streams.values():
@@ -156,13 +161,17 @@ def _side_topics(project: Project) -> dict[str, str]:
     for topic in project.topics.values():
         if topic.time is not None:
             taken[f"{topic.name}.late"] = f"late rows of topic {topic.name}"
+    for pattern in project.patterns.values():
+        taken[f"{pattern.name}.dead"] = f"dead letters of pattern {pattern.name}"
+        if pattern.timeouts:
+            taken[f"{pattern.name}.timeouts"] = f"what pattern {pattern.name} waited for in vain"
     return taken
 
 
 def _refuse_taken_names(project: Project) -> None:
-    """A view or stream writes the topic of its name, so that must be nobody else's."""
+    """A view, stream or pattern writes the topic of its name, so that must be nobody else's."""
     taken = _side_topics(project)
-    for name in (*project.views, *project.streams):
+    for name in (*project.views, *project.streams, *project.patterns):
         parts = name.split(".")
         source = project.sources.get(parts[0])
         if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):
@@ -205,9 +214,20 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
             table = getattr(given, "table", None)
             if isinstance(table, TableRef):
                 _refuse_uncaptured(project, stream, table)
-            if isinstance(given, Stream | View) and given.name not in project.places:
+            if isinstance(given, Stream | View | Pattern) and given.name not in project.places:
                 raise _missing(project, stream.name, given.name)
             yield stream.name, given.topic
+    for pattern in project.patterns.values():
+        read = pattern.input
+        if isinstance(read, Inserts) and read.table.history is None:
+            raise HistoryNeededError(
+                f"{pattern.name} reads the inserts of {read.table.name}, which has no history",
+                detail=f"declared at {project.places[pattern.name]}",
+                hint=f'give the source history={{"{read.table.table}": "90 days"}}',
+            )
+        if isinstance(read, Pattern) and read.name not in project.places:
+            raise _missing(project, pattern.name, read.name)
+        yield pattern.name, read.topic
     for view in project.views.values():
         for parts in tables_of(view):
             try:
@@ -261,6 +281,10 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
     name = ".".join(parts)
     if name in project.views or name in project.streams or name in project.topics:
         return name
+    if name.removesuffix(".timeouts") in project.patterns:
+        known = project.patterns[name.removesuffix(".timeouts")]
+        if known.name == name or known.timeouts:
+            return name
     if len(parts) == 1:
         raise _missing(project, view.name, name)
     source = project.sources.get(parts[0])
@@ -316,7 +340,7 @@ def _captures(source: Source, schema: str, table: str) -> bool:
 
 
 def _missing(project: Project, reader: str, name: str) -> MissingInputError:
-    known = [*project.views, *project.streams, *project.topics]
+    known = [*project.views, *project.streams, *project.patterns, *project.topics]
     for source in project.sources.values():
         known += [f"{source.name}.{pattern}" for pattern in patterns(source)]
     near = difflib.get_close_matches(name, known, n=1)

@@ -25,7 +25,7 @@ from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
 from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
-from tailrace.pipelines.declare import Place, Stream, Topic, View, view_at
+from tailrace.pipelines.declare import Pattern, Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
@@ -50,6 +50,7 @@ class Project:
     reservations: dict[str, Reservations] = field(default_factory=dict)
     """Their event topics are among `events` too."""
     reactions: dict[str, Reaction] = field(default_factory=dict)
+    patterns: dict[str, Pattern] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -83,12 +84,19 @@ def load(
         topics=collector.topics,
         sinks={
             copy.name: copy
-            for copy in copies_of([*collector.views.values(), *collector.streams.values()])
+            for copy in copies_of(
+                [
+                    *collector.views.values(),
+                    *collector.streams.values(),
+                    *collector.patterns.values(),
+                ]
+            )
         },
         places=collector.places,
         events=collector.events,
         reservations=collector.reservations,
         reactions=collector.reactions,
+        patterns=collector.patterns,
     )
 
 
@@ -122,6 +130,7 @@ class _Collector:
         self.events: dict[str, Events[Any]] = {}
         self.reservations: dict[str, Reservations] = {}
         self.reactions: dict[str, Reaction] = {}
+        self.patterns: dict[str, Pattern] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -141,6 +150,11 @@ class _Collector:
                 for named in (*value.inputs, *value.outputs):
                     if isinstance(named, Topic):
                         self.take(named, where)
+            case Pattern():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.patterns[value.name] = value
+                if isinstance(value.input, Topic):
+                    self.take(value.input, where)
             case Events():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.events[value.name] = value

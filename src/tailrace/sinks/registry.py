@@ -98,7 +98,7 @@ def copies_of(declared: Iterable[object]) -> list[Copy]:
                     subject=subject,
                     topic=str(getattr(item, "topic", subject)),
                     source="view" if hasattr(item, "sql") else "stream",
-                    key=tuple(getattr(item, "key", None) or ()),
+                    key=tuple(_key_of(item)),
                     declaration=target,
                 )
             )
@@ -108,6 +108,12 @@ def copies_of(declared: Iterable[object]) -> list[Copy]:
 def _place(declared: object) -> str:
     place = getattr(declared, "declared_at", None)
     return "" if place is None else f"declared at {place}"
+
+
+def _key_of(item: object) -> Iterable[str]:
+    """What tells the rows of a copy apart: of matches that is not the key of the records."""
+    own: Iterable[str] | None = getattr(item, "told_apart_by", None)
+    return (getattr(item, "key", None) or ()) if own is None else own
 
 
 def _free(name: str, taken: set[str]) -> str:

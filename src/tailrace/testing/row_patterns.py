@@ -49,7 +49,7 @@ class View:
         return [
             self.start + at
             for at, name in enumerate(self.names[: self.shown])
-            if not wanted or name in wanted
+            if (name in wanted if wanted else name)  # "" of a row that belongs to none
         ]
 
     def _at(self, place: int | None, column: str) -> Any:
@@ -96,7 +96,7 @@ class Clause:
     within: tuple[str, Any] | None = None
 
 
-class _Search:
+class Search:
     def __init__(self, clause: Clause, rows: Sequence[Row], start: int, number: int) -> None:
         self.clause, self.rows, self.start, self.number = clause, rows, start, number
         self.steps = 0
@@ -108,9 +108,7 @@ class _Search:
         self, pattern: Pattern, at: int, taken: Taken, excluded: bool, then: Then
     ) -> Taken | None:
         """The preferred way to match the pattern here and all that is behind it."""
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            raise TooLong
+        self.count()
         kind, *parts = pattern
         if kind == "row":
             if at >= len(self.rows) or not self._fits(parts[0], at, taken):
@@ -138,6 +136,11 @@ class _Search:
         if kind == "last":
             return then(at, taken) if at == len(self.rows) else None
         return self._turns(parts, 0, at, taken, excluded, then)
+
+    def count(self) -> None:
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooLong
 
     def _turns(
         self, loop: list[Any], done: int, at: int, taken: Taken, excluded: bool, then: Then
@@ -167,17 +170,22 @@ class _Search:
         return None
 
     def _fits(self, name: str, at: int, taken: Taken) -> bool:
-        within = self.clause.within
-        if within is not None:
-            column, length = within
-            begun, now = self.rows[self.start][column], self.rows[at][column]
-            if begun is None or now is None or now - begun >= length:
-                return False
+        if self._too_long(at):
+            return False
         condition = self.clause.define.get(name)
         if condition is None:
             return True
         names = [*(one for one, _ in taken), name]
         return condition(View(self.rows, self.start, names, len(names), self.number)) is True
+
+    def _too_long(self, at: int) -> bool:
+        """Whether a row stands too far behind the first one."""
+        within = self.clause.within
+        if within is None:
+            return False
+        column, length = within
+        begun, now = self.rows[self.start][column], self.rows[at][column]
+        return bool(begun is None or now is None or now - begun >= length)
 
 
 def recognize(clause: Clause, table: Sequence[Row]) -> list[Row]:
@@ -196,7 +204,7 @@ def _partition(clause: Clause, rows: list[Row]) -> list[Row]:
     result: list[Row] = []
     at, number, covered = 0, 1, 0
     while at < len(rows):
-        taken = _Search(clause, rows, at, number).run()
+        taken = Search(clause, rows, at, number).run()
         if taken is None:
             if clause.rows == "unmatched" and at >= covered:
                 result.append({**rows[at], **dict.fromkeys(clause.measures)})
@@ -220,7 +228,7 @@ def _partition(clause: Clause, rows: list[Row]) -> list[Row]:
                 if not excluded:
                     running = View(rows, at, names, place + 1, whole.number)
                     result.append({**rows[at + place], **_measured(clause, running)})
-        at = _behind(clause.skip, at, names)
+        at = behind(clause.skip, at, names)
     return result
 
 
@@ -228,7 +236,7 @@ def _measured(clause: Clause, view: View) -> Row:
     return {name: measure(view) for name, measure in clause.measures.items()}
 
 
-def _behind(skip: Any, at: int, names: list[str]) -> int:
+def behind(skip: Any, at: int, names: list[str]) -> int:
     if skip == "last row":
         return at + len(names)
     if skip == "next row":

@@ -3,7 +3,7 @@
 The key is the compact JSON object of the key columns in key order, the value `{"row": …}`
 or None for a row that is gone. Decimals are strings, timestamps and dates ISO 8601 (with `Z`
 where they have a zone), times of day `12:34:56.5`, bytes base64, variants the text of their
-JSON; NaN and infinities strings.
+JSON; NaN and infinities strings. What a pattern tells has no envelope: the row itself.
 """
 
 from __future__ import annotations
@@ -67,6 +67,8 @@ def _piece(plan: ViewPlan, upserts: pa.Table) -> Piece:
     texts = {name: _texts(upserts.column(name)) for name, _ in plan.columns}
     keys = _objects(plan.key, texts, upserts.num_rows, b"{", b"}")
     names = [name for name, _ in plan.columns]
+    if plan.events:
+        return Piece(keys, _objects(names, texts, upserts.num_rows, b"{", b"}"))
     values = _objects(names, texts, upserts.num_rows, b'{"row":{', b"}}")
     deleted = upserts.column(DELETED)
     if pc.any(deleted).as_py():

@@ -30,8 +30,20 @@ WEIGHT = "__weight"
 KEY = "__key"
 DELETED = "__deleted"
 SHARD = "__shard"
+TIME = "__time"
+MICROS = "__micros"
+PARTITION = "__partition"
+OFFSET = "__offset"
 VERSIONED_AT = "__versioned_at"
 COPIED = "__copied"
+
+
+PLACED = pa.schema(
+    [
+        (TIME, pa.timestamp("us", tz="UTC")), (MICROS, pa.int64()),
+        (PARTITION, pa.int64()), (OFFSET, pa.int64()),
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +84,9 @@ class TableInput:
     `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
     of a stream's event time, where it is declared. `once_keyless`: some version of the table
     had no key, so that its topic may hold records without one.
+    `order`: a stream that a pattern reads; the event time of a row. Rows then carry it (`__time`,
+    and `__micros` as a number) and their place in the log (`__partition`, `__offset`), which stand
+    last in `schema`. `copied`: of a captured table also the rows of its first copy are facts.
     """
 
     name: str
@@ -82,6 +97,13 @@ class TableInput:
     kept_ms: int | None = None
     time: str = ""
     once_keyless: bool = False
+    order: Expression | None = None
+    copied: bool = False
+
+    @property
+    def recorded(self) -> pa.Schema:
+        """The columns that stand in records."""
+        return self.schema if self.order is None else pa.schema(list(self.schema)[: -len(PLACED)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +189,8 @@ class ViewPlan:
     columns of the view and `__deleted`. A view without a key is a bag: its last column is
     `count` and its key is all the others. `finish` are expressions Spark evaluates behind
     the last operator (None: none). `proven`: the query can give no two rows with one key;
-    else that is found out in every tick.
+    else that is found out in every tick. `events`: what a pattern tells; its records are facts,
+    objects of its columns.
     """
 
     name: str
@@ -179,6 +202,7 @@ class ViewPlan:
     policy: str = "auto"
     finish: Projection | None = None
     proven: bool = True
+    events: bool = False
 
 
 @dataclass(frozen=True, slots=True)

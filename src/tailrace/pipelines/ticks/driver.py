@@ -70,6 +70,7 @@ class TickSettings:
     freshness_ms: int = 1_000
     topics: Mapping[str, Mapping[str, str]] | None = None
     cache_limit: int | None = None  # bytes that the caches of a host may take
+    dead: str = ""  # the topic of records that cannot be read, if it has a name of its own
     declared: frozenset[str] = frozenset()  # all views of the project, running or being filled
 
 
@@ -183,7 +184,7 @@ class TickDriver:
             plan = self._unread()
         if plan is None and timeout > 0:
             plan = self._plan(timeout, ceiling)
-        if plan is None and self.graph.timed and self._due():
+        if plan is None and self._timed() and self._due():
             plan = self._unread()
         if plan is None:
             self._sweep()
@@ -311,6 +312,14 @@ class TickDriver:
         self._tick(self._unread(), filled=gone)
         return topics
 
+    def _timed(self) -> bool:
+        """Whether time alone may make a tick due."""
+        return self.graph.timed
+
+    def _idle(self) -> bool:
+        """Whether a tick that reads nothing can change nothing."""
+        return not self.graph.timed
+
     def _due(self) -> bool:
         """Has so much time passed that views which look at the clock must be told?"""
         return self._clock.wall_ms() - self.last.ts_ms >= self.settings.freshness_ms
@@ -433,7 +442,7 @@ class TickDriver:
         # In its first tick an operator may have something to say about no rows at all.
         first = number == 1 and any(node.operator.wakes for node in self.graph.nodes)
         busy = plan.ranges or self._dropped or adoption is not None or plan.seeding is not None
-        if not busy and not first and not self.graph.timed:
+        if not busy and not first and self._idle():
             return Outcome()  # only positions moved: no view can change
         settings, marks = self.settings, self.last.watermarks
         work = Work(
@@ -488,7 +497,8 @@ class TickDriver:
                 count = send_changes(writer, self._infos[view].topic, pieces, headers)
                 self._changes.labels(project).inc(count)
             for record in outcome.dead:
-                name = f"{project.partition('/')[0]}.dead"  # a fill's are the project's own
+                # A fill's are the project's own.
+                name = self.settings.dead or f"{project.partition('/')[0]}.dead"
                 writer.send(name, None, dead_key(record), dead_letter(record), headers)
             for record in outcome.timing.late:
                 name = f"{record.topic}.late"

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import DeadRecord, decode, decode_whole
+from tailrace.pipelines.decode import DeadRecord, decode, decode_whole, placed
 from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import Piece, to_records
 from tailrace.pipelines.incremental.execute import run_tick
@@ -204,9 +204,12 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
     topic = wanted.topic
     table, envelope = work.graph.tables[topic], topic not in work.plain
     inputs.records += len(columns)
-    decoded = decode_whole(table, columns, wanted.partition % work.shards, envelope=envelope)
+    plain = table if table.order is None else replace(table, schema=table.recorded, order=None)
+    decoded = decode_whole(plain, columns, wanted.partition % work.shards, envelope=envelope)
     if decoded is None:
-        decoded = decode(table, records_of(wanted, columns), work.shards, envelope=envelope)
+        decoded = decode(plain, records_of(wanted, columns), work.shards, envelope=envelope)
+    if table.order is not None:
+        decoded = placed(table, decoded, wanted, columns)
     inputs.dead += decoded.dead
     if topic not in work.times or decoded.indices is None:
         return decoded.rows

@@ -138,16 +138,16 @@ class Pattern:
 
 
 @lru_cache(maxsize=64)
-def _machine(operator: Pattern) -> _Machine:
+def _machine(operator: Pattern) -> Machine:
     """What an operator needs to run; made once in a process."""
-    return _Machine(operator)
+    return Machine(operator)
 
 
-class _Machine:
+class Machine:
     def __init__(self, operator: Pattern) -> None:
         self.operator = operator
         slots = dict(operator.slots)
-        names = operator.program.variables
+        names = operator.program.names
         self.matcher = Matcher(
             operator.program, operator.definitions, slots, operator.carried, operator.within
         )
@@ -163,12 +163,15 @@ class _Machine:
         self._numbered = any(isinstance(slot, MatchNumber) for _, slot in operator.slots)
         self._covers = operator.rows == "unmatched"
 
-    def refresh(self, partition: Partition, moved: list[Change], total: dict[bytes, int]) -> None:
-        """Match again what the changes touch; differences of the result go to `total`."""
-        back, ahead = self.operator.sides
+    def refresh(
+        self, partition: Partition, moved: list[Change], total: dict[bytes, int], low: int = 0
+    ) -> None:
+        """Match again what the changes touch; differences of the result go to `total`. Attempts
+        that began before `low` stay as they are."""
+        ahead = self.operator.sides[1]
         count = len(partition)
         trail = Trail()
-        at_change, low = 0, 0
+        at_change = 0
         while at_change < len(moved):
             change = moved[at_change]
             begin = partition.first_beyond(low, change.at, change.at - ahead)
@@ -177,7 +180,7 @@ class _Machine:
             covered = self._covered_before(partition, at) if self._covers else 0
             drift, first = 0, True
             while True:
-                while at_change < len(moved) and moved[at_change].until + back < at:
+                while at_change < len(moved) and self._passed(partition, moved[at_change], at):
                     drift -= moved[at_change].matches
                     at_change += 1
                 if at >= count:
@@ -201,6 +204,10 @@ class _Machine:
                 number += record.kind > 0
                 covered = max(covered, at + record.length)
                 at = following
+
+    def _passed(self, partition: Partition, change: Change, at: int) -> bool:
+        """Whether an attempt that begins at a place does not look back to a change."""
+        return change.until + self.operator.sides[0] < at
 
     def _replace(
         self, partition: Partition, at: int, record: Record | None, total: dict[bytes, int]
@@ -228,7 +235,7 @@ class _Machine:
     ) -> tuple[Record, int]:
         """The attempt at a place, and the place of the next one."""
         try:
-            found = self.matcher.attempt(partition, at, number, trail)
+            found = self._find(partition, at, number, trail)
             shown = tuple(
                 encode_row(row) for row in self._rows(partition, at, found, number, covered)
             )
@@ -239,6 +246,9 @@ class _Machine:
         kind = 0 if taken is None else 2 if taken else 1
         ahead = max(0, covered - at) if self._covers else 0
         return Record(found.reach, kind, len(taken or ()), ahead, shown), following
+
+    def _find(self, partition: Partition, at: int, number: int, trail: Trail) -> Attempt:
+        return self.matcher.attempt(partition, at, number, trail)
 
     def _located(self, error: EvaluationError, row: Row) -> EvaluationError:
         """The error with the key and the row at which the attempt began."""

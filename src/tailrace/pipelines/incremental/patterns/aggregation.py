@@ -16,7 +16,7 @@ from tailrace.pipelines.incremental.patterns.conditions import Readers, compile_
 from tailrace.pipelines.incremental.patterns.slots import CLASSIFIER, Aggregated
 from tailrace.pipelines.incremental.rows import Row
 
-Place: TypeAlias = tuple[Row, str]  # a row and the variable that took it
+Place: TypeAlias = tuple[Row, str | None]  # a row and the variable that took it
 _FIRST_ONLY = ("min", "max", "first", "any_value", "min_by", "max_by")
 _KEEP_NULLS = ("first", "any_value", "min_by", "max_by")
 

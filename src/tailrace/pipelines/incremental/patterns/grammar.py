@@ -81,7 +81,14 @@ class Anchor:
     end: bool
 
 
-Tree: TypeAlias = Variable | Sequence | Alternation | Repeat | Permutation | Exclusion | Anchor
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """The time in which a row may belong to the match is over (see `steps`)."""
+
+
+Tree: TypeAlias = (
+    Variable | Sequence | Alternation | Repeat | Permutation | Exclusion | Anchor | Absence
+)
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)|(?P<open>\{-)|(?P<close>-\})|(?P<count>\{\s*\d*\s*(?:,\s*\d*\s*)?\})
@@ -91,28 +98,29 @@ _TOKEN = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class _Token:
+class Token:
     kind: str
     text: str
     start: int
     end: int
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def tokens(text: str, more: re.Pattern[str] | None = None) -> Iterator[Token]:
+    """The tokens of a pattern, and those of `more`, by the names of its groups."""
     at = 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
+        found = (more.match(text, at) if more is not None else None) or _TOKEN.match(text, at)
         if found is None:
             raise PatternError("this has no meaning in a pattern", at, at + 1)
         if found.lastgroup != "space":
-            yield _Token(str(found.lastgroup), found[0], at, found.end())
+            yield Token(str(found.lastgroup), found[0], at, found.end())
         at = found.end()
-    yield _Token("end", "", at, at + 1)
+    yield Token("end", "", at, at + 1)
 
 
 def parse_pattern(text: str) -> Tree:
     """The tree of a pattern; PatternError points into `text`."""
-    parser = _Parser(list(_tokens(text)))
+    parser = Parser(list(tokens(text)))
     tree = parser.pattern(0)
     last = parser.next
     if last.kind != "end":
@@ -130,7 +138,7 @@ def variables_of(tree: Tree) -> Iterator[Variable]:
                 yield from variables_of(part)
         case Repeat() | Exclusion():
             yield from variables_of(tree.part)
-        case Anchor():
+        case Anchor() | Absence():
             pass
 
 
@@ -153,12 +161,12 @@ def unquoted(name: str) -> str:
     return name.upper()
 
 
-class _Parser:
-    def __init__(self, tokens: list[_Token]) -> None:
+class Parser:
+    def __init__(self, tokens: list[Token]) -> None:
         self.tokens, self.at = tokens, 0
 
     @property
-    def next(self) -> _Token:
+    def next(self) -> Token:
         return self.tokens[self.at]
 
     def take(self, sign: str) -> bool:
@@ -214,13 +222,13 @@ class _Parser:
             raise PatternError("nothing stands before this quantifier", token.start, token.end)
         return None
 
-    def closed(self, opened: _Token, sign: str, depth: int) -> Tree:
+    def closed(self, opened: Token, sign: str, depth: int) -> Tree:
         inner = self.pattern(depth + 1)
         if not self.take(sign):
             raise PatternError(f"{opened.text!r} is never closed", opened.start, opened.end)
         return inner
 
-    def permutation(self, named: _Token, depth: int) -> Tree:
+    def permutation(self, named: Token, depth: int) -> Tree:
         parts: list[Tree] = []
         while True:
             parts.append(self.pattern(depth + 1))
@@ -256,7 +264,7 @@ class _Parser:
         return Repeat(part, least, most, greedy)
 
 
-def _bounds(token: _Token) -> tuple[int, int | None]:
+def _bounds(token: Token) -> tuple[int, int | None]:
     low, comma, high = token.text[1:-1].partition(",")
     low, high = low.strip(), high.strip()
     if len(low) > 9 or len(high) > 9:

@@ -58,20 +58,24 @@ class Within:
 class Definition:
     """When a row may be the variable's, in three parts: `column` of the row is true (None:
     always), `near` is, over slots that are rows of the partition at a distance from it, and
-    `before`, over slots of what was matched."""
+    `before`, over slots of what was matched. It may not be a row of the variables `unlike`."""
 
     column: int | None = None
     near: Expression | None = None
     before: Expression | None = None
+    unlike: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """`reach`: rows from the first that were looked at, or END. `taken`: the instructions that
-    took the rows of the match; None: there is none."""
+    took the rows of the match; None: there is none. `over`: its time ended while it lived; how
+    far it came then is `came`, as `taken`."""
 
     reach: int
     taken: tuple[int, ...] | None = None
+    over: bool = False
+    came: tuple[int, ...] = ()
 
 
 class Trail:
@@ -101,6 +105,7 @@ class Matcher:
         self._definitions = list(definitions)
         self._asks_last = program.anchored[1]
         self._closures: dict[tuple[int, bool, bool], tuple[tuple[int, ...], bool]] = {}
+        self._every: dict[int, tuple[tuple[int, ...], bool]] = {}
         self._trackers: list[Any] = []
         self._conditions: list[Reader | None] = []
         readers = _Readers(self, slots, columns)
@@ -113,6 +118,8 @@ class Matcher:
             )
         self._plain = all(condition is None for condition in self._conditions)
         self._columns = [one.column for one in self._definitions]
+        self._unlike = [one.unlike for one in self._definitions]
+        self._ends_absent = program.absent
         self._near = [
             compile_expression(one.near, readers.near(columns_of(one.near)))
             if one.near is not None
@@ -123,7 +130,7 @@ class Matcher:
         self._near_places = {variable: at for at, variable in enumerate(self._nears)}
         known = sorted({column for column in self._columns if column is not None})
         self._width = len(known)
-        self._places_of = {column: at for at, column in enumerate(known)}
+        self._places_of: dict[int | None, int] = {column: at for at, column in enumerate(known)}
         self._values = _picker(known)
         self._forget()
 
@@ -158,7 +165,7 @@ class Matcher:
                 raise EvaluationError("a pattern needs more than 1,000,000 steps")
             one = self._code[at]
             match one.code:
-                case "row":
+                case "row" | "absent":
                     found[at] = None
                 case "match":
                     found[_MATCH] = None
@@ -214,16 +221,46 @@ class Matcher:
 
     # Attempts -----------------------------------------------------------------------------
 
-    def attempt(self, rows: Rows, start: int, number: int, trail: Trail) -> Attempt:
+    def attempt(
+        self, rows: Rows, start: int, number: int, trail: Trail, now: int | None = None
+    ) -> Attempt:
         """The match from `start`, the `number`th of its partition. `trail`: what attempts over
-        the same rows have found before."""
-        if not self._plain:
-            return self._threads(rows, start, number, trail)
+        the same rows have found before. `now`: no row to come is older."""
+        if self.program.before and self._preceded(rows, start, trail):
+            return Attempt(1)
+        if not self._plain or self._ends_absent or now is not None:
+            return self._threads(rows, start, number, trail, now=now)
         end, reach = self._run(rows, start, trail)
         if end is None:
             return Attempt(reach)
         taken = self._threads(rows, start, number, trail, end).taken
         return Attempt(reach, taken)
+
+    def _preceded(self, rows: Rows, start: int, trail: Trail) -> bool:
+        """Whether a row before, within the time of a match, fits what may not come first."""
+        assert self.within is not None
+        column, length = self.within.column, self.within.micros
+        begun: Any = rows[start][column]
+        for at in range(start - 1, -1, -1):
+            row = rows[at]
+            if begun - row[column] >= length:
+                return False
+            if any(self._fits_alone(rows, at, one, trail) for one in self.program.before):
+                return True
+        return False
+
+    def _fits_alone(self, rows: Rows, at: int, variable: int, trail: Trail) -> bool:
+        """Whether the parts of a condition that look at no match hold of a row."""
+        column = self._columns[variable]
+        if column is not None and rows[at][column] is not True:
+            return False
+        if variable in self._near_places:
+            test = self._tests(rows, at, trail)[self._near_places[variable]]
+            if test is _FAILED:
+                self._fail(rows, at, variable)
+            if test is not True:
+                return False
+        return True
 
     def _too_long(self, rows: Rows, start: int, at: int) -> bool:
         within = self.within
@@ -299,13 +336,10 @@ class Matcher:
         living: list[int] = []
         asked = False
         for at in self._lists[state]:
-            column = self._columns[self._code[at].a]
-            if column is not None and values[self._places_of[column]] is not True:
+            variable = self._code[at].a
+            if not self._holds(variable, values):
                 continue
-            near = self._near_places.get(self._code[at].a)
-            if near is not None and values[self._width + near] is not True:
-                if values[self._width + near] is _FAILED:
-                    raise _Failed(self._code[at].a)
+            if any(self._holds(one, values) for one in self._unlike[variable]):
                 continue
             found, asks = self._closure(at + 1, False, last)
             asked |= asks
@@ -316,13 +350,38 @@ class Matcher:
                     living.append(one)
         return self._state(tuple(living)), False, asked
 
+    def _holds(self, variable: int, values: Row) -> bool:
+        """Whether the condition of a variable, which looks at no match, holds of a row."""
+        column = self._columns[variable]
+        if column is not None and values[self._places_of[column]] is not True:
+            return False
+        near = self._near_places.get(variable)
+        if near is not None and values[self._width + near] is not True:
+            if values[self._width + near] is _FAILED:
+                raise _Failed(variable)
+            return False
+        return True
+
+    def _is(self, rows: Rows, variable: int, seen: Seen, place: _Place, trail: Trail) -> bool:
+        """Whether a thread could take the row at `place` as that variable."""
+        if not self._fits_alone(rows, place.at, variable, trail):
+            return False
+        condition = self._conditions[variable]
+        if condition is None:
+            return True
+        place.seen = tuple(
+            [t.add(s, variable, place) for t, s in zip(self._trackers, seen, strict=True)]
+        )
+        return condition(place) is True
+
     def _threads(
-        self, rows: Rows, start: int, number: int, trail: Trail, until: int | None = None
-    ) -> Attempt:
+        self, rows: Rows, start: int, number: int, trail: Trail, until: int | None = None,
+        now: int | None = None,
+    ) -> Attempt:  # fmt: skip
         """The match by threads. `until`: where it is known to end."""
         count, code, last = len(rows), self._code, self._asks_last
         conditions, columns, trackers = self._conditions, self._columns, self._trackers
-        nears = self._near_places
+        nears, unlike, over = self._near_places, self._unlike, False
         nothing: Seen = tuple([tracker.nothing for tracker in trackers])
         living, asked = self._closure(0, start == 0, last and start == count)
         best: tuple[int, Labels] | None = None
@@ -333,12 +392,14 @@ class Matcher:
         place = _Place(rows, number)
         while threads:
             if at >= count:
-                reach = END
+                over = now is not None and self._is_over(rows, start, now)
+                reach = at + 1 - start if over else END
                 break
             if at == until:
                 break
             reach = at + 1 - start
             if self._too_long(rows, start, at):
+                over = True
                 break
             row = rows[at]
             place.at = at
@@ -353,6 +414,8 @@ class Matcher:
                         hint="bound the turns of the pattern, or add WITHIN",
                     )
                 variable = code[one].a
+                if variable < 0:
+                    continue  # its time is not over
                 column = columns[variable]
                 if column is not None and row[column] is not True:
                     continue
@@ -362,6 +425,10 @@ class Matcher:
                         self._fail(rows, at, variable)
                     if test is not True:
                         continue
+                if unlike[variable] and any(
+                    self._is(rows, other, seen, place, trail) for other in unlike[variable]
+                ):
+                    continue
                 if trackers:
                     seen = tuple(
                         [t.add(s, variable, place) for t, s in zip(trackers, seen, strict=True)]
@@ -389,14 +456,128 @@ class Matcher:
                 reach = at + 1 - start
         if asked and at >= count:
             reach = END
-        if best is None:
-            return Attempt(reach)
-        names: list[int] = []
-        labels = best[1]
+        came: tuple[int, ...] = ()
+        if over and threads:
+            waited = [one[1] for one in threads if code[one[0]].code == "absent"]
+            if waited:
+                best = (at, waited[0])
+            came = self._trimmed(threads[0][1])
+        matched = None if best is None else self._trimmed(best[1])
+        return Attempt(reach, matched, over, came)
+
+    def every(
+        self, rows: Rows, start: int, number: int, trail: Trail, now: int | None, most: int
+    ) -> tuple[Attempt, list[tuple[int, ...]]]:
+        """All matches from `start`, in the order in which they end, and how the attempt went."""
+        if self.program.before and self._preceded(rows, start, trail):
+            return Attempt(1), []
+        count, code = len(rows), self._code
+        living, matched = self._reachable(0)
+        found: dict[tuple[int, ...], None] = {(): None} if matched else {}
+        threads: list[tuple[int, tuple[int, ...], Seen]] = [
+            (one, (), tuple([tracker.nothing for tracker in self._trackers])) for one in living
+        ]
+        at, reach, over = start, 0, False
+        place = _Place(rows, number)
+        while threads:
+            if at >= count:
+                over = now is not None and self._is_over(rows, start, now)
+                reach = at + 1 - start if over else END
+                break
+            reach = at + 1 - start
+            if self._too_long(rows, start, at):
+                over = True
+                break
+            place.at = at
+            behind: dict[tuple[int, tuple[int, ...]], Seen] = {}
+            for one, taken, seen in threads:
+                variable = code[one].a
+                if variable < 0 or not self._is(rows, variable, seen, place, trail):
+                    continue
+                if any(
+                    self._is(rows, other, seen, place, trail) for other in self._unlike[variable]
+                ):
+                    continue
+                after = tuple(
+                    [t.add(s, variable, place) for t, s in zip(self._trackers, seen, strict=True)]
+                )
+                labels = (*taken, one)
+                following, matched = self._reachable(one + 1)
+                if matched:
+                    found[self._cut(labels)] = None
+                for instruction in following:
+                    behind.setdefault((instruction, labels), after)
+            if len(behind) + len(found) > most:
+                raise EvaluationError(
+                    f"more than {most:,} matches and partial matches from one row",
+                    hint="make within= shorter, or conditions tighter; or leave matches= out",
+                )
+            threads = [(one, labels, seen) for (one, labels), seen in behind.items()]
+            at += 1
+        came: tuple[int, ...] = ()
+        if over:
+            for one, labels, _ in threads:
+                if code[one].code == "absent":
+                    found[self._cut(labels)] = None
+            came = max((self._cut(labels) for _, labels, _ in threads), key=len, default=())
+        return Attempt(reach, None, over, came), list(found)
+
+    def _reachable(self, begin: int) -> tuple[tuple[int, ...], bool]:
+        """All instructions that may take the next row, and whether a match may end."""
+        known = self._every.get(begin)
+        if known is not None:
+            return known
+        found: dict[int, None] = {}
+        visited: set[tuple[int, frozenset[int]]] = set()
+        waiting: list[tuple[int, frozenset[int]]] = [(begin, frozenset())]
+        matched = False
+        while waiting:
+            at, begun = waiting.pop()
+            if (at, begun) in visited:
+                continue
+            visited.add((at, begun))
+            one = self._code[at]
+            match one.code:
+                case "row" | "absent":
+                    found[at] = None
+                case "match":
+                    matched = True
+                case "split":
+                    waiting += [(one.b, begun), (one.a, begun)]
+                case "jump":
+                    waiting.append((one.a, begun))
+                case "enter":
+                    waiting.append((at + 1, begun | {one.a}))
+                case "leave":
+                    empty = one.a in begun
+                    waiting.append((one.b if empty else at + 1, begun - {one.a}))
+        made = self._every[begin] = (tuple(found), matched)
+        return made
+
+    def _cut(self, taken: tuple[int, ...]) -> tuple[int, ...]:
+        """Without the rows behind the last one that belongs to the match."""
+        hidden = self.program.hidden or len(self.program.variables)
+        end = len(taken)
+        while end and self._code[taken[end - 1]].a >= hidden:
+            end -= 1
+        return taken[:end]
+
+    def _trimmed(self, labels: Labels) -> tuple[int, ...]:
+        """The instructions that took rows, up to the last one that belongs to the match."""
+        taken: list[int] = []
+        hidden = self.program.hidden or len(self.program.variables)
         while labels is not None:
             labels, one = labels
-            names.append(one)
-        return Attempt(reach, tuple(reversed(names)))
+            if taken or self._code[one].a < hidden:
+                taken.append(one)
+        return tuple(reversed(taken))
+
+    def _is_over(self, rows: Rows, start: int, now: int) -> bool:
+        """Whether no row to come can belong to a match that begins there."""
+        if self.within is None:
+            return False
+        begun: Any = rows[start][self.within.column]
+        return bool(now - begun >= self.within.micros)
 
 
 class _Failed(Exception):
@@ -472,7 +653,7 @@ class _Sums:
 
     asked: Aggregated
     totals: Totals
-    names: tuple[str, ...]
+    names: tuple[str | None, ...]
 
     @property
     def nothing(self) -> Any:
@@ -546,7 +727,7 @@ class _Readers:
             return named
 
         if not slot.column:
-            names = self._matcher.program.variables
+            names = self._matcher.program.names
             everything = self._track(_All(None)) if shift else -1
 
             def classifier(place: Any) -> object:
@@ -572,7 +753,7 @@ class _Readers:
         return value
 
     def _aggregate(self, slot: Aggregated) -> Reader:
-        names = self._matcher.program.variables
+        names = self._matcher.program.names
         totals = Totals(slot, list(self._columns))
         if totals.steps:
             for at, known in enumerate(self._matcher._trackers):

@@ -271,6 +271,30 @@ class Partition:
         at = _place_in(block, order, row, behind=behind)
         return self._ends[number - 1] - block.count + at
 
+    def cut(self, count: int) -> int:
+        """Let the first rows go, with the attempts that began at them; how many matches these
+        were."""
+        matches, left = 0, count
+        while left and self._blocks:
+            block = self._load(self._blocks[0])
+            taken = min(left, len(block.orders))
+            matches += sum(
+                1
+                for stored in block.attempts[:taken]
+                if stored is not None and not isinstance(stored, int) and stored[1] > 0
+            )
+            if taken == len(block.orders):
+                self._gone.append(block.number)
+                del self._blocks[0]
+            else:
+                assert block.data is not None
+                del block.orders[:taken], block.data[:taken], block.attempts[:taken]
+                block.changed, block.rows = True, None
+                block.count, block.first = len(block.orders), (block.orders[0], block.data[0])
+            left -= taken
+        self._place()
+        return matches
+
     # Attempts -----------------------------------------------------------------------------
 
     def record(self, at: int) -> Record | None:

@@ -8,6 +8,7 @@ Instructions of one program; what comes first is preferred:
     enter l    a turn of loop l begins
     leave l a  a turn of loop l ends; if it took no row, the loop ends, too: go on at a
     first last the next row is the partition's first; the row before was its last
+    absent     the time for rows of the match is over
     match      a match ends here
 
 A turn of a loop beyond its least that takes no row is taken, and ends the loop, so that
@@ -19,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tailrace.pipelines.incremental.patterns.grammar import (
+    Absence,
     Alternation,
     Anchor,
     Exclusion,
@@ -45,10 +47,26 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """`variables`: the names that rows are given, by number."""
+    """`variables`: the names that rows are given, by number. From `hidden` on (0: none) they are
+    not the user's: rows that have them are in no match. `before`: variables that no row before
+    the first one may fit, within the time of a match."""
 
     instructions: tuple[Instruction, ...]
     variables: tuple[str, ...]
+    hidden: int = 0
+    before: tuple[int, ...] = ()
+
+    @property
+    def absent(self) -> bool:
+        """Whether a match may end because its time is over."""
+        return any(one.code == "absent" for one in self.instructions)
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """What CLASSIFIER tells, by number."""
+        if not self.hidden:
+            return self.variables
+        return (*self.variables[: self.hidden], *[None] * (len(self.variables) - self.hidden))
 
     @property
     def anchored(self) -> tuple[bool, bool]:
@@ -96,6 +114,8 @@ class _Compiler:
                 self.excluded -= 1
             case Anchor():
                 self.add("last" if tree.end else "first")
+            case Absence():
+                self.add("absent", -1)
             case Repeat():
                 self.repeat(tree)
 

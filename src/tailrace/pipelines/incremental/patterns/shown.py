@@ -45,7 +45,7 @@ class Match:
 Shower: TypeAlias = Callable[[Match, int], object]  # the rows up to that one are running
 
 
-def shower(slot: Slot, columns: Sequence[str], names: Sequence[str]) -> Shower:
+def shower(slot: Slot, columns: Sequence[str], names: Sequence[str | None]) -> Shower:
     """Computes a slot of a match with so many rows so far."""
     match slot:
         case MatchNumber():
@@ -61,7 +61,7 @@ def shower(slot: Slot, columns: Sequence[str], names: Sequence[str]) -> Shower:
             return _aggregate(slot, columns, names)
 
 
-def _navigation(slot: Navigation, columns: Sequence[str], names: Sequence[str]) -> Shower:
+def _navigation(slot: Navigation, columns: Sequence[str], names: Sequence[str | None]) -> Shower:
     column = columns.index(slot.column) if slot.column else -1
     variables, last, running, offset = slot.variables, slot.last, slot.running, slot.offset
     shift = slot.shift
@@ -80,7 +80,7 @@ def _navigation(slot: Navigation, columns: Sequence[str], names: Sequence[str]) 
     return value
 
 
-def _aggregate(slot: Aggregated, columns: Sequence[str], names: Sequence[str]) -> Shower:
+def _aggregate(slot: Aggregated, columns: Sequence[str], names: Sequence[str | None]) -> Shower:
     totals = Totals(slot, columns)
     identity = id(totals)
 
@@ -88,7 +88,7 @@ def _aggregate(slot: Aggregated, columns: Sequence[str], names: Sequence[str]) -
         positions = match.positions(slot.variables)
         count = bisect_left(positions, limit) if slot.running else len(positions)
 
-        def place(at: int) -> tuple[tuple[object, ...], str]:
+        def place(at: int) -> tuple[tuple[object, ...], str | None]:
             return match.rows[match.start + at], names[match.variables[at]]
 
         if not totals.steps:

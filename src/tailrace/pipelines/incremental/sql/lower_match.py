@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -26,7 +29,36 @@ if TYPE_CHECKING:
 
 
 def lower_match(lowering: Lowering, plan: Match, needed: set[str]) -> Flow:
-    from tailrace.pipelines.incremental.sql.lower import Flow, new_names
+    from tailrace.pipelines.incremental.sql.lower import Flow
+
+    made = lowered(lowering, plan, needed)
+    operator, port = made.operator, made.port
+    partition = operator.partition
+    spread = partition if set(partition) <= set(operator.shown) else None
+    edges = [lowering.edge(port, partition)]
+    identity = lowering.add(operator, edges, operator.schema, spread)
+    return Flow(identity, made.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """The operator of a clause, what it reads, and the columns of the plan (by id) over it."""
+
+    operator: Pattern
+    port: Port
+    columns: dict[str, Expression]
+
+
+def lowered(
+    lowering: Lowering,
+    plan: Match,
+    needed: set[str],
+    more: Sequence[Expression] = (),
+    unlike: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+) -> Lowered:
+    """`more`: what else is read of a row. `unlike`: by variable, those whose rows it may not
+    take."""
+    from tailrace.pipelines.incremental.sql.lower import new_names
 
     shown_fields = [f for f in plan.shown if f.id in needed]
     measured = [f for f in plan.measures if f.id in needed]
@@ -39,7 +71,7 @@ def lower_match(lowering: Lowering, plan: Match, needed: set[str]) -> Flow:
     tests = [defined.row for defined in plan.definitions if defined.row is not None]
     within = [plan.within[0]] if plan.within is not None else []
     every: list[Expression] = [
-        *plan.partition, *(e for e, _, _ in plan.order), *within,
+        *plan.partition, *(e for e, _, _ in plan.order), *within, *more,
         *(f.column for f in shown_fields),
         *(value for look in looks for value in _asked(look)), *tests,
     ]  # fmt: skip
@@ -65,8 +97,9 @@ def lower_match(lowering: Lowering, plan: Match, needed: set[str]) -> Flow:
             place[port.name(defined.row)] if defined.row is not None else None,
             over_slots(defined.near),
             over_slots(defined.before),
+            unlike.get(number, ()),
         )
-        for defined in plan.definitions
+        for number, defined in enumerate(plan.definitions)
     )
     shown = tuple(dict.fromkeys(port.name(f.column) for f in shown_fields))
     measures = tuple(slot_names[f.id] for f in measured)
@@ -89,13 +122,11 @@ def lower_match(lowering: Lowering, plan: Match, needed: set[str]) -> Flow:
         shown,
         schema,
     )
-    spread = partition if set(partition) <= set(shown) else None
-    identity = lowering.add(operator, [lowering.edge(port, partition)], schema, spread)
     columns: dict[str, Expression] = {
         f.id: Column(port.name(f.column), f.type) for f in shown_fields
     }
     columns |= {f.id: Column(slot_names[f.id], f.type) for f in measured}
-    return Flow(identity, columns)
+    return Lowered(operator, port, columns)
 
 
 def _asked(look: Look) -> list[Expression]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn, cast
 
@@ -66,12 +66,14 @@ def canonical(name: exp.Expr) -> str:
 
 
 @dataclass(slots=True)
-class _Names:
+class Names:
     """The variables of a pattern by number, and its subsets."""
 
     context: Context
     variables: tuple[str, ...]
     subsets: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    every: Variables = None  # what no name means
+    spelled: Mapping[str, str] = field(default_factory=dict)  # as CLASSIFIER tells them
 
     def known(self, name: str) -> bool:
         return name in self.variables or name in self.subsets
@@ -104,7 +106,7 @@ class MatchBinder(ExpressionBinder):
     `qualifiers` not None: inside an argument, whose columns are those of one row; it gathers the
     variables before them ("" for none)."""
 
-    names: _Names = field(default=cast(_Names, None))
+    names: Names = field(default=cast(Names, None))
     looks: list[Look] = field(default_factory=list)
     defining: bool = False
     qualifiers: set[str] | None = None
@@ -168,7 +170,7 @@ class MatchBinder(ExpressionBinder):
                 "name one variable before all its columns, or make a SUBSET",
             )  # fmt: skip
         name = next(iter(found), "")
-        return self.names.numbers(name) if name else None
+        return self.names.numbers(name) if name else self.names.every
 
     def _look(self, look: Look) -> Expression:
         for known in self.looks:
@@ -249,7 +251,7 @@ class MatchBinder(ExpressionBinder):
             inner = inner.expressions[0]
         if isinstance(inner, RowCall) and inner.this == "CLASSIFIER":
             name = self._classified(inner)
-            numbers = self.names.numbers(name) if name else None
+            numbers = self.names.numbers(name) if name else self.names.every
             made = self._field("classifier", types.STRING)
             return self._look(Look("navigation", made, numbers, last, running, offset, shift))
         value, variables = self._inside(inner)
@@ -413,14 +415,18 @@ def _tree(node: Recognized) -> Tree:
     return cast(RowPattern, node.args["pattern"]).tree
 
 
-def _pattern(context: Context, node: Recognized) -> tuple[_Names, Program]:
-    tree = _tree(node)
-    variables = tuple(dict.fromkeys(one.name for one in variables_of(tree)))
-    try:
-        program = compile_pattern(tree, variables)
-    except PatternError as error:
-        raise context.type_error(error.message, node.args["pattern"], error.hint) from error
-    names = _Names(context, variables)
+def _pattern(context: Context, node: Recognized) -> tuple[Names, Program]:
+    ready: tuple[Names, Program] | None = node.args["pattern"].meta.get("ready")
+    if ready is None:
+        tree = _tree(node)
+        variables = tuple(dict.fromkeys(one.name for one in variables_of(tree)))
+        try:
+            program = compile_pattern(tree, variables)
+        except PatternError as error:
+            raise context.type_error(error.message, node.args["pattern"], error.hint) from error
+        names = Names(context, variables)
+    else:
+        names, program = ready
     for subset in node.args.get("subsets") or ():
         name = canonical(subset.this)
         if names.known(name):
@@ -440,7 +446,7 @@ def _partition(plain: ExpressionBinder, part: exp.Expr) -> Field:
     return next(f for entry in plain.scope.sources for f in entry.fields if f.id == bound.name)
 
 
-def _definitions(binder: MatchBinder, node: Recognized, names: _Names) -> tuple[Defined, ...]:
+def _definitions(binder: MatchBinder, node: Recognized, names: Names) -> tuple[Defined, ...]:
     context = binder.context
     found: dict[str, Defined] = {}
     for item in node.args.get("definitions") or ():
@@ -455,7 +461,8 @@ def _definitions(binder: MatchBinder, node: Recognized, names: _Names) -> tuple[
             raise context.name_error(f"DEFINE {item.this.name} twice", item.this)
         bound = binder.condition(item.expression, *OPERANDS)
         _no_clock(context, bound, item)
-        found[name] = _parted(bound, binder.looks, names.variables.index(name), name)
+        number = names.variables.index(name)
+        found[name] = _parted(bound, binder.looks, number, names.spelled.get(name, name))
     return tuple(found.get(name, Defined()) for name in names.variables)
 
 
@@ -554,7 +561,7 @@ def _within(
     return order[0][0], length
 
 
-def _skip(names: _Names, node: Recognized) -> Skip:
+def _skip(names: Names, node: Recognized) -> Skip:
     to, named = node.args.get("skip"), node.args.get("skip_to")
     if to is None:
         return Skip("last row")
