@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "A moving shop: real database, capture, views, copies, console."),
     "init": ("init", "Make a project."),
     "up": ("up", "Run a project."),
+    "apply": ("apply", "Take over the changed files of a running project; shown first."),
     "check": ("check", "Validate everything without running it."),
     "test": ("test", "Run the project's own tests."),
     "status": ("status", "Every part: running, lagging, stopped."),
