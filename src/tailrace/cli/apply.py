@@ -83,12 +83,12 @@ def _filled(found: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _refuse_stopped(settings: Settings) -> None:
-    from tailrace.node.errors import NotTakenOverError
+    from tailrace.node.errors import NotRunningError
     from tailrace.node.health import status_of
 
     states = [part["state"] for part in status_of(settings)["parts"]]
     if not any(state in ("running", "lagging") for state in states):
-        raise NotTakenOverError(
+        raise NotRunningError(
             "this project does not run",
             detail=f"looked in {settings.directory}",
             hint="`tailrace up` starts it as its files are now",

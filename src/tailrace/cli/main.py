@@ -49,6 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "sql": ("sql", "Query the project's views in one consistent tick."),
     "sink": ("sink", "Copies: status, replay, verify, dead letters."),
     "search": ("search", "Search the embedded full-text copies."),
+    "mcp": ("mcp", "Answer an assistant's questions about a project (Model Context Protocol)."),
     "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
     "doctor": ("doctor", "What this machine has, lacks, and what that means."),
     "errors": ("errors", "Explain an error code."),

@@ -82,7 +82,11 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
             "declared": str(view.declared_at) if view.declared_at else None,
         }
     for name in _runs(report).keys() - project.views.keys():
-        yield {"name": name, "kind": "view", "state": "running, no longer declared: `tailrace apply`"}
+        yield {
+            "name": name,
+            "kind": "view",
+            "state": "running, no longer declared: `tailrace apply`",
+        }
     for name, stream in project.streams.items():
         progress = (report.get("streams") or {}).get(name) or {}
         yield {

@@ -30,6 +30,13 @@ class UnknownPartError(NodeError):
     code = "unknown-part"
 
 
+class NotRunningError(NodeError):
+    """The command asks a running project, and nothing runs in this directory. Start it with
+    `tailrace up`."""
+
+    code = "not-running"
+
+
 class NeedsRestartError(NodeError):
     """A section of `tailrace.toml` that counts when the project starts was changed, so the change
     cannot be taken over by a running project. Stop `tailrace up` and start it again."""
