@@ -80,6 +80,13 @@ def render(parts: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
+def reported(parts: Mapping[str, str]) -> TailraceError:
+    """The error that another process gave as `as_dict`."""
+    kind = explain(parts.get("code", "")) or TailraceError
+    text = (parts.get("error", ""), parts.get("detail", ""), parts.get("hint", ""))
+    return _rebuild(kind, *text, {})
+
+
 LONGEST_LINE = 300
 
 

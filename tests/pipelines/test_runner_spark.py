@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,13 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines import requests
 from tailrace.pipelines.declare import Stream, Topic, View
 from tailrace.pipelines.reader import LogReader, read_all
-from tailrace.pipelines.runner import RunningStreams, run_ticks
+from tailrace.pipelines.runner import (
+    Declared,
+    Reload,
+    RunningStreams,
+    run_declared,
+    run_ticks,
+)
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.telemetry.part import Part
 from tailrace.testing.feed import ChangeFeed
@@ -98,12 +105,25 @@ def ticking(
         f'[project]\nname = "p"\n[spark]\ncache = "{directory / "caches"}"\n'
     )
     settings = config.load(directory)
+
+    def run() -> None:
+        with contextlib.closing(RunningStreams(streams, part, spark, settings)) as running:
+            run_ticks(views, running, part, spark, settings, topics)
+
+    with working(run, part) as wait:
+        yield wait
+
+
+@contextlib.contextmanager
+def working(
+    run: Callable[[], None], part: Part
+) -> Iterator[Callable[[Callable[[dict[str, Any]], bool]], dict[str, Any]]]:
+    """`run` in a thread; gives a function that waits until the part's report is as wished."""
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
-            with contextlib.closing(RunningStreams(streams, part, spark, settings)) as running:
-                run_ticks(views, running, part, spark, settings, topics)
+            run()
         except BaseException as problem:
             failed.append(problem)
 
@@ -192,3 +212,85 @@ def test_streams_run_while_views_wait_for_their_tables(
         wait(lambda _: written(tailrace_broker, copied.name) == [{"id": 1}])
         report = wait(lambda report: bool(report.get("error")))
         assert report["state"] == "starting"
+
+
+@pytest.mark.timeout(500)
+def test_changed_declarations_are_taken_over_and_the_rest_goes_on(
+    tailrace_broker: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = f"p{uuid.uuid4().hex[:6]}"
+    numbers = tr.topic(f"{name}_numbers", schema="id BIGINT, n BIGINT")
+    kept = tr.view(f"{name}_kept", f"SELECT id, n FROM {numbers.name}", key="id")
+    sums = tr.view(f"{name}_sums", f"SELECT n, count(*) AS c FROM {numbers.name} GROUP BY n")
+    other = tr.view(f"{name}_sums", f"SELECT n % 2 AS n, count(*) AS c FROM {numbers.name} GROUP BY n % 2")  # fmt: skip
+    fresh = tr.view(f"{name}_fresh", f"SELECT max(n) AS n FROM {numbers.name}")
+
+    def stream(called: str, column: str) -> Stream:
+        @tr.stream(numbers, name=f"{name}_{called}", trigger="200 milliseconds")
+        def made(frame: DataFrame) -> DataFrame:
+            return frame.selectExpr(column)
+
+        return made
+
+    (tmp_path / "tailrace.toml").write_text(
+        f'[project]\nname = "p"\n[spark]\ncache = "{tmp_path / "caches"}"\n'
+    )
+    settings = config.load(tmp_path)
+    one, two, gone = stream("one", "id"), stream("two", "id"), stream("gone", "id")
+    first = Declared(
+        [kept, sums], [one, two, gone], [numbers], settings,
+        {one.name: "1", two.name: "1", gone.name: "1"},
+    )  # fmt: skip
+    later = Declared(
+        [kept, other, fresh], [one, stream("two", "n")], [numbers], settings,
+        {one.name: "1", two.name: "2"},
+    )  # fmt: skip
+    streams_only = Declared([], [one], [numbers], settings, {one.name: "1"})
+    given = iter([later, streams_only])
+    part = Part("p", "pipelines", name, tailrace_broker, tmp_path / ".tailrace")
+    send(tailrace_broker, numbers.name, {"id": 1, "n": 5}, {"id": 2, "n": 6}, {"id": 3, "n": 7})
+    running = RunningStreams(first.streams, part, spark, settings)
+    run = partial(run_declared, first, running, part, spark, Reload(lambda: next(given)))
+
+    def rows(view: View) -> list[Any]:
+        with LogReader(tailrace_broker) as reader:
+            row = last_row(reader, name)
+        topic = None if row is None or view.name not in row.views else row.views[view.name].topic
+        values = {} if topic is None else dict(_latest(tailrace_broker, topic))
+        return sorted(tuple(v["row"].values()) for v in values.values())
+
+    def lives() -> list[str]:
+        return sorted(str(query.runId) for query in spark.streams.active)
+
+    with working(run, part) as wait, contextlib.closing(running):
+        wait(lambda _: len(rows(sums)) == 3)
+        for streamed in (one, two, gone):
+            wait(lambda _, topic=streamed.name: len(written(tailrace_broker, topic)) == 3)
+        before = lives()
+        requests.ask(part.directory, "apply", "17")
+        wait(lambda report: (report.get("applied") or {}).get("number") == "17")
+        wait(lambda _: rows(other) == [(0, 1), (1, 2)] and rows(fresh) == [(7,)])
+        assert rows(kept) == [(1, 5), (2, 6), (3, 7)]
+        wait(lambda _: len(lives()) == 2)
+        assert len(set(before) & set(lives())) == 1  # the stream that is as it was
+        send(tailrace_broker, numbers.name, {"id": 4, "n": 8})
+        wait(lambda _: len(written(tailrace_broker, two.name)) == 4)
+        assert written(tailrace_broker, two.name)[-1] == {"n": 8}  # it went on, with new code
+        wait(lambda _: len(written(tailrace_broker, one.name)) == 4)
+        wait(lambda _: rows(fresh) == [(8,)])
+        requests.ask(part.directory, "apply", "18")
+        report = wait(lambda report: (report.get("applied") or {}).get("number") == "18")
+        assert report["views"] == {}
+        wait(lambda _: len(lives()) == 1)
+    assert len(written(tailrace_broker, gone.name)) == 3
+
+
+def _latest(bootstrap: str, topic: str) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """The last value of each key of a changelog that has one."""
+    found: dict[bytes, bytes | None] = {}
+    with LogReader(bootstrap) as reader:
+        for records in read_all(reader, topic):
+            found |= dict(zip(records.keys, records.values, strict=True))  # type: ignore[arg-type]
+    for key, value in found.items():
+        if value is not None:
+            yield key, orjson.loads(value)

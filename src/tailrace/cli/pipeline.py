@@ -82,7 +82,11 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
             "declared": str(view.declared_at) if view.declared_at else None,
         }
     for name in _runs(report).keys() - project.views.keys():
-        yield {"name": name, "kind": "view", "state": "running, no longer declared: restart"}
+        yield {
+            "name": name,
+            "kind": "view",
+            "state": "running, no longer declared: `tailrace apply`",
+        }
     for name, stream in project.streams.items():
         progress = (report.get("streams") or {}).get(name) or {}
         yield {
@@ -110,7 +114,7 @@ def _view_state(report: dict[str, Any], name: str, mark: str) -> str:
         state = "running"
     runs = _runs(report)
     if runs and runs.get(name) != mark:
-        return "changed: restart to run it" if name in runs else "new: restart to run it"
+        return "changed: `tailrace apply`" if name in runs else "new: `tailrace apply`"
     return filling([report]).get(name, state) if report else state
 
 

@@ -25,12 +25,14 @@ TELL_SECONDS = 5.0
 @click.option("--listen", help="Where the embedded log listens (HOST:PORT).")
 @click.option("--console", "console_listen", help="Where the console listens (HOST:PORT).")
 @click.option("--quiet", is_flag=True, help="Keep the parts' output out of the terminal.")
+@click.option("--watch", is_flag=True, help="Take over what changes in the project's files, as `tailrace apply` does.")  # fmt: skip
 def up(
     directory: Path,
     only: tuple[str, ...],
     listen: str | None,
     console_listen: str | None,
     quiet: bool,
+    watch: bool,
 ) -> None:
     """Run the project in DIRECTORY: broker, sources, pipelines, sinks, views, console.
 
@@ -40,13 +42,14 @@ def up(
     from tailrace.node.plan import plan
 
     flags = {"log.listen": listen, "console.listen": console_listen}
-    run_project(plan(directory, flags=flags, only=only), quiet=quiet)
+    run_project(plan(directory, flags=flags, only=only), quiet=quiet, watch=watch)
 
 
-def run_project(project: Plan, *, quiet: bool = False) -> None:
+def run_project(project: Plan, *, quiet: bool = False, watch: bool = False) -> None:
     """Supervise until a signal comes; prints `console …` and `ready` on stdout."""
     from tailrace import console_token
     from tailrace.node.supervisor import Supervisor
+    from tailrace.node.takeover import TakeOver
     from tailrace.telemetry import logs
     from tailrace.telemetry.part import read_reports
 
@@ -61,6 +64,7 @@ def run_project(project: Plan, *, quiet: bool = False) -> None:
     echo = (lambda line: None) if quiet else tell
     with Supervisor(project, echo=echo) as supervisor:
         supervisor.start()
+        changes = TakeOver(supervisor, tell, watch, stopping=lambda: bool(stop))
         announced = ready = False
         wait = FillWait()
         while not stop:
@@ -77,6 +81,9 @@ def run_project(project: Plan, *, quiet: bool = False) -> None:
                 ready = line is not None
                 if line is not None:
                     click.echo(line)
+            if announced:
+                changes.step()
+        changes.close()
         click.echo("stopping", err=True)
 
 

@@ -108,6 +108,7 @@ class SqlQuestion(BaseModel):
     """A SELECT over the project's views."""
 
     sql: str = Field(min_length=1, max_length=100_000)
+    limit: int = Field(default=100_000, ge=1, le=100_000)
 
 
 class Json(Response):
@@ -437,7 +438,7 @@ def _add_views(app: FastAPI, served: Served) -> None:
     ) -> Response:
         """One SELECT over the views, all at one tick."""
         await reach(at_least, timeout)
-        return await answered({"sql": question.sql, "limit": 100_000})
+        return await answered({"sql": question.sql, "limit": question.limit})
 
 
 def _add_page(app: FastAPI) -> None:

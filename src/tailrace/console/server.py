@@ -20,8 +20,10 @@ from tailrace.console.figures import Figures
 from tailrace.console.heads import BoundedHeads
 from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Access, Guard
-from tailrace.errors import PortInUseError
-from tailrace.project.load import Project
+from tailrace.errors import PortInUseError, TailraceError
+from tailrace.node.takeover import read_applied
+from tailrace.pipelines.importable import forget_modules
+from tailrace.project.load import Project, load
 from tailrace.telemetry.part import Part
 from tailrace.views.reader import Views
 
@@ -81,6 +83,15 @@ def run(project: Project, part: Part) -> None:
         listening.close()
 
 
+def _load_again(served: Served) -> None:
+    """Show a project that was taken over changed; what cannot be loaded is shown as it was."""
+    try:
+        forget_modules(served.project.directory)
+        served.project = load(served.project.directory)
+    except TailraceError as problem:
+        log.warning("changed project not shown", extra=problem.as_dict())
+
+
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop's where it is installed, else the standard one."""
     try:
@@ -103,7 +114,11 @@ async def _serve(
 ) -> None:
     async def watch() -> None:
         told, told_at = "", 0.0
+        applied = read_applied(part.directory)
         while not part.stopping.is_set():
+            if (number := read_applied(part.directory)) != applied:
+                applied = number
+                await asyncio.to_thread(_load_again, served)
             state = "running" if server.started else "starting"
             now = asyncio.get_running_loop().time()
             if state != told or now - told_at >= REPORT_SECONDS:

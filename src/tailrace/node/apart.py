@@ -6,11 +6,14 @@ drivers that only its parts need; here it is loaded apart, and only the answer c
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import select
+import signal
 import traceback
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 from tailrace.errors import TailraceError
 from tailrace.extras import component_missing
@@ -24,25 +27,53 @@ def apart(work: Callable[[], T]) -> T:
 
     The caller has one thread: a fork copies no others.
     """
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(reading)
-        _answer(work, writing)
-    os.close(writing)
-    with os.fdopen(reading, "rb") as pipe:
-        answer = pipe.read()
-    _, status = os.waitpid(pid, 0)
-    if not answer:
-        raise NodeError(
-            "the project could not be loaded",
-            detail=f"its loader ended with status {os.waitstatus_to_exitcode(status)}",
-            hint="a file of the project may have ended the process: look for exit() in it",
-        )
-    found = pickle.loads(answer)
-    if isinstance(found, TailraceError):
-        raise found
-    return cast("T", found)
+    return Apart(work).result()
+
+
+class Apart(Generic[T]):
+    """Work that has been begun in a fork, and goes on beside its caller."""
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._reading, writing = os.pipe()
+        self._answer = b""
+        self._ended = False
+        self._pid = os.fork()
+        if self._pid == 0:
+            os.close(self._reading)
+            _answer(work, writing)
+        os.close(writing)
+
+    def done(self, seconds: float = 0.0) -> bool:
+        """Whether the answer is there, after waiting so long for it."""
+        while not self._ended and select.select([self._reading], [], [], seconds)[0]:
+            block = os.read(self._reading, 1 << 16)
+            self._answer += block
+            self._ended = not block
+        return self._ended
+
+    def result(self) -> T:
+        """What came of it; waits for it. To be asked once."""
+        while not self.done(3600.0):
+            pass
+        os.close(self._reading)
+        _, status = os.waitpid(self._pid, 0)
+        if not self._answer:
+            raise NodeError(
+                "the project could not be loaded",
+                detail=f"its loader ended with status {os.waitstatus_to_exitcode(status)}",
+                hint="a file of the project may have ended the process: look for exit() in it",
+            )
+        found = pickle.loads(self._answer)
+        if isinstance(found, TailraceError):
+            raise found
+        return cast("T", found)
+
+    def end(self) -> None:
+        """Give the work up."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        os.close(self._reading)
+        os.waitpid(self._pid, 0)
 
 
 def _answer(work: Callable[[], object], writing: int) -> None:

@@ -60,15 +60,34 @@ def run_source(project: project_load.Project, part: Part) -> None:
 
 
 def run_pipelines(project: project_load.Project, part: Part) -> None:
-    from tailrace.pipelines.runner import run
+    from tailrace.pipelines.importable import forget_modules
+    from tailrace.pipelines.runner import Declared, run
+    from tailrace.project.marking import stream_marks
 
+    def declared(found: project_load.Project) -> Declared:
+        return Declared(
+            list(found.views.values()),
+            list(found.streams.values()),
+            list(found.topics.values()),
+            found.settings,
+            stream_marks(found),
+            list(found.patterns.values()),
+        )
+
+    def read_again() -> Declared:
+        forget_modules(project.directory)
+        return declared(project_load.load(project.directory))
+
+    first = declared(project)
     run(
-        list(project.views.values()),
-        list(project.streams.values()),
+        first.views,
+        first.streams,
         part,
-        topics=list(project.topics.values()),
-        patterns=list(project.patterns.values()),
-        settings=project.settings,
+        topics=first.topics,
+        patterns=first.patterns,
+        settings=first.settings,
+        marks=first.marks,
+        read_again=read_again,
     )
 
 

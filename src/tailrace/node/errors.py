@@ -30,6 +30,27 @@ class UnknownPartError(NodeError):
     code = "unknown-part"
 
 
+class NotRunningError(NodeError):
+    """The command asks a running project, and nothing runs in this directory. Start it with
+    `tailrace up`."""
+
+    code = "not-running"
+
+
+class NeedsRestartError(NodeError):
+    """A section of `tailrace.toml` that counts when the project starts was changed, so the change
+    cannot be taken over by a running project. Stop `tailrace up` and start it again."""
+
+    code = "needs-restart"
+
+
+class NotTakenOverError(NodeError):
+    """The running project could not take over its changed files: it has stopped, or does not
+    answer. What ran before goes on as it was."""
+
+    code = "not-taken-over"
+
+
 class StateGoneError(NodeError):
     """The project's directory of state (`.tailrace`), or the log's own, was deleted or replaced
     while the project ran. What is written from then on would be lost, so everything is

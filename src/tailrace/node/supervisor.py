@@ -18,7 +18,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -32,12 +32,20 @@ from tailrace.files import FILES
 from tailrace.masking import mask, mask_all
 from tailrace.modes import make_private
 from tailrace.node.apart import apart
-from tailrace.node.errors import AlreadyRunningError, BrokerDidNotStartError, StateGoneError
+from tailrace.node.changes import RESTART, Change
+from tailrace.node.errors import (
+    AlreadyRunningError,
+    BrokerDidNotStartError,
+    NotTakenOverError,
+    StateGoneError,
+)
 from tailrace.node.health import filling
 from tailrace.node.journal import Journal
 from tailrace.node.parts import DRAIN, PartSpec
 from tailrace.node.plan import Plan, of_project
 from tailrace.node.processes import end_leftovers, record, signal_group
+from tailrace.pipelines.requests import ask
+from tailrace.project.marks import Marks
 from tailrace.telemetry.part import read_reports, report_path
 
 if TYPE_CHECKING:
@@ -47,6 +55,7 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 30.0
 GOOD_AFTER = 60.0  # seconds a part must run before its pause starts small again
 DRAIN_SECONDS = 20.0
+TAKE_OVER_SECONDS = 60.0  # for the pipelines to begin with what changed; a tick may be long
 LAST_WORDS_SECONDS = 2.0  # for the console to show why everything ends
 CHILDREN = "children.json"
 LOCK = "up.lock"
@@ -89,6 +98,7 @@ class Supervisor:
         self._children: dict[str, Child] = {}
         self._selector = selectors.DefaultSelector()
         self._stopping = False
+        self._taken_over = 0  # how often a changed project was
         self._places: dict[Path, tuple[int, int]] = {}  # what must stay where it is
         self._lock: IO[str] | None = None
         self._journal = Journal(self.directory / "up.log")
@@ -234,6 +244,84 @@ class Supervisor:
                     self._read(child)
                     self._forget(child)
         self._write_children()
+
+    # --- a changed project -------------------------------------------------------------
+
+    def take_over(
+        self, new: Plan, changes: Collection[Change], stopping: Callable[[], bool]
+    ) -> list[str]:
+        """Run `new` from now on: parts that differ are stopped and started, the pipelines
+        exchange what differs among themselves; all else goes on. Returns the parts that have
+        not begun with it yet."""
+        before, self.project = self.project, new
+        self._ensure_topics()
+        self._record_beginnings()
+        wanted = {spec.id for spec in new.parts}
+        again = {f"{one.kind}-{one.name}" for one in changes if one.change == RESTART}
+        if before.marks.indexes != new.marks.indexes:
+            again |= {spec.id for spec in new.parts if spec.kind == "views"}
+        if any(one.kind == "events" for one in changes):
+            again |= {spec.id for spec in new.parts if spec.kind == "events"}
+        for child in list(self._children.values()):
+            if child.spec.id not in wanted or child.spec.id in again:
+                self._stop_part(child)
+        for spec in new.parts:
+            if spec.id not in self._children:
+                self._launch(Child(spec, self._command(spec, self.address)))
+        try:
+            waiting = self._tell_pipelines(before.marks, new.marks, stopping)
+        except NotTakenOverError:
+            # They run what they ran: the next comparison must say so.
+            old = {name: getattr(before.marks, name) for name in ("views", "streams", "topics")}
+            self.project = replace(new, marks=replace(new.marks, **old))
+            raise
+        FILES.write_whole(
+            self.directory / "apply" / "applied", str(self._taken_over).encode(), sync=False
+        )
+        return waiting
+
+    def _stop_part(self, child: Child) -> None:
+        """Stop one part for good, as `drain` does."""
+        del self._children[child.spec.id]
+        process = child.process
+        if process is not None:
+            if process.poll() is None:
+                process.terminate()
+                process.send_signal(signal.SIGCONT)  # a stopped one would not hear it
+            deadline = self.clock.monotonic() + DRAIN_SECONDS
+            while process.poll() is None:
+                if self.clock.monotonic() > deadline:
+                    self._echo(f"{child.spec.kind} {child.spec.name} does not stop: killed")
+                    signal_group(process.pid, signal.SIGKILL)
+                    process.wait()
+                self.run_once(0.05)
+            self._read(child)
+            signal_group(process.pid, signal.SIGKILL)  # helpers that outlived it
+            self._forget(child)
+        self._write_children()
+        report_path(self.directory, child.spec.id).unlink(missing_ok=True)
+
+    def _tell_pipelines(self, before: Marks, now: Marks, stopping: Callable[[], bool]) -> list[str]:
+        """Have the pipelines take over what differs for them, and wait for their answer."""
+        self._taken_over += 1
+        pipelines = next((c for c in self._children.values() if c.spec.kind == "pipelines"), None)
+        if pipelines is None or _for_pipelines(before) == _for_pipelines(now):
+            return []
+        number = f"{os.getpid()}-{self._taken_over}"
+        ask(self.directory, "apply", number)
+        deadline = self.clock.monotonic() + TAKE_OVER_SECONDS
+        while self.clock.monotonic() < deadline and not stopping():
+            self.run_once(0.1)
+            answer = self._reports().get(pipelines.spec.id, {}).get("applied") or {}
+            if answer.get("number") == number:
+                if answer["error"]:
+                    raise NotTakenOverError(
+                        "the pipelines did not take over the project",
+                        detail=answer["error"]["error"],
+                        hint="the files may have changed once more meanwhile: `tailrace apply` again",
+                    )
+                return []
+        return [f"{pipelines.spec.kind} {pipelines.spec.name}"]
 
     # --- children ----------------------------------------------------------------------
 
@@ -408,6 +496,12 @@ class Supervisor:
         running = [(c.spec.id, c.process.pid) for c in self._children.values() if c.process]
         with contextlib.suppress(OSError):  # pdeathsig ends them too, if we should go
             record(self.directory / CHILDREN, running)
+
+
+def _for_pipelines(marks: Marks) -> tuple[object, ...]:
+    """What the pipelines must know of a project."""
+    sections = {name: marks.sections.get(name) for name in ("tick", "topics")}
+    return marks.views, marks.streams, marks.topics, sections
 
 
 def _identity(path: Path) -> tuple[int, int]:

@@ -6,21 +6,27 @@ that. Nobody reads what such a worker has left to say.
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Callable
 
 from pyspark import daemon
 
-from tailrace.pipelines.importable import make_named_importable
+from tailrace.pipelines.importable import Freshness, make_named_importable
 
 Worker = Callable[[socket.socket, bool], int]
 
 
 def quiet(worker: Worker) -> Worker:
-    """`worker`, which ends without a stack when its other end is gone."""
+    """`worker`, which ends without a stack when its other end is gone, and has the project's
+    files imported again for the first task after they were taken over changed."""
+    fresh = Freshness()
 
     def run(sock: socket.socket, authenticated: bool) -> int:
         try:
+            if authenticated:  # it has worked before: wait for the next task, then look
+                select.select([sock], [], [])
+                fresh.renew()
             return worker(sock, authenticated)
         except BrokenPipeError:
             return 1

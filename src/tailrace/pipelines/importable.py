@@ -12,8 +12,11 @@ import importlib
 import importlib.machinery
 import os
 import sys
+import time
 import types
 from pathlib import Path
+
+from tailrace.files import FILES
 
 FOLDER = "pipelines"
 VARIABLE = "TAILRACE_PROJECT"
@@ -38,3 +41,51 @@ def make_named_importable() -> None:
     """The same for the project that the environment names, if it names one."""
     if home := os.environ.get(VARIABLE):
         make_importable(Path(home))
+
+
+def forget_modules(home: Path) -> None:
+    """Have every file of the project in `home` imported again by whoever imports it next."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] in ("tailrace", "__main__"):
+            continue
+        file = getattr(module, "__file__", None)
+        if file and Path(file).is_relative_to(home) and "site-packages" not in Path(file).parts:
+            del sys.modules[name]
+    make_importable(home)
+
+
+def mark_changed(home: Path) -> None:
+    """Tell the workers that Spark has started on this machine to import the project's files
+    again, before the next task of each."""
+    marker = _marker(home)
+    FILES.make_directories(marker.parent)
+    FILES.write_whole(marker, str(time.time_ns()).encode(), sync=False)
+
+
+class Freshness:
+    """In a worker: imports of the project's files that are as new as the files."""
+
+    def __init__(self) -> None:
+        home = os.environ.get(VARIABLE)
+        self._home = None if home is None else Path(home)
+        self._seen = self._look()
+
+    def renew(self) -> None:
+        """Forget what was imported, if the project was changed since the last time."""
+        seen = self._look()
+        if seen != self._seen and self._home is not None:
+            self._seen = seen
+            forget_modules(self._home)
+
+    def _look(self) -> tuple[int, int] | None:
+        if self._home is None:
+            return None
+        try:
+            found = _marker(self._home).stat()
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
+
+
+def _marker(home: Path) -> Path:
+    return home / ".tailrace" / "spark" / "changed"

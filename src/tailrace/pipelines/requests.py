@@ -3,7 +3,8 @@
     <directory>/requests/<number>.json      {"action": one of ACTIONS, "name", "generation"}
 
 `generation` is the one that was shown when a rollback was asked for, so that a wish
-carried out twice goes back once. `build` is a rebuild that waits for `switch` before it is shown. A file appears whole (by rename) and is removed once it has been carried out, so a wish
+carried out twice goes back once. `apply` takes over the project's files as they are now; its
+name is a number that the report answers with. `build` is a rebuild that waits for `switch` before it is shown. A file appears whole (by rename) and is removed once it has been carried out, so a wish
 survives a crash of either side.
 """
 
@@ -19,7 +20,7 @@ import orjson
 from tailrace.clock import SYSTEM, Clock
 from tailrace.files import FILES
 
-ACTIONS = ("restart", "reset", "rebuild", "build", "switch", "rollback", "drop")
+ACTIONS = ("restart", "reset", "rebuild", "build", "switch", "rollback", "drop", "apply")
 
 _numbers = itertools.count()  # two wishes of one millisecond are two files
 

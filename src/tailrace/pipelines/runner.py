@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +26,7 @@ from tailrace.pipelines.errors import (
     SqlTableError,
     TickFencedError,
 )
+from tailrace.pipelines.importable import mark_changed
 from tailrace.pipelines.incremental.compile import compile_views, problems
 from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
@@ -64,6 +65,41 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # before ticks that failed are tried a
 _NOTICE_SECONDS = 1.0  # a socket to a dead process may close before the process is counted as ended
 
 
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a project declares for its pipelines. `marks`: of each stream, see `project.marks`."""
+
+    views: Sequence[View]
+    streams: Sequence[Stream]
+    topics: Sequence[Topic]
+    settings: config.Settings
+    marks: Mapping[str, str] = field(default_factory=dict)
+    patterns: Sequence[Pattern] = ()
+
+
+@dataclass(slots=True)
+class Reload:
+    """How the project's files are read again, and the take-over that waits for its tables."""
+
+    read: Callable[[], Declared]
+    waiting: tuple[Path, Declared, float] | None = None
+    number: str | None = None  # of the last take-over, for the report
+
+    def tell(self, part: Part) -> None:
+        """Say that what was taken over runs."""
+        if self.number is not None:
+            part.report(applied={"number": self.number, "error": None})
+
+
+class DeclarationsChanged(Exception):
+    """What runs is no longer what is to run; `number` is the take-over's."""
+
+    def __init__(self, declared: Declared, number: str) -> None:
+        super().__init__(number)
+        self.declared = declared
+        self.number = number
+
+
 def run(
     views: Sequence[View],
     streams: Sequence[Stream],
@@ -72,13 +108,18 @@ def run(
     topics: Iterable[Topic] = (),
     patterns: Sequence[Pattern] = (),
     settings: config.Settings | None = None,
+    marks: Mapping[str, str] | None = None,
+    read_again: Callable[[], Declared] | None = None,
 ) -> None:
-    """Run all views, streams and patterns of a project until `part.stopping` is set."""
+    """Run all views, streams and patterns of a project until `part.stopping` is set. `read_again`
+    gives what its files declare when they have changed; Spark goes on running then."""
     settings = settings or config.load(part.directory.parent)
+    declared = Declared(views, streams, list(topics), settings, marks or {}, patterns)
+    reload = None if read_again is None else Reload(read_again)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
-    declared: list[Stream | Pattern] = [*streams, *patterns]
-    begun = [beginnings.beginning_of(one) for one in declared]
+    readers: list[Stream | Pattern] = [*streams, *patterns]
+    begun = [beginnings.beginning_of(one) for one in readers]
     beginnings.record(part.directory, part.bootstrap, begun, part.clock)
     try:
         with _spark(part, settings, queries=bool(streams)) as spark:
@@ -90,18 +131,110 @@ def run(
             )
             with contextlib.closing(running), contextlib.closing(events):
                 events.start()
-                if views:
-                    run_ticks(views, running, part, spark, settings, topics, patterns)
-                else:
-                    while not part.stopping.wait(_WAIT_SECONDS):
-                        running.look_after()
-                        part.report("running", streams=running.progress(), error=running.error())
-                        if not carry_out(part, running, None):
-                            break
+                run_declared(declared, running, part, spark, reload)
     except SparkUnavailableError:
         if not part.stopping.is_set():  # else whoever stops us has stopped its start too
             raise
     part.report("stopped")
+
+
+def run_declared(
+    declared: Declared,
+    running: RunningStreams,
+    part: Part,
+    spark: SparkSession,
+    reload: Reload | None,
+) -> None:
+    """Run until the part stops; what changes meanwhile is taken over when `requests` say so."""
+    while True:
+        try:
+            _run_unchanged(declared, running, part, spark, reload)
+            return
+        except DeclarationsChanged as changed:
+            declared = _take_over(declared, changed, running, part)
+            if reload is not None:
+                reload.number = changed.number
+
+
+def _run_unchanged(
+    declared: Declared,
+    running: RunningStreams,
+    part: Part,
+    spark: SparkSession,
+    reload: Reload | None,
+) -> None:
+    """Run until the part stops; raises DeclarationsChanged."""
+    if declared.views:
+        run_ticks(
+            declared.views, running, part, spark, declared.settings, declared.topics,
+            declared.patterns, reload,
+        )  # fmt: skip
+        return
+    told = False
+    while not part.stopping.wait(_WAIT_SECONDS):
+        running.look_after()
+        part.report(
+            "running", streams=running.progress(), error=running.error(), views={}, filling={},
+            filled={}, fills={}, held=[], failed={}, caught_up=True,
+        )  # fmt: skip
+        if reload is not None and not told:
+            told = True
+            reload.tell(part)
+        if not carry_out(part, running, None, reload):
+            break
+
+
+def _take_over(
+    before: Declared, changed: DeclarationsChanged, running: RunningStreams, part: Part
+) -> Declared:
+    """Begin with what the project's files declare now; streams that are the same go on."""
+    now = changed.declared
+    different = {
+        stream.name
+        for stream in now.streams
+        if before.marks.get(stream.name) != now.marks.get(stream.name)
+    }
+    if different:
+        mark_changed(part.directory.resolve().parent)
+    log.info("project taken over", extra={"number": changed.number, "streams": sorted(different)})
+    if different and not now.settings.spark.master.startswith("local"):
+        # Executors got the project's files when the session began: begin another.
+        part.report(applied={"number": changed.number, "error": None})
+        part.stopping.set()
+        return now
+    running.replace(now.streams, different, now.settings)
+    return now
+
+
+def _read_again(request: requests.Request, part: Part, reload: Reload | None) -> None:
+    """Read the project's files and raise DeclarationsChanged. While a table that a view reads
+    is not described yet, the request waits, and what runs goes on."""
+    if reload is None:
+        request.done()
+        return
+    if reload.waiting is None or reload.waiting[0] != request.path:
+        try:
+            found = reload.read()
+        except TailraceError as problem:
+            log.error("project not taken over", extra=problem.as_dict())
+            part.report(applied={"number": request.name, "error": problem.as_dict()})
+            request.done()
+            return
+        reload.waiting = (request.path, found, part.clock.monotonic())
+    _, declared, since = reload.waiting
+    if part.clock.monotonic() - since < _DESCRIBING_SECONDS and _tables_are_missing(declared, part):
+        return
+    reload.waiting = None
+    request.done()
+    raise DeclarationsChanged(declared, request.name)
+
+
+def _tables_are_missing(declared: Declared, part: Part) -> bool:
+    with LogReader(part.bootstrap, clock=part.clock) as reader:
+        tables = list(read_catalog(reader).tables.values())
+    tables += [topic_table(topic) for topic in declared.topics if topic.tabular]
+    wrong = problems(declared.views, tables).values()
+    return any(isinstance(problem, SqlTableError) for problem in wrong)
 
 
 def view_columns(part: Part) -> dict[str, ViewColumns]:
@@ -116,13 +249,18 @@ def view_columns(part: Part) -> dict[str, ViewColumns]:
     }
 
 
-def carry_out(part: Part, running: RunningStreams, project: ProjectTicks | None) -> bool:
-    """Carry out what an operator has asked for; False if the process shall start anew."""
+def carry_out(
+    part: Part, running: RunningStreams, project: ProjectTicks | None, reload: Reload | None = None
+) -> bool:
+    """Carry out what an operator has asked for; False if the process shall start again.
+    Raises DeclarationsChanged when the project's files are to be taken over."""
     for request in requests.waiting(part.directory):
         match request.action:
             case "restart":
                 request.done()
                 return False
+            case "apply":
+                _read_again(request, part, reload)
             case "reset" if running.reset(request.name):
                 request.done()
             case "reset" | "rebuild" | "build" if project is not None:
@@ -170,8 +308,9 @@ def run_ticks(
     settings: config.Settings,
     topics: Iterable[Topic] = (),
     patterns: Sequence[Pattern] = (),
+    reload: Reload | None = None,
 ) -> None:
-    """Tick until the part stops; compile anew when a table has changed its columns.
+    """Tick until the part stops; compile again when a table has changed its columns.
 
     Ticks that cannot go on, because every view fails or for a reason nobody foresaw, are
     tried again after a pause: the streams go on meanwhile, and Spark keeps running. Only
@@ -179,16 +318,16 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running, patterns)
+        compiled = wait_for_tables(views, part, topics, running, patterns, reload)
         if compiled is None:
             return
         began = part.clock.monotonic()
         with LogReader(part.bootstrap, clock=part.clock) as reader:
             try:
-                _tick(compiled, running, part, spark, settings, reader)
+                _tick(compiled, running, part, spark, settings, reader, reload)
             except CatalogChanged as changed:
                 log.info("tables were described anew", extra={"topic": str(changed)})
-            except TickFencedError:
+            except (TickFencedError, DeclarationsChanged):
                 raise
             except Exception as raised:
                 if not isinstance(raised, PipelineError) and is_foreseen(raised):
@@ -202,20 +341,24 @@ def run_ticks(
                     pause = _FIRST_PAUSE
                 failed = {view.name: problem.as_dict() for view in views}
                 part.report("lagging", error=problem.as_dict(), failed=failed, working=None)
-                _streams_alone(running, part, pause)
+                _streams_alone(running, part, pause, reload)
                 pause = min(_LONGEST_PAUSE, pause * 2)
 
 
-def _streams_alone(running: RunningStreams, part: Part, seconds: float) -> None:
+def _streams_alone(
+    running: RunningStreams, part: Part, seconds: float, reload: Reload | None
+) -> None:
     """Look after the streams for a while, or until an operator asks something of a view."""
     until = part.clock.monotonic() + seconds
     asked = {request.path for request in requests.waiting(part.directory)}
     while part.clock.monotonic() < until and not part.stopping.wait(_WAIT_SECONDS):
-        if not _look_after_streams(running, part) <= asked:
+        if not _look_after_streams(running, part, reload) <= asked:
             return
 
 
-def _look_after_streams(running: RunningStreams, part: Part) -> set[Path]:
+def _look_after_streams(
+    running: RunningStreams, part: Part, reload: Reload | None = None
+) -> set[Path]:
     """Look after the streams while there are no ticks; what is asked of views remains."""
     running.look_after()
     part.report(streams=running.progress())
@@ -224,6 +367,8 @@ def _look_after_streams(running: RunningStreams, part: Part) -> set[Path]:
         if request.action == "restart":
             part.stopping.set()
             request.done()
+        elif request.action == "apply":
+            _read_again(request, part, reload)
         elif request.action == "reset" and running.reset(request.name):
             request.done()
         else:
@@ -238,6 +383,7 @@ def _tick(
     spark: SparkSession,
     settings: config.Settings,
     reader: LogReader,
+    reload: Reload | None = None,
 ) -> None:
     directory = part.directory.resolve()
     # Hosts of a cluster have disks of their own; there two projects may share the directory.
@@ -285,6 +431,8 @@ def _tick(
             caught_up=False,
             ticking_since=part.clock.wall_ms(),
         )
+        if reload is not None:
+            reload.tell(part)
         if compiled.failed:  # else what failed before stands until a tick has passed
             part.report(failed=compiled.failed, error=_error(compiled.failed, running))
         reported_at = asked_at = part.clock.monotonic()
@@ -301,7 +449,7 @@ def _tick(
             running.look_after()
             if part.clock.monotonic() - asked_at > _REPORT_SECONDS:
                 asked_at = part.clock.monotonic()
-                if not carry_out(part, running, project):
+                if not carry_out(part, running, project, reload):
                     part.stopping.set()
             if tick is not None:
                 part.report(
@@ -398,6 +546,7 @@ def wait_for_tables(
     topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
     patterns: Sequence[Pattern] = (),
+    reload: Reload | None = None,
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
@@ -420,7 +569,7 @@ def wait_for_tables(
                 waited = True
                 part.report("starting", error=next(iter(wrong.values())).as_dict())
                 if running is not None:
-                    _look_after_streams(running, part)
+                    _look_after_streams(running, part, reload)
                 part.stopping.wait(_WAIT_SECONDS)
                 continue
             if waited:

@@ -10,7 +10,7 @@ status says why.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import orjson
 
 from tailrace import config
 from tailrace.client.errors import ClientError
-from tailrace.pipelines import beginnings
+from tailrace.pipelines import beginnings, session
 from tailrace.pipelines.checkpoint import Letter
 from tailrace.pipelines.dead import attempts, letters, retry_letters
 from tailrace.pipelines.declare import Stream
@@ -146,6 +146,23 @@ class RunningStreams:
         )
         self._lives[name] = _Life(life.stream)
         return True
+
+    def replace(
+        self, streams: Sequence[Stream], different: Collection[str], settings: config.Settings
+    ) -> None:
+        """Run these streams from now on: those in `different` go on from their checkpoints with
+        their new code, the others are not touched, and whatever is not named stops."""
+        self._settings = settings
+        wanted = {stream.name: stream for stream in streams}
+        for name in [name for name in self._lives if name not in wanted or name in different]:
+            self._stop(self._lives.pop(name))
+        new = [stream for name, stream in wanted.items() if name not in self._lives]
+        part = self._part
+        if new:
+            found = [beginnings.beginning_of(stream) for stream in new]
+            beginnings.record(part.directory, part.bootstrap, found, part.clock)
+            session.register_log(self._spark)
+        self._lives |= {stream.name: _Life(stream) for stream in new}
 
     def progress(self) -> dict[str, dict[str, object]]:
         """Every stream, for status and metrics."""

@@ -116,13 +116,18 @@ def start(
             hint=f"look into {directory / 'spark.log'}; is `spark.master` ({master}) right?",
         ) from problem
     if queries:
-        from tailrace.pipelines.source import LogSource
-
-        session.dataSource.register(LogSource)
+        register_log(session)
     # Prints whole JVM stacks to stderr; the same errors are raised and told in our form.
     for noisy in ("DataFrameQueryContextLogger", "py4j.clientserver"):
         logging.getLogger(noisy).setLevel(logging.CRITICAL)
     return session
+
+
+def register_log(session: SparkSession) -> None:
+    """Let streams of this session read the log; they need nothing else."""
+    from tailrace.pipelines.source import LogSource
+
+    session.dataSource.register(LogSource)
 
 
 def _socket_settings(scratch: Path) -> dict[str, str]:

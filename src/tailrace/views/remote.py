@@ -122,6 +122,10 @@ class RemoteViews:
         answer = self._ask("POST", path, {"sql": query})
         return Page(answer["rows"], answer["next"], answer["position"])
 
+    def ask(self, path: str, body: object = None) -> Any:
+        """Any other question of the console's API: a GET, or a POST of `body`."""
+        return self._ask("GET" if body is None else "POST", path, body)
+
     def subscribe(
         self, name: str, *, after: int | None = None, idle: float = 20.0
     ) -> Iterator[Event]:
