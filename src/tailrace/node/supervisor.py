@@ -275,6 +275,7 @@ class Supervisor:
             old = {name: getattr(before.marks, name) for name in ("views", "streams", "topics")}
             self.project = replace(new, marks=replace(new.marks, **old))
             raise
+        FILES.make_directories(self.directory / "apply")
         FILES.write_whole(
             self.directory / "apply" / "applied", str(self._taken_over).encode(), sync=False
         )
