@@ -22,7 +22,7 @@ from tailrace.facts.errors import (
     Rejected,
     VersionConflictError,
 )
-from tailrace.facts.event_types import EventType, encode_json, split_name
+from tailrace.facts.event_types import EventType, encode_json
 from tailrace.facts.index import CommandEntry, IndexBatch
 from tailrace.facts.partition import Known, Partition
 from tailrace.facts.records import (
@@ -33,6 +33,7 @@ from tailrace.facts.records import (
     encode_meta,
     encode_record,
 )
+from tailrace.records.event_headers import split_name
 
 MOST_ASKS = 2_000
 NOT_RECORDS_BYTES = 256

@@ -20,6 +20,7 @@ from tailrace.facts.errors import (
     EventUnreadableError,
     UpcastMissingError,
 )
+from tailrace.records.event_headers import split_name
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 encode_json = msgspec.json.Encoder().encode
@@ -137,14 +138,6 @@ class EventTypes:
         """The event of one record."""
         known, version = self.find(written)
         return known.decode(version, value)
-
-
-def split_name(written: str) -> tuple[str, int]:
-    """`Opened.2` as name and version; `Opened` is version 1."""
-    name, dot, number = written.rpartition(".")
-    if dot and number.isascii() and number.isdigit():
-        return name, int(number)
-    return written, 1
 
 
 def _holds_fields(cls: object) -> bool:

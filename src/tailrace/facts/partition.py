@@ -21,7 +21,7 @@ from tailrace.facts.errors import (
     EventUnknownError,
     EvolveFailedError,
 )
-from tailrace.facts.event_types import decode_json, encode_json, split_name
+from tailrace.facts.event_types import decode_json, encode_json
 from tailrace.facts.index import (
     CommandEntry,
     IndexBatch,
@@ -33,6 +33,7 @@ from tailrace.facts.index import (
 from tailrace.facts.query import Item, Query, tags_of
 from tailrace.facts.reading import EventReader
 from tailrace.facts.records import Stored, decode_meta, parse_record
+from tailrace.records.event_headers import split_name
 
 S = TypeVar("S")
 SNAPSHOT_EVERY = 32

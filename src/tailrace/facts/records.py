@@ -21,14 +21,10 @@ import msgspec
 
 from tailrace.records.batch import Headers, assemble
 from tailrace.records.encode import varint
+from tailrace.records.event_headers import EVENT, META, VERSION
 from tailrace.records.header import HEADER_BYTES
 
-EVENT, VERSION, META, FENCE = (
-    "tailrace.event",
-    "tailrace.version",
-    "tailrace.meta",
-    "tailrace.fence",
-)
+FENCE = "tailrace.fence"
 _SMALL = [varint(number) for number in range(4096)]
 
 

@@ -61,12 +61,14 @@ def run_source(project: project_load.Project, part: Part) -> None:
 
 def run_pipelines(project: project_load.Project, part: Part) -> None:
     from tailrace.pipelines.runner import run
+    from tailrace.project.event_tables import event_tables
 
     run(
         list(project.views.values()),
         list(project.streams.values()),
         part,
         topics=list(project.topics.values()),
+        tables=event_tables(project.events.values()),
         settings=project.settings,
     )
 

@@ -27,7 +27,7 @@ from tailrace.pipelines.errors import (
     TickFencedError,
 )
 from tailrace.pipelines.incremental.compile import compile_views, problems
-from tailrace.pipelines.incremental.graph import Graph
+from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
@@ -69,9 +69,11 @@ def run(
     part: Part,
     *,
     topics: Iterable[Topic] = (),
+    tables: Iterable[TableInput] = (),
     settings: config.Settings | None = None,
 ) -> None:
-    """Run all views and streams of a project until `part.stopping` is set."""
+    """Run all views and streams of a project until `part.stopping` is set. `tables` are inputs
+    that no source describes: event topics."""
     settings = settings or config.load(part.directory.parent)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
@@ -83,7 +85,7 @@ def run(
             running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
             with contextlib.closing(running):
                 if views:
-                    run_ticks(views, running, part, spark, settings, topics)
+                    run_ticks(views, running, part, spark, settings, topics, tables)
                 else:
                     while not part.stopping.wait(_WAIT_SECONDS):
                         running.look_after()
@@ -161,6 +163,7 @@ def run_ticks(
     spark: SparkSession,
     settings: config.Settings,
     topics: Iterable[Topic] = (),
+    tables: Iterable[TableInput] = (),
 ) -> None:
     """Tick until the part stops; compile anew when a table has changed its columns.
 
@@ -170,7 +173,7 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running)
+        compiled = wait_for_tables(views, part, topics, running, tables)
         if compiled is None:
             return
         began = part.clock.monotonic()
@@ -388,6 +391,7 @@ def wait_for_tables(
     part: Part,
     topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
+    more: Iterable[TableInput] = (),
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
@@ -396,7 +400,7 @@ def wait_for_tables(
     when tables are described anew. None if told to stop meanwhile.
     """
     given = [topic for topic in topics if topic.tabular]
-    declared = [topic_table(topic) for topic in given]
+    declared = [*(topic_table(topic) for topic in given), *more]
     waited = False
     until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:

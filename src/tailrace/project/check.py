@@ -25,6 +25,7 @@ from tailrace.pipelines.declare import View
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph
 from tailrace.project.errors import ProjectError
+from tailrace.project.event_tables import event_tables, tables_of
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
 from tailrace.sources.declare import Source, patterns
@@ -123,6 +124,11 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
     what = f"events {declared.name}"
     found = list(mistakes(declared))
+    if not found:
+        try:
+            list(tables_of(declared))
+        except TailraceError as error:
+            found.append(error)
     for error in found:
         error.detail = error.detail.replace(f"{project.directory}/", "")
         yield Checked(what, error=error)
@@ -199,6 +205,7 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += event_tables(project.events.values())
     if project.views:
         yield from _compiled(project, tables, told)
 
@@ -264,6 +271,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     from tailrace.sources.describe import describe
 
     tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += event_tables(project.events.values())
     for source in project.sources.values():
         if getattr(source, "kind", "") != "sqlite":
             return None
