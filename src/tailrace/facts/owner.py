@@ -136,6 +136,7 @@ class PartitionOwner:
             except lmdb.Error:
                 self.partition.start_afresh()
                 self.partition.catch_up(end)
+            self._writer.publish_missing(self.partition)
         finally:
             self._sent.clear()
         self._timestamp = self.partition.index.stamp.timestamp
@@ -241,7 +242,7 @@ class PartitionOwner:
         reached("events.decided")
         if batch.records.count:
             self._sent.append(batch)
-            self._writer.send(batch.records)
+            self._writer.put(batch)
             reached("events.sent")
         elif self._sent:
             # They were decided on events that are not durable yet: told once those are.

@@ -10,6 +10,7 @@ from tailrace.facts.declare import Events
 from tailrace.facts.errors import OwnerMissingError
 from tailrace.facts.owner import PartitionOwner
 from tailrace.facts.partition import Partition
+from tailrace.facts.publishing import PublishingWriter
 from tailrace.facts.query import Query
 from tailrace.facts.questions import When, events, read, state
 from tailrace.facts.reading import EventReader
@@ -55,7 +56,8 @@ def make_owner(
 ) -> tuple[Partition[Any], PartitionWriter]:
     """What an owner of a partition needs."""
     partition = Partition(declared, number, reader, root, topic_id, log.clock)
-    return partition, PartitionWriter(log, declared.name, number, timeout)
+    kind = PublishingWriter if declared.publish else PartitionWriter
+    return partition, kind(log, declared.name, number, timeout)
 
 
 class LocalOwners:

@@ -145,7 +145,10 @@ class EventRows:
 
 @dataclass(frozen=True, slots=True)
 class StateRows:
-    """How the published states of an event topic are read: the stream is the record's key."""
+    """How the published states of an event topic are read: the stream is the record's key.
+    `events` is that topic: whoever has read the states has what its events came to."""
+
+    events: str
 
     def queries(self, topic: str) -> Mapping[str, str]:
         return {}
@@ -208,7 +211,7 @@ def state_table(topic: str, schema: pa.Schema) -> TableInput:
     columns = [("stream", STRING), ("version", BIGINT), *((f.name, f.type) for f in schema)]
     _refuse_twice([name for name, _ in columns])
     name = f"{topic}{STATE_TOPIC}"
-    return TableInput(name, name, pa.schema(columns), ("stream",), reading=StateRows())
+    return TableInput(name, name, pa.schema(columns), ("stream",), reading=StateRows(topic))
 
 
 def select_type(topic: str, kind: EventType) -> str:
