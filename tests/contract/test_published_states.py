@@ -47,7 +47,11 @@ def test_the_table_has_the_state_of_every_stream(log: Log, name: str, tmp_path: 
         assert bank.state("a", at=done.position).value == Account("ann", 30, 3)
         assert table(log, name) == told(bank, iter("ab"))
         records = list(log.read(f"{name}.state"))
-        assert [r.header("tailrace.version") for r in records if r.key == b"a"] == [b"1", b"2", b"3"]
+        assert [r.header("tailrace.version") for r in records if r.key == b"a"] == [
+            b"1",
+            b"2",
+            b"3",
+        ]
         assert log.topic_config(f"{name}.state")["cleanup.policy"] == "compact"
     # Another process begins where this one ended, whatever became of the index.
     with declared.open(log, index=tmp_path / "other") as bank:
@@ -106,9 +110,7 @@ def notes(name: str) -> Events[Note]:
     return declared
 
 
-def test_a_stream_whose_state_is_none_leaves_the_table(
-    log: Log, name: str, tmp_path: Path
-) -> None:
+def test_a_stream_whose_state_is_none_leaves_the_table(log: Log, name: str, tmp_path: Path) -> None:
     with notes(name).open(log, index=tmp_path / "index") as board:
         board.append("n", [Put("one")])
         assert table(log, name) == {"n": {"text": "one"}}
@@ -132,9 +134,7 @@ def test_states_without_columns_cannot_be_published() -> None:
         assert "test_published_states.py" in wrong.value.detail
 
 
-def test_a_topic_that_is_no_table_of_states_is_refused(
-    log: Log, name: str, tmp_path: Path
-) -> None:
+def test_a_topic_that_is_no_table_of_states_is_refused(log: Log, name: str, tmp_path: Path) -> None:
     log.create_topic(f"{name}.state", 1, {"cleanup.policy": "delete"})
     with pytest.raises(TailraceError) as wrong, notes(name).open(log, index=tmp_path / "index"):
         pass

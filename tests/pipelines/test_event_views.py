@@ -147,7 +147,12 @@ def expected(bank: OpenedEvents[Account], streams: str) -> dict[str, list[dict[s
             if f.type == "Opened"
         ],
         "balances": [
-            {"stream": s, "version": at.version, "owner": at.value.owner, "balance": at.value.balance}
+            {
+                "stream": s,
+                "version": at.version,
+                "owner": at.value.owner,
+                "balance": at.value.balance,
+            }
             for s, at in states
             if at.version
         ],
@@ -287,7 +292,9 @@ def shop(name: str, *, older: bool = False) -> Events[Total]:
     return declared
 
 
-def event(kind: bytes, value: bytes, version: int = 1) -> tuple[bytes, tuple[tuple[str, bytes], ...]]:
+def event(
+    kind: bytes, value: bytes, version: int = 1
+) -> tuple[bytes, tuple[tuple[str, bytes], ...]]:
     meta = b'{"id":"c/0","command":"c","actor":"ann"}'
     headers = (
         ("tailrace.event", kind),

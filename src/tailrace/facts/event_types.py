@@ -67,6 +67,12 @@ class EventType:
                 hint=f'add @upcast("{self.name}", {self.version}) for the fields that changed',
             ) from error
 
+    def decoder(self, version: int) -> Callable[[bytes], object]:
+        """`decode` of one version, for many events."""
+        if version == self.version:
+            return self._decoder.decode
+        return lambda value: self.decode(version, value)
+
     def lifted(self, version: int, value: bytes) -> dict[str, Any]:
         """The fields of an event of this version as today's version has them."""
         if version > self.version:
@@ -138,6 +144,11 @@ class EventTypes:
         """The event of one record."""
         known, version = self.find(written)
         return known.decode(version, value)
+
+    def decoder(self, written: str) -> Callable[[bytes], object]:
+        """What decodes records of one type and version. Raises EventUnknownError."""
+        known, version = self.find(written)
+        return known.decoder(version)
 
 
 def _holds_fields(cls: object) -> bool:

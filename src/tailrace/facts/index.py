@@ -6,7 +6,7 @@
     meta      "stamp"                  → JSON of `Stamp`
     streams   stream                   → version, offset of its last event, version of the
                                          snapshot (3 × 8 bytes, big-endian), snapshot as JSON
-    offsets   stream, 0, version (8)   → offset (8)
+    offsets   stream, 0, version (8)   → offsets (8 each) of the events from this version on
     commands  command id               → offset of its first event (8), events (4), time (8)
     tags      hash of the tag (16), offset (8) → ""
 
@@ -24,23 +24,28 @@ import hashlib
 import os
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import lmdb
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from tailrace.modes import make_private
 from tailrace.unsynced import file_mark
 
-FORMAT = 1
+FORMAT = 2
+LONGEST_RUN = 256
+"""Offsets of so many events of one stream stand together at most."""
 MAP_BYTES = 64 << 30
 LONGEST_STREAM = 480
 LONGEST_COMMAND_ID = 480
 _NUMBER = struct.Struct(">Q")
 _STREAM = struct.Struct(">QQQ")
 _COMMAND = struct.Struct(">QIQ")
+_COMMANDS = np.dtype([("offset", ">u8"), ("events", ">u4"), ("time", ">u8")])
 DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError, lmdb.VersionMismatchError)  # fmt: skip
 
 
@@ -86,21 +91,45 @@ class CommandEntry(NamedTuple):
 class IndexBatch:
     """What one batch of events changes; also what rebuilding collects."""
 
-    __slots__ = ("bytes", "commands", "foreign", "kinds", "offsets", "streams", "tags")
+    __slots__ = (
+        "bytes", "commands", "events", "foreign", "kinds", "offsets", "packed_commands",
+        "streams", "tags",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.streams: dict[bytes, StreamEntry] = {}
         self.offsets: list[tuple[bytes, bytes]] = []
         self.commands: dict[bytes, CommandEntry] = {}
+        self.packed_commands: list[tuple[bytes, bytes]] = []
         self.tags: list[tuple[bytes, bytes]] = []
         self.kinds: dict[str, int] = {}
+        self.events = 0
         self.foreign = 0
         self.bytes = 0
 
     def add_event(self, stream: bytes, version: int, offset: int, kind: str, size: int) -> None:
-        self.offsets.append((offset_key(stream, version), _NUMBER.pack(offset)))
+        pack = _NUMBER.pack
+        self.offsets.append((stream + b"\x00" + pack(version), pack(offset)))
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self.events += 1
         self.bytes += size
+
+    def add_single_commands(
+        self, names: list[bytes], offsets: NDArray[np.int64], times: NDArray[np.int64]
+    ) -> None:
+        """Ids of commands that wrote one event each."""
+        packed = np.empty(len(names), _COMMANDS)
+        packed["offset"], packed["events"], packed["time"] = offsets, 1, times
+        octets, size = packed.tobytes(), _COMMANDS.itemsize
+        slices = [octets[at : at + size] for at in range(0, len(octets), size)]
+        self.packed_commands = list(zip(names, slices, strict=True))
+
+    def add_run(self, stream: bytes, first: int, offsets: Sequence[int]) -> None:
+        """The offsets of the events of a stream from a version on; the caller counts them."""
+        for begin in range(0, len(offsets), LONGEST_RUN):
+            some = offsets[begin : begin + LONGEST_RUN]
+            packed = struct.pack(f">{len(some)}Q", *some)
+            self.offsets.append((offset_key(stream, first + begin), packed))
 
     def add_tag(self, tag: bytes, offset: int) -> None:
         self.tags.append((tag + _NUMBER.pack(offset), b""))
@@ -172,14 +201,18 @@ class PartitionIndex:
     def offsets(self, stream: bytes, first: int, last: int) -> list[int]:
         """The offsets of the events `first` to `last` of a stream, in order."""
         found: list[int] = []
+        prefix = stream + b"\x00"
         with self._environment.begin(db=self._offsets) as reading:
             cursor = reading.cursor()
+            if not _to_run(cursor, prefix, first):
+                return found
             until = offset_key(stream, last)
-            if cursor.set_range(offset_key(stream, first)):
-                for key, value in cursor:
-                    if key > until:
-                        break
-                    found.append(_NUMBER.unpack(value)[0])
+            for key, value in cursor:
+                if key > until or key[:-8] != prefix:
+                    break
+                begins = _NUMBER.unpack(key[-8:])[0]
+                run = struct.unpack(f">{len(value) // 8}Q", value)
+                found += run[max(0, first - begins) : last - begins + 1]
         return found
 
     def version_before(self, stream: bytes, end: int) -> int:
@@ -190,11 +223,13 @@ class PartitionIndex:
         if entry.offset < end:
             return entry.version
         low, high = 0, entry.version
+        prefix = stream + b"\x00"
         with self._environment.begin(db=self._offsets) as reading:
+            cursor = reading.cursor()
             while high - low > 1:
                 middle = (low + high) // 2
-                value = reading.get(offset_key(stream, middle))
-                if value is not None and _NUMBER.unpack(value)[0] < end:
+                offset = _offset_at(cursor, prefix, middle)
+                if offset is not None and offset < end:
                     low = middle
                 else:
                     high = middle
@@ -241,12 +276,14 @@ class PartitionIndex:
                 writing.cursor(self._commands).putmulti(
                     [(name, _COMMAND.pack(*each)) for name, each in sorted(batch.commands.items())]
                 )
+            if batch.packed_commands:
+                writing.cursor(self._commands).putmulti(sorted(batch.packed_commands))
             if batch.tags:
                 writing.cursor(self._tags).putmulti(sorted(batch.tags))
             stamp = self.stamp
             stamp.next = following
             stamp.timestamp = max(stamp.timestamp, timestamp)
-            stamp.events += len(batch.offsets)
+            stamp.events += batch.events
             stamp.bytes += batch.bytes
             stamp.foreign += batch.foreign
             for kind, count in batch.kinds.items():
@@ -278,6 +315,28 @@ class PartitionIndex:
 
 def offset_key(stream: bytes, version: int) -> bytes:
     return stream + b"\x00" + _NUMBER.pack(version)
+
+
+def _to_run(cursor: lmdb.Cursor, prefix: bytes, version: int) -> bool:
+    """Move to the run of a stream that holds a version, or to the first one behind it."""
+    wanted = prefix + _NUMBER.pack(version)
+    found = cursor.set_range(wanted)
+    if found and cursor.key() == wanted:
+        return True
+    before = cursor.prev() if found else cursor.last()
+    if before and cursor.key()[:-8] == prefix:
+        begins = _NUMBER.unpack(cursor.key()[-8:])[0]
+        if version < begins + len(cursor.value()) // 8:
+            return True
+    return bool(cursor.set_range(wanted))
+
+
+def _offset_at(cursor: lmdb.Cursor, prefix: bytes, version: int) -> int | None:
+    if not _to_run(cursor, prefix, version) or cursor.key()[:-8] != prefix:
+        return None
+    place = version - _NUMBER.unpack(cursor.key()[-8:])[0]
+    value = cursor.value()
+    return int(_NUMBER.unpack_from(value, place * 8)[0]) if 0 <= place < len(value) // 8 else None
 
 
 def tag_of(name: str, value: object) -> bytes:

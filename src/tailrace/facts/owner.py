@@ -262,8 +262,9 @@ class PartitionOwner:
         self._sent.popleft()
         trouble: Exception | None = None
         try:
+            note = self.partition.note
             for key, stored in batch.stored:
-                self.partition.note(changes, stored._replace(offset=base + stored.offset), key)
+                note(changes, stored, key, base + stored.offset)
             self.partition.apply(changes, known, base + batch.records.count, batch.timestamp)
         except lmdb.Error as error:
             trouble = error  # the events are durable all the same

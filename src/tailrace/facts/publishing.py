@@ -80,9 +80,7 @@ class PublishingWriter(PartitionWriter):
                 raise EventsError("the topic takes smaller batches now")
             base, count = self._written[0]
             self._send_states(batch.known.items(), batch.timestamp)
-            self._writer.send_offsets(
-                states_group(self.topic), {self._events: base + count}
-            )
+            self._writer.send_offsets(states_group(self.topic), {self._events: base + count})
             reached("events.published")
             self._writer.commit()
         except ProducerFencedError as error:

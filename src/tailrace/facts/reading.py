@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.client.admin import Admin
-from tailrace.client.committed import visible_batches
+from tailrace.client.committed import unreadable, visible_batches
 from tailrace.client.fetcher import Fetcher
 from tailrace.facts.records import Stored, parse_record
 from tailrace.records.batch import Record, decode_records
+from tailrace.records.errors import RecordsError
+from tailrace.records.event_columns import EventColumns, event_columns
+from tailrace.records.event_headers import EVENT, META, VERSION
+from tailrace.records.header import BatchHeader, Buffer
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
 
+Batches = Sequence[tuple[int, BatchHeader]]
 FETCH_BYTES = 4 * 1024 * 1024
 SMALL_FETCH_BYTES = 128 * 1024
 NEAR = 2_000
@@ -44,17 +49,21 @@ class EventReader:
             )
         return found
 
-    def records(self, topic: str, partition: int, start: int, end: int) -> Iterator[list[Record]]:
-        """The committed records with start ≤ offset < end, some at a time."""
+    def pieces(
+        self, topic: str, partition: int, start: int, end: int
+    ) -> Iterator[tuple[EventColumns | list[Record], int]]:
+        """The committed records with start ≤ offset < end, some at a time, each with the offset
+        behind them: as columns where all of them are events, else one by one."""
         position = start
         while position < end:
             with self._lock:
-                found = self._fetcher(FETCH_BYTES).fetch(
-                    topic, partition, position, wait=0.2, end=end
-                )
-            if found.records:
-                yield found.records
-            position = found.following
+                answer = self._fetcher(FETCH_BYTES).ask(topic, partition, position, wait=0.2)
+            batches, following = visible_batches(
+                answer.buffer, position, end, answer.aborted, place=(topic, partition)
+            )
+            if batches:
+                yield _piece(answer.buffer, batches, position, end, (topic, partition)), following
+            position = following
 
     def offset_for_time(self, topic: str, partition: int, moment: int) -> int:
         """The first offset at or after a time in milliseconds; behind the last if none is."""
@@ -92,3 +101,46 @@ class EventReader:
                                 found.append(event)
             number = last + 1
         return found
+
+
+def _piece(
+    buffer: Buffer, batches: Batches, start: int, end: int, place: tuple[str, int]
+) -> EventColumns | list[Record]:
+    whole = batches[0][1].base_offset >= start and batches[-1][1].last_offset < end
+    if whole:
+        try:
+            columns = event_columns(buffer, batches)
+        except RecordsError:
+            columns = None  # which batch it is, is found below
+        if columns is not None:
+            return columns
+    found: list[Record] = []
+    for position, header in batches:
+        try:
+            found += [
+                record
+                for record in decode_records(buffer, position)
+                if start <= record.offset < end
+            ]
+        except RecordsError as error:
+            raise unreadable(place, header, error) from error
+    return found
+
+
+def one_by_one(piece: EventColumns | list[Record]) -> Iterable[Record]:
+    """The records of a piece."""
+    if isinstance(piece, list):
+        return piece
+    names = (EVENT, VERSION, META)
+    columns = (piece.kinds, piece.versions, piece.metas)
+    return [
+        Record(offset, timestamp, key, value, tuple(zip(names, headers, strict=True)))
+        for offset, timestamp, key, value, headers in zip(
+            piece.offsets.tolist(),
+            piece.timestamps.tolist(),
+            piece.streams.to_pylist(),
+            piece.values.to_pylist(),
+            zip(*(column.to_pylist() for column in columns), strict=True),
+            strict=True,
+        )
+    ]

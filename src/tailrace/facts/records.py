@@ -34,6 +34,8 @@ def _sized(data: bytes) -> bytes:
 
 
 _EVENT = varint(3) + _sized(EVENT.encode())
+_KINDS: dict[bytes, bytes] = {}
+"""By type, what stands before the number of an event: the same bytes in every record."""
 _VERSION, _META = _sized(VERSION.encode()), _sized(META.encode())
 
 
@@ -118,16 +120,38 @@ def encode_record(
     place: int, stream: bytes, kind: bytes, version: int, meta: bytes, value: bytes
 ) -> bytes:
     """One record of a batch, at this place in it; all of a batch have its time."""
+    number = b"%d" % version
+    headers = _KINDS.get(kind)
+    if headers is None:
+        headers = _EVENT + _sized(kind) + _VERSION
+        if len(_KINDS) < 4096:
+            _KINDS[kind] = headers
+    if len(value) < 4096 and len(meta) < 4096 and place < 4096:
+        body = b"".join(
+            (
+                b"\x00\x00",  # attributes, time delta
+                _SMALL[place],
+                _SMALL[len(stream)],
+                stream,
+                _SMALL[len(value)],
+                value,
+                headers,
+                _SMALL[len(number)],
+                number,
+                _META,
+                _SMALL[len(meta)],
+                meta,
+            )
+        )
+        return (_SMALL[len(body)] if len(body) < 4096 else varint(len(body))) + body
     body = b"".join(
         (
-            b"\x00\x00",  # attributes, time delta
-            _SMALL[place] if place < 4096 else varint(place),
+            b"\x00\x00",
+            varint(place),
             _sized(stream),
             _sized(value),
-            _EVENT,
-            _sized(kind),
-            _VERSION,
-            _sized(b"%d" % version),
+            headers,
+            _sized(number),
             _META,
             _sized(meta),
         )

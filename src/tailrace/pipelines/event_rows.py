@@ -79,7 +79,7 @@ class EventRows:
             return _events, (plain, None)
         from pyspark import cloudpickle
 
-        return _events, (plain, cloudpickle.dumps(steps))
+        return _events, (plain, cloudpickle.dumps(steps))  # type: ignore[no-untyped-call]
 
     def queries(self, topic: str) -> Mapping[str, str]:
         """The stream of each type: `accounts.deposited`."""
@@ -237,9 +237,7 @@ def _events(plain: tuple[tuple[str, int, pa.Schema], ...], steps: bytes | None) 
     from pyspark import cloudpickle
 
     upcasts = cloudpickle.loads(steps)
-    return EventRows(
-        tuple(EventType(*each, way) for each, way in zip(plain, upcasts, strict=True))
-    )
+    return EventRows(tuple(EventType(*each, way) for each, way in zip(plain, upcasts, strict=True)))
 
 
 def _headers(records: Records, index: int) -> dict[str, bytes | None]:

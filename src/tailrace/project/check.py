@@ -127,8 +127,8 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     if not found:
         try:
             list(tables_of(declared))
-        except TailraceError as error:
-            found.append(error)
+        except TailraceError as wrong:
+            found.append(wrong)
     for error in found:
         error.detail = error.detail.replace(f"{project.directory}/", "")
         yield Checked(what, error=error)

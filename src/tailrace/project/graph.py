@@ -308,7 +308,10 @@ def _captures(source: Source, schema: str, table: str) -> bool:
 def _missing(project: Project, reader: str, name: str) -> MissingInputError:
     known = [*project.views, *project.streams, *project.topics]
     for declared in project.events.values():
-        known += [declared.name, *(f"{declared.name}.{each.name.lower()}" for each in declared.types)]
+        known += [
+            declared.name,
+            *(f"{declared.name}.{each.name.lower()}" for each in declared.types),
+        ]
         known += [declared.state_topic] if declared.publish else []
     for source in project.sources.values():
         known += [f"{source.name}.{pattern}" for pattern in patterns(source)]

@@ -91,9 +91,7 @@ def decode_columns(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -
     return RecordColumns(raw.offsets, raw.timestamps, raw.keys, raw.values, headers)
 
 
-def decode_raw(
-    buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]
-) -> RawColumns | None:
+def decode_raw(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -> RawColumns | None:
     """`decode_columns` that leaves the headers as they are; None if there are no records."""
     blocks: list[bytes] = []
     counts: list[int] = []

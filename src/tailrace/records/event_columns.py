@@ -54,9 +54,7 @@ def event_columns(
             return None
         columns.append(column)
     kinds, versions, metas = columns
-    return EventColumns(
-        raw.offsets, raw.timestamps, raw.keys, kinds, versions, metas, raw.values
-    )
+    return EventColumns(raw.offsets, raw.timestamps, raw.keys, kinds, versions, metas, raw.values)
 
 
 def _all_at(octets: Octets, at: Numbers, ends: Numbers, wanted: bytes) -> bool:
