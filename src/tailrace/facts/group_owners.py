@@ -427,6 +427,9 @@ class GroupOwners:
     def owned(self) -> list[Partition[Any]]:
         return [owner.partition for owner in list(self._local.values()) if owner.serving]
 
+    def working(self) -> list[PartitionOwner]:
+        return list(self._local.values())
+
     def close(self) -> None:
         # First out of the group, so that the next owners begin while we finish.
         if self._membership is not None:

@@ -45,6 +45,7 @@ from tailrace.records.partitioner import partition_for
 from tailrace.records.position import parse_position
 
 if TYPE_CHECKING:
+    from tailrace.facts.owner import PartitionOwner
     from tailrace.facts.partition import Partition
 
 S = TypeVar("S")
@@ -377,6 +378,10 @@ class OpenedEvents(Generic[S]):
     def owners(self) -> dict[int, str]:
         """Where the owner of each partition listens."""
         return self._owners.addresses()
+
+    def working(self) -> list[PartitionOwner]:
+        """What decides here: an owner for each partition of this process."""
+        return self._owners.working()
 
     def owned(self) -> list[Partition[S]]:
         """The partitions this process decides for now."""

@@ -66,7 +66,9 @@ class PartitionOwner:
         self.trouble: TailraceError | None = None
         self.serving = False
         self.lost = False
-        self.commands = self.rejected = self.batches = 0
+        self.commands = self.rejected = self.batches = self.written = 0
+        self.longest_ms = 0
+        """Of the decisions of one batch: the others of the partition wait as long."""
         name = f"events {partition.declared.name}/{partition.number}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -76,6 +78,11 @@ class PartitionOwner:
     def ask(self, ask: Ask) -> None:
         """Queue a decision; its channel gets the answer."""
         self._queue.put(ask)
+
+    @property
+    def waiting(self) -> int:
+        """Commands that are not decided yet."""
+        return self._queue.qsize() + len(self._waiting)
 
     def stop(self) -> list[Ask]:
         """Finish the batches on their way and end; what was not decided is given back."""
@@ -229,6 +236,7 @@ class PartitionOwner:
                 waiting.appendleft(ask)
                 break
         took = self._clock.monotonic() - began
+        self.longest_ms = max(self.longest_ms, round(took * 1000))
         if took > SLOW_SECONDS:
             log.warning(
                 "deciding takes long, and all commands of the partition wait",
@@ -270,6 +278,7 @@ class PartitionOwner:
             trouble = error  # the events are durable all the same
         reached("events.indexed")
         self.batches += 1
+        self.written += batch.records.count
         self._answer(batch)
         reached("events.answered")
         if trouble is not None:

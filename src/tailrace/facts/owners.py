@@ -42,6 +42,9 @@ class Owners(Protocol):
     def owned(self) -> list[Partition[Any]]:
         """The partitions this process owns and serves."""
 
+    def working(self) -> list[PartitionOwner]:
+        """The owners in this process."""
+
     def close(self) -> None: ...
 
 
@@ -128,6 +131,9 @@ class LocalOwners:
 
     def owned(self) -> list[Partition[Any]]:
         return [owner.partition for owner in self._owners.values() if owner.serving]
+
+    def working(self) -> list[PartitionOwner]:
+        return list(self._owners.values())
 
     def close(self) -> None:
         for owner in self._owners.values():
