@@ -16,6 +16,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import lmdb
+
 from tailrace.client.errors import ClientError
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
@@ -372,7 +374,10 @@ class GroupOwners:
                 if owner.trouble is not None and not owner.lost:
                     raise owner.trouble
                 if owner.serving:
-                    return here(owner.partition)
+                    try:
+                        return here(owner.partition)
+                    except lmdb.Error:
+                        pass  # its index was given up, and is read again
             else:
                 peer = self._peers.get(self._table.owners.get(number, ""))
                 if peer is not None and not peer.closed:

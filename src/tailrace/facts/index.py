@@ -10,6 +10,10 @@
     commands  command id               → offset of its first event (8), events (4), time (8)
     tags      hash of the tag (16), offset (8) → ""
 
+`owner` says how the environment was left, 4 × 8 bytes, big-endian: 1 open or 2 closed, the time of
+the last write; of a closed one the time and size of its file. LMDB maps the file and trusts it: one
+that another program has cut or written to since would end the process, so it is never opened.
+
 Everything in it can be read again from the log. It is thrown away when it is torn, belongs to
 another topic of this name, was written by other code (`fingerprint`) or by another run of the
 machine: it is written without fsync, which a killed process survives and a killed machine does
@@ -33,6 +37,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tailrace.clock import SYSTEM
+from tailrace.errors import UsageError
 from tailrace.modes import make_private
 from tailrace.unsynced import file_mark
 
@@ -42,6 +48,10 @@ LONGEST_RUN = 256
 MAP_BYTES = 64 << 30
 LONGEST_STREAM = 480
 LONGEST_COMMAND_ID = 480
+_OPEN, _CLOSED = 1, 2
+_LEFT = struct.Struct(">QQQQ")
+LATE_NS = 5_000_000_000
+"""A write of our own may end so long after it began: the disk was busy."""
 _NUMBER = struct.Struct(">Q")
 _STREAM = struct.Struct(">QQQ")
 _COMMAND = struct.Struct(">QIQ")
@@ -141,6 +151,7 @@ class PartitionIndex:
     def __init__(self, directory: Path, topic_id: str, fingerprint: str) -> None:
         self.directory = directory
         self._lock = _locked(directory)
+        self._data = directory / "data.mdb"
         try:
             self._open(topic_id, fingerprint)
         except BaseException:
@@ -149,6 +160,9 @@ class PartitionIndex:
 
     def _open(self, topic_id: str, fingerprint: str) -> None:
         try:
+            if not self._as_it_was_left():
+                self._remove()
+            self._tell_left(_OPEN)
             self._environment = _environment(self.directory)
             found = self._stamp()
         except (*DAMAGE, msgspec.MsgspecError):
@@ -160,15 +174,41 @@ class PartitionIndex:
         if not fitting:
             with contextlib.suppress(AttributeError):
                 self._environment.close()
-            for name in ("data.mdb", "lock.mdb"):
-                with contextlib.suppress(FileNotFoundError):
-                    (self.directory / name).unlink()
+            self._remove()
             self._environment = _environment(self.directory)
         names = ("meta", "streams", "offsets", "commands", "tags")
         made = [self._environment.open_db(name.encode()) for name in names]
         self._meta, self._streams, self._offsets, self._commands, self._tags = made
         mark = file_mark(self.directory / "data.mdb")
         self.stamp = found if fitting and found else Stamp(topic_id, fingerprint, mark)
+
+    def _remove(self) -> None:
+        for name in ("data.mdb", "lock.mdb"):
+            with contextlib.suppress(FileNotFoundError):
+                (self.directory / name).unlink()
+
+    def _tell_left(self, how: int) -> None:
+        """How the environment is left, were this process to end now."""
+        about = (0, 0)
+        if how == _CLOSED:
+            with contextlib.suppress(FileNotFoundError):
+                found = self._data.stat()
+                about = (found.st_mtime_ns, found.st_size)
+        os.pwrite(self._lock, _LEFT.pack(how, SYSTEM.wall_ms() * 1_000_000, *about), 0)
+
+    def _as_it_was_left(self) -> bool:
+        """Whether nobody else has cut the file or written to it since we did."""
+        raw = os.pread(self._lock, _LEFT.size, 0)
+        try:
+            found = self._data.stat()
+        except FileNotFoundError:
+            return True
+        if len(raw) < _LEFT.size:
+            return False
+        how, written_ns, mtime_ns, size = _LEFT.unpack(raw)
+        if how == _CLOSED:
+            return (found.st_mtime_ns, found.st_size) == (mtime_ns, size)
+        return found.st_mtime_ns <= written_ns + LATE_NS and found.st_size >= _used_bytes(self._data)
 
     def _stamp(self) -> Stamp | None:
         meta = self._environment.open_db(b"meta")
@@ -177,8 +217,14 @@ class PartitionIndex:
         return None if raw is None else msgspec.json.decode(raw, type=Stamp)
 
     def close(self) -> None:
+        """May be called again: opening a new one can fail, and is then tried once more."""
         self._environment.close()
-        os.close(self._lock)
+        lock = self._lock
+        if lock >= 0:
+            with contextlib.suppress(OSError):  # a full disk: it is read again, then
+                self._tell_left(_CLOSED)
+            self._lock = -1
+            os.close(lock)
 
     # Reading -------------------------------------------------------------------
 
@@ -260,6 +306,7 @@ class PartitionIndex:
 
     def apply(self, batch: IndexBatch, following: int, timestamp: int) -> None:
         """Take a batch in, in one transaction: afterwards `following` is next."""
+        self._tell_left(_OPEN)
         with self._environment.begin(write=True) as writing:
             streams = writing.cursor(self._streams)
             for stream, entry in batch.streams.items():
@@ -313,6 +360,20 @@ class PartitionIndex:
             return bytes(cursor.key()) if found else b""
 
 
+def check_stream(stream: str) -> bytes:
+    """The bytes of a stream's name. Raises UsageError for one that cannot be."""
+    try:
+        key = stream.encode()
+    except UnicodeEncodeError:
+        key = b""
+    if not key or len(key) > LONGEST_STREAM or b"\x00" in key:
+        raise UsageError(
+            f"{stream!r} cannot be the name of a stream",
+            hint=f"1 to {LONGEST_STREAM} bytes of text without NUL",
+        )
+    return key
+
+
 def offset_key(stream: bytes, version: int) -> bytes:
     return stream + b"\x00" + _NUMBER.pack(version)
 
@@ -348,6 +409,19 @@ def tag_of(name: str, value: object) -> bytes:
 def _stream_entry(raw: bytes) -> StreamEntry:
     version, offset, snapshot_version = _STREAM.unpack_from(raw)
     return StreamEntry(version, offset, snapshot_version, bytes(raw[_STREAM.size :]))
+
+
+def _used_bytes(data: Path) -> int:
+    """How long a file of LMDB must be for its pages, by its two heads; 0 if it has none."""
+    with data.open("rb") as file:
+        first = file.read(4096)
+        most = 0
+        for head in (first, file.read(4096)):
+            if len(head) < 152 or struct.unpack_from("=I", head, 16)[0] != 0xBEEFC0DE:
+                return 1 << 62
+            page_bytes = struct.unpack_from("=I", head, 40)[0]
+            most = max(most, (struct.unpack_from("=Q", head, 136)[0] + 1) * page_bytes)
+    return most
 
 
 def _environment(directory: Path) -> lmdb.Environment:
@@ -409,6 +483,7 @@ __all__ = [
     "PartitionIndex",
     "Stamp",
     "StreamEntry",
+    "check_stream",
     "clear_indexes",
     "open_index",
     "tag_of",

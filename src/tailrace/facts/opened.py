@@ -34,7 +34,7 @@ from tailrace.facts.asking import (
 )
 from tailrace.facts.declare import Command, Events
 from tailrace.facts.errors import EventsClosedError, OutcomeUnknownError
-from tailrace.facts.index import LONGEST_COMMAND_ID, LONGEST_STREAM
+from tailrace.facts.index import LONGEST_COMMAND_ID, check_stream
 from tailrace.facts.mistakes import first_mistake
 from tailrace.facts.owners import LocalOwners, Owners
 from tailrace.facts.query import Query
@@ -386,20 +386,6 @@ class OpenedEvents(Generic[S]):
     def owned(self) -> list[Partition[S]]:
         """The partitions this process decides for now."""
         return self._owners.owned()
-
-
-def check_stream(stream: str) -> bytes:
-    """The bytes of a stream's name. Raises UsageError for one that cannot be."""
-    try:
-        key = stream.encode()
-    except UnicodeEncodeError:
-        key = b""
-    if not key or len(key) > LONGEST_STREAM or b"\x00" in key:
-        raise UsageError(
-            f"{stream!r} cannot be the name of a stream",
-            hint=f"1 to {LONGEST_STREAM} bytes of text without NUL",
-        )
-    return key
 
 
 def _give_up(future: asyncio.Future[Answer]) -> None:

@@ -125,9 +125,16 @@ class PartitionOwner:
         """Take over again: what is on its way is in the log or not, and reading tells."""
         self._put_back()
         self.serving = False
-        self.trouble = error if isinstance(error, TailraceError) else EventsError(str(error))
+        self.trouble = error if isinstance(error, TailraceError) else self._of_the_index(error)
         place = {"topic": self.partition.declared.name, "partition": self.number}
         log.warning("owner begins again", extra={**place, "error": str(error)})
+
+    def _of_the_index(self, error: Exception) -> EventsError:
+        return EventsError(
+            f"the index of {self.partition.declared.name}/{self.number} cannot be written",
+            detail=f"{type(error).__name__}: {error}",
+            hint=f"is the disk of {self.partition.index.directory} full? it is tried again",
+        )
 
     def _refuse_all(self, error: TailraceError) -> None:
         self.trouble, self.serving = error, False
@@ -274,7 +281,7 @@ class PartitionOwner:
             for key, stored in batch.stored:
                 note(changes, stored, key, base + stored.offset)
             self.partition.apply(changes, known, base + batch.records.count, batch.timestamp)
-        except lmdb.Error as error:
+        except (lmdb.Error, OSError) as error:
             trouble = error  # the events are durable all the same
         reached("events.indexed")
         self.batches += 1

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import lmdb
 
 from tailrace.facts.asking import Answer, Ask, Fact, StateAt, deliver
 from tailrace.facts.declare import Events
@@ -20,6 +23,8 @@ from tailrace.facts.writing import PartitionWriter
 if TYPE_CHECKING:
     from tailrace.client.log import Log
 
+T = TypeVar("T")
+LOOK_SECONDS = 0.02
 __all__ = ["Answer", "Fact", "LocalOwners", "Owners", "make_owner"]
 
 
@@ -77,6 +82,7 @@ class LocalOwners:
     ) -> None:
         self._owners: dict[int, PartitionOwner] = {}
         self._declared = declared
+        self._clock, self._timeout = log.clock, timeout
         try:
             for number in range(declared.partitions):
                 partition, writer = make_owner(
@@ -111,20 +117,30 @@ class LocalOwners:
         else:
             owner.ask(ask)
 
-    def _partition(self, number: int) -> Partition[Any]:
+    def _looked(self, number: int, look: Callable[[Partition[Any]], T]) -> T:
+        """An answer from the owner; waited for while it begins again."""
         owner = self._owners[number]
-        if owner.lost:
-            raise self._missing(number)
-        return owner.partition
+        until = self._clock.monotonic() + self._timeout
+        while True:
+            if owner.lost:
+                raise self._missing(number)
+            if owner.serving:
+                try:
+                    return look(owner.partition)
+                except lmdb.Error:
+                    pass  # its index was given up, and is read again
+            if self._clock.monotonic() > until:
+                raise owner.trouble or self._missing(number)
+            self._clock.sleep(LOOK_SECONDS)
 
     def state(self, partition: int, stream: str, when: When) -> StateAt[Any]:
-        return state(self._partition(partition), stream, when)
+        return self._looked(partition, lambda own: state(own, stream, when))
 
     def events(self, partition: int, stream: str, first: int, last: int | None) -> list[Stored]:
-        return events(self._partition(partition), stream, first, last)
+        return self._looked(partition, lambda own: events(own, stream, first, last))
 
     def read(self, partition: int, query: Query) -> tuple[list[Stored], int]:
-        return read(self._partition(partition), query)
+        return self._looked(partition, lambda own: read(own, query))
 
     def addresses(self) -> dict[int, str]:
         return {number: "in-process" for number, owner in self._owners.items() if not owner.lost}
