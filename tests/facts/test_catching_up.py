@@ -51,7 +51,7 @@ def write(log: LocalLog, name: str, records: list[Given], batch: int = 3) -> Non
 
 
 def partition_of(log: LocalLog, declared: Events[Account], root: Path) -> Partition[Account]:
-    reader = EventReader(log, 10.0)
+    reader = EventReader(log, 10.0, columns_from_bytes=0)
     return Partition(declared, 0, reader, root, "topic", SYSTEM)
 
 
@@ -88,7 +88,7 @@ def judge(log: LocalLog, records: list[Given], more: list[Given] = []) -> None: 
                     slow.take_events(one_by_one(piece), following, 0)
                 slow.index.apply(IndexBatch(), end, 0)
                 assert contents(fast, commands) == contents(slow, commands)
-            clever, naive = fold(log, declared), naive_fold(log, declared)
+            clever, naive = fold(log, declared, columns_from_bytes=0), naive_fold(log, declared)
             assert (clever.streams, clever.broken) == (naive.streams, naive.broken)
             assert (clever.events, clever.foreign) == (naive.events, naive.foreign)
         finally:

@@ -219,7 +219,9 @@ def test_a_command_that_blocks_is_told_by_log_and_figure(
         bank.execute(deposit, "b", amount=1)
         (owner,) = bank.working()
         with caplog.at_level(logging.WARNING, "tailrace.facts.owner"):
-            blocking = threading.Thread(target=bank.execute, args=("wait", "a"), kwargs={"seconds": 1.2})
+            blocking = threading.Thread(
+                target=bank.execute, args=("wait", "a"), kwargs={"seconds": 1.2}
+            )
             blocking.start()
             # Who waits behind it is decided afterwards, and can be seen to wait.
             other = threading.Thread(target=bank.execute, args=(deposit, "b"), kwargs={"amount": 1})
@@ -369,7 +371,7 @@ def test_requests_that_cannot_be_are_answered_with_an_error(
 
 # A web application of several processes ------------------------------------------------------
 
-APPLICATION = '''
+APPLICATION = """
 import os
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -390,7 +392,7 @@ app = FastAPI(lifespan=lifespan)
 async def pay(stream: str, id: str):
     done = await app.state.bank.aexecute(deposit, stream, amount=1, id=id)
     return {"version": done.version, "pid": os.getpid()}
-'''
+"""
 
 
 @pytest.mark.timeout(300)

@@ -2,7 +2,7 @@
 
 A piece of the log comes as columns. Its streams are folded in one loop; whatever is the same for
 many events (types, numbers, sizes, ids of commands) is looked at once. `Partition.take_events`
-is the naive twin, and is used where a record is no event.
+is the naive twin, and is used for few records and where one is no event.
 
 A version that its stream has already is not an event of ours, however it looks: whoever owned the
 partition was fenced, so another program wrote it. It is foreign, and counts as nothing else.
@@ -10,9 +10,8 @@ partition was fenced, so another program wrote it. It is foreign, and counts as 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -26,12 +25,8 @@ from tailrace.facts.index import (
     IndexBatch,
     StreamEntry,
 )
+from tailrace.facts.partition import Folding, Partition, begin
 from tailrace.records.event_columns import EventColumns
-
-if TYPE_CHECKING:
-    from tailrace.facts.partition import Known, Partition
-
-log = logging.getLogger(__name__)
 
 
 class Command(msgspec.Struct, frozen=True, gc=False):
@@ -42,19 +37,6 @@ class Command(msgspec.Struct, frozen=True, gc=False):
 
 decode_commands = msgspec.json.Decoder(list[Command]).decode
 Decode = Callable[[bytes], Any]
-
-
-class Folding:
-    """One stream while a piece is taken in. `known` False: its state cannot be told here."""
-
-    __slots__ = ("before", "known", "offsets", "state", "version")
-
-    def __init__(self, version: int, state: Any, known: bool, before: StreamEntry | None) -> None:
-        self.version = version
-        self.state = state
-        self.known = known
-        self.before = before
-        self.offsets: list[int] = []
 
 
 def take_columns(
@@ -141,18 +123,6 @@ def _fold(
             except Exception:  # told, with its place, when the stream is asked for
                 folding.known, folding.state = False, None
     return streams
-
-
-def begin(partition: Partition[Any], stream: bytes) -> Folding:
-    """A stream as the index and the states have it."""
-    entry = partition.index.stream(stream) if partition.index.stamp.events else None
-    if entry is None:
-        return Folding(0, partition.declared.initial(), True, None)
-    known: Known | None = partition.states.get(stream)
-    if known is None or known.version != entry.version:
-        return Folding(entry.version, None, False, entry)
-    # Whoever holds the state that is known must not see it change.
-    return Folding(entry.version, partition.copy(known.state), True, entry)
 
 
 def _decoder(partition: Partition[Any], written: str) -> Decode:

@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import pyarrow as pa
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
-from tailrace.facts.reading import EventReader, one_by_one
+from tailrace.facts.reading import COLUMNS_FROM_BYTES, EventReader, one_by_one
 from tailrace.facts.records import decode_meta, parse_record
 from tailrace.records.batch import Record
-from tailrace.records.event_columns import EventColumns
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.records.event_columns import EventColumns
 
 TIMEOUT_SECONDS = 30.0
 
@@ -38,12 +37,14 @@ class Folded:
     """Streams that cannot be told, or whose versions have a gap, and why."""
 
 
-def fold(log: Log, declared: Events[Any]) -> Folded:
+def fold(
+    log: Log, declared: Events[Any], *, columns_from_bytes: int = COLUMNS_FROM_BYTES
+) -> Folded:
     """Read the whole topic and fold every stream."""
     found = Folded()
     began = SYSTEM.monotonic()
     ends = log.end_offsets(declared.name)
-    reader = EventReader(log, TIMEOUT_SECONDS)
+    reader = EventReader(log, TIMEOUT_SECONDS, columns_from_bytes=columns_from_bytes)
     try:
         for number, end in sorted(ends.items()):
             one = _Partition(declared, found)
@@ -71,6 +72,8 @@ class _Partition:
 
     def _columns(self, piece: EventColumns) -> bool:
         """Fold a piece in one loop; False, and nothing done, if a record needs a closer look."""
+        import pyarrow as pa
+
         try:
             versions: list[int] = piece.versions.cast(pa.string()).cast(pa.int64()).to_pylist()
             kinds = piece.kinds.cast(pa.string()).dictionary_encode()

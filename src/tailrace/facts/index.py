@@ -30,17 +30,19 @@ import shutil
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import lmdb
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
 from tailrace.modes import make_private
 from tailrace.unsynced import file_mark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FORMAT = 2
 LONGEST_RUN = 256
@@ -55,7 +57,6 @@ LATE_NS = 5_000_000_000
 _NUMBER = struct.Struct(">Q")
 _STREAM = struct.Struct(">QQQ")
 _COMMAND = struct.Struct(">QIQ")
-_COMMANDS = np.dtype([("offset", ">u8"), ("events", ">u4"), ("time", ">u8")])
 DAMAGE = (lmdb.CorruptedError, lmdb.PageNotFoundError, lmdb.InvalidError, lmdb.PanicError, lmdb.VersionMismatchError)  # fmt: skip
 
 
@@ -128,9 +129,12 @@ class IndexBatch:
         self, names: list[bytes], offsets: NDArray[np.int64], times: NDArray[np.int64]
     ) -> None:
         """Ids of commands that wrote one event each."""
-        packed = np.empty(len(names), _COMMANDS)
+        import numpy as np
+
+        kind = np.dtype([("offset", ">u8"), ("events", ">u4"), ("time", ">u8")])  # as _COMMAND
+        packed = np.empty(len(names), kind)
         packed["offset"], packed["events"], packed["time"] = offsets, 1, times
-        octets, size = packed.tobytes(), _COMMANDS.itemsize
+        octets, size = packed.tobytes(), kind.itemsize
         slices = [octets[at : at + size] for at in range(0, len(octets), size)]
         self.packed_commands = list(zip(names, slices, strict=True))
 
@@ -208,7 +212,9 @@ class PartitionIndex:
         how, written_ns, mtime_ns, size = _LEFT.unpack(raw)
         if how == _CLOSED:
             return (found.st_mtime_ns, found.st_size) == (mtime_ns, size)
-        return found.st_mtime_ns <= written_ns + LATE_NS and found.st_size >= _used_bytes(self._data)
+        return found.st_mtime_ns <= written_ns + LATE_NS and found.st_size >= _used_bytes(
+            self._data
+        )
 
     def _stamp(self) -> Stamp | None:
         meta = self._environment.open_db(b"meta")

@@ -10,13 +10,12 @@ import shutil
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from tailrace.clock import Clock
 from tailrace.errors import TailraceError
-from tailrace.facts.catching_up import Folding, begin, take_columns
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import (
     EventsError,
@@ -42,6 +41,9 @@ from tailrace.records.batch import Record
 from tailrace.records.event_headers import split_name
 
 log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from tailrace.records.event_columns import EventColumns
+
 S = TypeVar("S")
 SNAPSHOT_EVERY = 32
 MOST_STATES = 200_000
@@ -91,6 +93,19 @@ class States:
     def clear(self) -> None:
         with self._lock:
             self._new, self._old = {}, {}
+
+
+class Folding:
+    """One stream while a piece is taken in. `known` False: its state cannot be told here."""
+
+    __slots__ = ("before", "known", "offsets", "state", "version")
+
+    def __init__(self, version: int, state: Any, known: bool, before: StreamEntry | None) -> None:
+        self.version = version
+        self.state = state
+        self.known = known
+        self.before = before
+        self.offsets: list[int] = []
 
 
 class Partition(Generic[S]):
@@ -313,11 +328,7 @@ class Partition(Generic[S]):
         for piece, following in self._reader.pieces(
             self.declared.name, self.number, stamp.next, end
         ):
-            if (
-                isinstance(piece, list)
-                or self.declared.tags
-                or not take_columns(self, piece, following, since)
-            ):
+            if isinstance(piece, list) or not self._take_columns(piece, following, since):
                 self.take_events(one_by_one(piece), following, since)
         self.index.apply(IndexBatch(), end, 0)
         events = self.index.stamp.events - before
@@ -325,6 +336,13 @@ class Partition(Generic[S]):
             self.index.note_rebuild(events, self._clock.monotonic() - began)
         self._refuse_newer()
         return events
+
+    def _take_columns(self, piece: EventColumns, following: int, since: int) -> bool:
+        """False if the piece needs a look at each record."""
+        # Arrow takes long to load: only for whoever reads much.
+        from tailrace.facts.catching_up import take_columns
+
+        return not self.declared.tags and take_columns(self, piece, following, since)
 
     def take_events(self, records: Iterable[Record], following: int, since: int) -> None:
         """Take records in, one by one: the naive twin of `take_columns`."""
@@ -428,3 +446,15 @@ class Partition(Generic[S]):
                     detail=f"partition {self.number}: {self.index.stamp.kinds[written]} events",
                     hint="deploy the program that wrote them, or a newer one",
                 )
+
+
+def begin(partition: Partition[Any], stream: bytes) -> Folding:
+    """A stream as the index and the states have it."""
+    entry = partition.index.stream(stream) if partition.index.stamp.events else None
+    if entry is None:
+        return Folding(0, partition.declared.initial(), True, None)
+    known = partition.states.get(stream)
+    if known is None or known.version != entry.version:
+        return Folding(entry.version, None, False, entry)
+    # Whoever holds the state that is known must not see it change.
+    return Folding(entry.version, partition.copy(known.state), True, entry)

@@ -12,16 +12,18 @@ from tailrace.client.fetcher import Fetcher
 from tailrace.facts.records import Stored, parse_record
 from tailrace.records.batch import Record, decode_records
 from tailrace.records.errors import RecordsError
-from tailrace.records.event_columns import EventColumns, event_columns
 from tailrace.records.event_headers import EVENT, META, VERSION
 from tailrace.records.header import BatchHeader, Buffer
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.records.event_columns import EventColumns
 
 Batches = Sequence[tuple[int, BatchHeader]]
 FETCH_BYTES = 4 * 1024 * 1024
 SMALL_FETCH_BYTES = 128 * 1024
+COLUMNS_FROM_BYTES = 64 * 1024
+"""Less than this is read record by record: loading Arrow takes longer."""
 NEAR = 2_000
 """Offsets less far apart than this are fetched together."""
 
@@ -29,7 +31,10 @@ NEAR = 2_000
 class EventReader:
     """Reads single partitions of one log. Safe from any thread, one at a time; close it."""
 
-    def __init__(self, log: Log, timeout: float) -> None:
+    def __init__(
+        self, log: Log, timeout: float, *, columns_from_bytes: int = COLUMNS_FROM_BYTES
+    ) -> None:
+        self._columns_from_bytes = columns_from_bytes
         self._lock = threading.Lock()
         self._log = log
         self._timeout = timeout
@@ -62,7 +67,14 @@ class EventReader:
                 answer.buffer, position, end, answer.aborted, place=(topic, partition)
             )
             if batches:
-                yield _piece(answer.buffer, batches, position, end, (topic, partition)), following
+                columns = None
+                if len(answer.buffer) >= self._columns_from_bytes:
+                    columns = _columns(answer.buffer, batches, position, end)
+                if columns is not None:
+                    yield columns, following
+                else:
+                    place = (topic, partition)
+                    yield _records(answer.buffer, batches, position, end, place), following
             position = following
 
     def offset_for_time(self, topic: str, partition: int, moment: int) -> int:
@@ -103,17 +115,20 @@ class EventReader:
         return found
 
 
-def _piece(
+def _columns(buffer: Buffer, batches: Batches, start: int, end: int) -> EventColumns | None:
+    from tailrace.records.event_columns import event_columns
+
+    if batches[0][1].base_offset < start or batches[-1][1].last_offset >= end:
+        return None
+    try:
+        return event_columns(buffer, batches)
+    except RecordsError:
+        return None  # which batch it is, is found one by one
+
+
+def _records(
     buffer: Buffer, batches: Batches, start: int, end: int, place: tuple[str, int]
-) -> EventColumns | list[Record]:
-    whole = batches[0][1].base_offset >= start and batches[-1][1].last_offset < end
-    if whole:
-        try:
-            columns = event_columns(buffer, batches)
-        except RecordsError:
-            columns = None  # which batch it is, is found below
-        if columns is not None:
-            return columns
+) -> list[Record]:
     found: list[Record] = []
     for position, header in batches:
         try:
