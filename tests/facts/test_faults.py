@@ -395,6 +395,7 @@ async def pay(stream: str, id: str):
 """
 
 
+@pytest.mark.crash
 @pytest.mark.timeout(300)
 def test_workers_of_a_web_application_decide_together(address: str, tmp_path: Path) -> None:
     (tmp_path / "application.py").write_text(APPLICATION)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import pickle
 import random
+import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pyarrow as pa
@@ -20,20 +21,27 @@ import pytest
 import tailrace as tr
 from pipelines.test_ticks import in_process
 from servers.accounts import Account, declare, deposit, open_account, withdraw
+from tailrace import config
 from tailrace.client.log import Log
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.opened import OpenedEvents
 from tailrace.facts.spark_types import columns_of
+from tailrace.facts.topic import SETTINGS
 from tailrace.pipelines.decode import decode
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, Range, Records
+from tailrace.pipelines.runner import RunningStreams, run_ticks
 from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.project.event_tables import event_tables
 from tailrace.records.position import covered, parse_position
+from tailrace.telemetry.part import Part
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 VIEWS = {
     "by_type": "SELECT type, count(*) AS n FROM {t} GROUP BY type",
@@ -389,3 +397,50 @@ def test_types_of_fields_as_sql_sees_them() -> None:
     (table,) = event_tables([shop("shop")])
     assert table.schema.field("Bought").type.field("price").type == pa.decimal128(38, 18)
     assert "Closed" not in table.schema.names  # it has no fields
+
+
+@pytest.mark.spark
+def test_workers_of_spark_bring_older_events_up(
+    log: Log, log_address: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = f"shop{uuid.uuid4().hex[:8]}"
+    declared = shop(name)
+    log.create_topic(name, 1, SETTINGS)
+    value, headers = event(b"Bought", b'{"thing":"pen","cents":150}')
+    with log.producer() as producer:
+        producer.send(name, value, key=b"s", headers=list(headers))
+    project = Project(log_address, tmp_path, declared)
+    view = tr.view(f"{name}_sold", f"SELECT item, price FROM {name}.bought")
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "p"\n')
+    part = Part("p", "pipelines", name, log_address, tmp_path / ".tailrace")
+    settings = config.load(tmp_path)
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            with contextlib.closing(RunningStreams([], part, spark, settings)) as running:
+                run_ticks([view], running, part, spark, settings, (), event_tables([declared]))
+        except BaseException as problem:
+            failed.append(problem)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        with declared.open(log, index=tmp_path / "new") as bank:
+            done = bank.append("s", [Bought("cap", Decimal("9.5"))])
+        assert done.position is not None
+        wanted = parse_position(done.position).number
+        project.name = name
+        with LogReader(log_address) as reader:
+            for _ in range(600):
+                row = last_row(reader, name)
+                if row is not None and row.inputs.get(name, {}).get(0, 0) > wanted:
+                    break
+                assert not failed, failed
+                threading.Event().wait(0.1)
+        rows = [(row["item"], Decimal(row["price"])) for row in project.rows("sold")]
+        assert sorted(rows) == [("cap", Decimal("9.5")), ("pen", Decimal("1.5"))]
+    finally:
+        part.stopping.set()
+        thread.join(60)
+    assert not failed, failed
