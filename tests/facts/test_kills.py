@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 import tailrace as tr
-from servers.accounts import Account, declare, deposit, evolve, worker
+from servers.accounts import PUBLISH, Account, declare, deposit, evolve, worker
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.log import Log
 from tailrace.errors import TailraceError
@@ -50,6 +50,18 @@ def judge(log: Log, name: str, acknowledged: dict[str, int]) -> dict[str, int]:
     return versions
 
 
+def judge_states(log: Log, bank: OpenedEvents[Account], versions: dict[str, int]) -> None:
+    """The table of states has each stream at its last version, and every version on the way
+    that it names is the state the events make."""
+    last: dict[str, int] = {}
+    for record in log.read(bank.declared.state_topic):
+        stream, version = record.key.decode(), int(record.header("tailrace.version"))
+        assert version >= last.get(stream, 0), f"{stream}: {version} after {last[stream]}"
+        last[stream] = version
+        assert orjson.loads(record.value)["events"] == version
+    assert last == versions
+
+
 class Writer(threading.Thread):
     """Deposits on one stream until it is stopped, repeating by id what it is not told."""
 
@@ -82,14 +94,18 @@ class Writer(threading.Thread):
         assert self.failed == []
 
 
-def run_with_kills(address: str, tmp_path: Path, steps: list[str]) -> None:
+def run_with_kills(
+    address: str, tmp_path: Path, steps: list[str], *, publish: bool = False
+) -> None:
     """Callers write without a pause while one owner after the other dies at a named step."""
     name, index = "accounts", tmp_path / "index"
-    with tr.connect(address) as log, declare(name).open(log, index=index, timeout=20) as bank:
+    told = {PUBLISH: "1"} if publish else {}
+    declared = declare(name, publish=publish)
+    with tr.connect(address) as log, declared.open(log, index=index, timeout=20) as bank:
         writers = [Writer(bank, f"s{n}", f"w{n}", 1_000_000) for n in range(4)]
         try:
             for step in steps:
-                with worker(address, name, index, **{VARIABLE: step}) as other:
+                with worker(address, name, index, **{VARIABLE: step}, **told) as other:
                     assert other.process.wait(60) == -signal.SIGKILL, step
                 before = [len(writer.told) for writer in writers]
                 deadline = time.monotonic() + 60
@@ -101,9 +117,11 @@ def run_with_kills(address: str, tmp_path: Path, steps: list[str]) -> None:
                 writer.stopping.set()
         for writer in writers:
             writer.finish()
-        told = {command: n for writer in writers for command, n in writer.told.items()}
-        versions = judge(log, name, told)
-        assert sum(versions.values()) == len(told)
+        acknowledged = {command: n for writer in writers for command, n in writer.told.items()}
+        versions = judge(log, name, acknowledged)
+        assert sum(versions.values()) == len(acknowledged)
+        if publish:
+            judge_states(log, bank, versions)
         for stream, version in versions.items():
             state = Account()
             for fact in bank.history(stream):
@@ -116,6 +134,21 @@ def run_with_kills(address: str, tmp_path: Path, steps: list[str]) -> None:
 @pytest.mark.timeout(300)
 def test_owners_killed_at_named_steps(address: str, tmp_path: Path) -> None:
     run_with_kills(address, tmp_path, ["events.fence.written", "events.acknowledged:3"])  # fmt: skip
+
+
+@pytest.mark.timeout(300)
+def test_owners_that_publish_states_killed_at_named_steps(address: str, tmp_path: Path) -> None:
+    steps = ["events.published:2", "events.acknowledged:2"]
+    run_with_kills(address, tmp_path, steps, publish=True)
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize("step", [*STEPS, "events.published"])
+def test_owners_that_publish_states_killed_at_every_step(
+    address: str, tmp_path: Path, step: str
+) -> None:
+    number = 1 if "fence" in step else 3
+    run_with_kills(address, tmp_path, [f"{step}:{number}"] * 2, publish=True)
 
 
 @pytest.mark.crash

@@ -86,6 +86,10 @@ def declare(name: str, partitions: int = 2, **more: Any) -> Events[Account]:
     return declared
 
 
+PUBLISH = "ACCOUNTS_PUBLISH"
+"""Set for workers that publish their states."""
+
+
 class Worker:
     """A process that owns partitions and does what it is told, a line at a time.
 
@@ -141,10 +145,8 @@ def worker(
 
 def main() -> None:
     address, name, index, partitions = sys.argv[1:]
-    with (
-        tr.connect(address) as log,
-        declare(name, int(partitions)).open(log, index=index, timeout=20) as bank,
-    ):
+    declared = declare(name, int(partitions), publish=PUBLISH in os.environ)
+    with tr.connect(address) as log, declared.open(log, index=index, timeout=20) as bank:
         print("ready", flush=True)
         for line in sys.stdin:
             match line.split():

@@ -1,6 +1,6 @@
 /** Every call to the server. Errors come in four parts and are thrown as such. */
 
-import type { Fault, Graph, Letters, LogRecord, Me, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, TableHistory, Verification, ViewAbout } from "./types";
+import type { EventTopic, Fault, Graph, Letters, LogRecord, Me, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, StateAt, StreamEvent, TableHistory, Verification, ViewAbout } from "./types";
 
 export class ApiError extends Error {
   constructor(readonly fault: Fault) {
@@ -103,6 +103,12 @@ export const retry = (name: string) => call<{ retried: number }>(`api/dead-lette
 export const sinks = () => call<{ sinks: Sink[] }>("api/sinks");
 export const verify = (name: string, repair: boolean) => call<Verification>(`api/sinks/${at(name)}/verify`, { repair });
 export const schemas = () => call<{ tables: TableHistory[] }>("api/schemas");
+export const eventTopics = () => call<{ topics: EventTopic[] }>("api/events");
+export const eventTopic = (name: string) => call<EventTopic>(`api/events/${at(name)}`);
+export const stateOf = (topic: string, stream: string, version?: number) =>
+  call<StateAt>(`api/events/${at(topic)}/${at(stream)}${version === undefined ? "" : `?version=${version}`}`);
+export const historyOf = (topic: string, stream: string, first: number, limit: number) =>
+  call<{ events: StreamEvent[]; next: number | null }>(`api/events/${at(topic)}/${at(stream)}/history?first=${first}&limit=${limit}`);
 export const history = (name: string) => call<Series>(`api/history?name=${at(name)}`);
 
 export interface Proof {

@@ -7,6 +7,7 @@ import "./style.css";
 import { askEarly, logOut, openSession, tokenOfLink } from "./api";
 import { connect, connected, live, locked, loginAt, me, route } from "./live";
 import { Empty } from "./parts/common";
+import { EventPage, Events } from "./pages/events";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
 import { Alarms, PartPage } from "./pages/parts";
@@ -25,6 +26,7 @@ const PAGES = [
   ["/sinks", "Sinks"],
   ["/groups", "Groups"],
   ["/schemas", "Schemas"],
+  ["/events", "Events"],
   ["/alarms", "Alarms"],
 ] as const;
 
@@ -39,6 +41,8 @@ function Page() {
       return <Overview />;
     case "topics":
       return name ? <TopicPage name={name} key={name} /> : <Topics />;
+    case "events":
+      return name ? <EventPage name={name} key={name} /> : <Events />;
     case "groups":
       return name ? <GroupPage name={name} key={name} /> : <Groups />;
     case "views":

@@ -171,6 +171,42 @@ export interface TableHistory {
   versions: { version: number; position: string | null; key: string[]; columns: { name: string; type: string; spark: string; nullable: boolean }[]; changes: string[] }[];
 }
 
+export interface EventTopic {
+  topic: string;
+  partitions: number;
+  types: string[];
+  commands: Record<string, string[]>;
+  publish: boolean;
+  events: number | null;
+  bytes: number | null;
+  streams: number | null;
+  foreign: number | null;
+  rebuilt_seconds: number | null;
+  rate: number | null;
+  owners?: { partition: number; owner: string | null; producer_id: number | null; epoch: number | null; waiting: number | null; events: number | null }[];
+}
+
+export interface StateAt {
+  stream: string;
+  version: number;
+  position: string | null;
+  state: unknown;
+}
+
+export interface StreamEvent {
+  version: number;
+  type: string;
+  at: string;
+  event: unknown;
+  position: string;
+  id: string;
+  command: string;
+  name: string | null;
+  cause: string | null;
+  correlation: string | null;
+  actor: string | null;
+}
+
 export interface Series {
   at: number[];
   values: number[];

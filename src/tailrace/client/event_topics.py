@@ -8,6 +8,7 @@ after the last owner.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from tailrace.client.cluster import COORDINATOR_MOVED, TRANSACTION, Cluster, TryAgain
 from tailrace.client.errors import BrokerUnavailableError, EventsCompactedError
@@ -57,12 +58,34 @@ def _losing(settings: Mapping[str, str | None]) -> list[str]:
     return wrong
 
 
+class Fence(NamedTuple):
+    """What the log lets write a partition of events: any other producer or epoch is refused."""
+
+    producer_id: int
+    epoch: int
+
+
+def fences(cluster: Cluster, topic: str, partitions: int) -> dict[int, Fence]:
+    """The fence of each partition that has had an owner; the cluster is closed."""
+    try:
+        found = {
+            number: _described(cluster, owner_id(topic, number)) for number in range(partitions)
+        }
+    finally:
+        cluster.close()
+    return {number: fence for number, fence in found.items() if fence is not None}
+
+
 def _has_owner(cluster: Cluster, transactional_id: str) -> bool:
-    def ask() -> bool:
+    return _described(cluster, transactional_id) is not None
+
+
+def _described(cluster: Cluster, transactional_id: str) -> Fence | None:
+    def ask() -> Fence | None:
         try:
             connection = cluster.coordinator(transactional_id, TRANSACTION)
             if not connection.offers(_DESCRIBE):
-                return False
+                return None
             response = connection.request(
                 _DESCRIBE, DescribeTransactionsRequest([transactional_id])
             )
@@ -70,10 +93,11 @@ def _has_owner(cluster: Cluster, transactional_id: str) -> bool:
             cluster.forget_coordinator(transactional_id, TRANSACTION)
             raise
         assert isinstance(response, DescribeTransactionsResponse)
-        code = response.transaction_states[0].error_code
+        state = response.transaction_states[0]
+        code = state.error_code
         if code in COORDINATOR_MOVED:
             cluster.forget_coordinator(transactional_id, TRANSACTION)
             raise TryAgain(code)
-        return code == ErrorCode.NONE
+        return Fence(state.producer_id, state.producer_epoch) if code == ErrorCode.NONE else None
 
     return cluster.retry(ask, f"asking for {transactional_id}")

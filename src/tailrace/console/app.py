@@ -35,6 +35,7 @@ from tailrace.console.errors import (
     TooManySubscribersError,
     UnknownNameError,
 )
+from tailrace.console.events import add_events
 from tailrace.console.feed import ChangesResponse, Feed
 from tailrace.console.figures import Figures
 from tailrace.console.history import EVERY_SECONDS
@@ -45,6 +46,21 @@ from tailrace.console.page import Page
 from tailrace.console.questions import Questions
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
+from tailrace.facts.errors import (
+    CommandArgumentsError,
+    CommandFailedError,
+    CommandIdReusedError,
+    CommandResultError,
+    CommandUnknownError,
+    EventsError,
+    EvolveFailedError,
+    OutcomeUnknownError,
+    OwnerMissingError,
+    PartitionLostError,
+    Rejected,
+    VersionConflictError,
+)
+from tailrace.facts.metrics import publish_events
 from tailrace.node.health import status_of
 from tailrace.pipelines.errors import PipelineError
 from tailrace.pipelines.progress import publish_reports
@@ -95,6 +111,18 @@ _STATUS: dict[type[TailraceError], int] = {
     ViewKeyError: 400,
     QueryError: 400,
     QueryTooLargeError: 400,
+    Rejected: 422,
+    VersionConflictError: 409,
+    CommandIdReusedError: 409,
+    CommandUnknownError: 404,
+    CommandArgumentsError: 400,
+    OwnerMissingError: 503,
+    OutcomeUnknownError: 503,
+    PartitionLostError: 503,
+    CommandFailedError: 500,
+    CommandResultError: 500,
+    EvolveFailedError: 500,
+    EventsError: 409,
     UsageError: 400,
     ConfigValueError: 400,
 }
@@ -150,6 +178,7 @@ def create_app(served: Served) -> FastAPI:
             yield
             sampling.cancel()
             await served.feed.stop()
+            await run_in_threadpool(doors.close)
             await run_in_threadpool(questions.close)
 
     app = FastAPI(
@@ -167,6 +196,7 @@ def create_app(served: Served) -> FastAPI:
     _add_project(app, served, live)
     _add_topics(app, served)
     _add_views(app, served)
+    doors = add_events(app, served, Json)
     add_operations(app, served, live, Json)
     if is_demo():
         shop = add_demo(app, served, Json)
@@ -247,7 +277,9 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     @app.get("/metrics")
     def metrics() -> Response:
         """Prometheus."""
-        publish_reports(read_reports(served.project.settings.state_directory))
+        reports = read_reports(served.project.settings.state_directory)
+        publish_reports(reports)
+        publish_events(reports)
         return Response(exposition(), media_type="text/plain; version=0.0.4")
 
 

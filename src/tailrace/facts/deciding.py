@@ -22,7 +22,7 @@ from tailrace.facts.errors import (
     Rejected,
     VersionConflictError,
 )
-from tailrace.facts.event_types import EventType, encode_json, split_name
+from tailrace.facts.event_types import EventType, encode_json
 from tailrace.facts.index import CommandEntry, IndexBatch
 from tailrace.facts.partition import Known, Partition
 from tailrace.facts.records import (
@@ -33,6 +33,7 @@ from tailrace.facts.records import (
     encode_meta,
     encode_record,
 )
+from tailrace.records.event_headers import split_name
 
 MOST_ASKS = 2_000
 NOT_RECORDS_BYTES = 256
@@ -71,12 +72,14 @@ class DecidedBatch:
         self.base = base
         found = IndexBatch()
         for each in self.by_id.values():
-            if each.events:
-                first = base + each.known.offset - len(each.events) + 1
-                found.commands[each.ask.id.encode()] = CommandEntry(
-                    first, len(each.events), self.timestamp
-                )
-        known = {key: each._replace(offset=base + each.offset) for key, each in self.known.items()}
+            count = len(each.events)
+            if count:
+                first = base + each.known.offset - count + 1
+                found.commands[each.ask.id.encode()] = CommandEntry(first, count, self.timestamp)
+        known = {
+            key: Known(version, state, base + offset)
+            for key, (version, state, offset) in self.known.items()
+        }
         return found, known
 
     def offset_of(self, decided: Decided) -> int:
@@ -114,7 +117,10 @@ class Decider:
         return True
 
     def _latest(self, key: bytes) -> tuple[Known, DecidedBatch | None]:
-        for batch in (self.batch, *reversed(self.on_their_way)):
+        found = self.batch.known.get(key)
+        if found is not None:
+            return found, self.batch
+        for batch in reversed(self.on_their_way):
             found = batch.known.get(key)
             if found is not None:
                 return found, batch

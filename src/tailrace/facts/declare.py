@@ -36,6 +36,7 @@ from tailrace.facts.errors import (
     EventsDeclarationError,
 )
 from tailrace.facts.event_types import EventTypes, Upcast, encode_json, shape_of
+from tailrace.records.event_headers import STATE_TOPIC
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -143,6 +144,7 @@ class Events(Generic[S]):
         tags: tuple[str, ...],
         remember: timedelta,
         declared_at: Place | None,
+        publish: bool = False,
     ) -> None:
         self.name = name
         self.types = EventTypes(name, kinds)
@@ -150,6 +152,7 @@ class Events(Generic[S]):
         self.partitions = partitions
         self.tags = tags
         self.remember = remember
+        self.publish = publish
         self.declared_at = declared_at
         self.commands: dict[str, Command] = {}
         self.function: Callable[[Any, Any], Any] | None = None
@@ -162,6 +165,11 @@ class Events(Generic[S]):
     @property
     def topic(self) -> str:
         return self.name
+
+    @property
+    def state_topic(self) -> str:
+        """Where the states are published: a compacted topic keyed by stream."""
+        return f"{self.name}{STATE_TOPIC}"
 
     # Decorators ----------------------------------------------------------------
 
@@ -251,6 +259,7 @@ class Events(Generic[S]):
         """What two processes that share the topic must agree on."""
         return {
             "partitions": self.partitions,
+            **({"publish": True} if self.publish else {}),
             "tags": list(self.tags),
             "types": {each.written: shape_of(each.cls) for each in self.types},
         }
@@ -301,11 +310,14 @@ def events(
     partitions: int = 8,
     tags: Iterable[str] = (),
     remember: str | timedelta = "7 days",
+    publish: bool = False,
 ) -> Events[S]:
     """Declare an event topic: `tr.events("accounts", Opened | Deposited, state=Account)`.
 
     `kinds` is an event class or several joined by `|`. `tags` are fields of events by which
     conditions on appends ask (one partition only). A command id is remembered for `remember`.
+    `publish`: the state of every stream is written to the table `<name>.state`, in the same
+    transaction as the events.
     """
     frame = sys._getframe(1)
     declared_at = Place(frame.f_code.co_filename, frame.f_lineno)
@@ -327,8 +339,10 @@ def events(
             tags=wanted,
             remember=remember if isinstance(remember, timedelta) else parse_duration(remember),
             declared_at=declared_at,
+            publish=publish,
         )
         _check_tags(made)
+        _check_published(made)
     except EventsDeclarationError as error:
         error.detail = "\n".join(filter(None, (error.detail, f"declared at {declared_at}")))
         raise
@@ -347,6 +361,28 @@ def _check_tags(made: Events[Any]) -> None:
             raise EventsDeclarationError(
                 f"no event of {made.name!r} has a field {tag!r}, which is to be a tag"
             )
+
+
+def _check_published(made: Events[Any]) -> None:
+    if not made.publish:
+        return
+    try:
+        fields = set(shape_of(made.state))
+    except (AssertionError, TypeError):
+        raise EventsDeclarationError(
+            f"the states of {made.name!r} cannot be published",
+            detail="they are no dataclass, so a table of them has no columns",
+            hint="state=Account, a dataclass; or leave publish=True out",
+        ) from None
+    taken = sorted({"stream", "version"} & {name.lower() for name in fields})
+    if taken or not fields:
+        raise EventsDeclarationError(
+            f"the states of {made.name!r} cannot be published",
+            detail=f"a field is called {taken[0]!r}, as is a column of the table of states"
+            if taken
+            else "they have no fields, so a table of them has no columns",
+            hint="rename the field" if taken else "leave publish=True out",
+        )
 
 
 def _classes(name: str, kinds: object) -> tuple[type, ...]:

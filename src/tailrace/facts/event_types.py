@@ -20,6 +20,7 @@ from tailrace.facts.errors import (
     EventUnreadableError,
     UpcastMissingError,
 )
+from tailrace.records.event_headers import split_name
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 encode_json = msgspec.json.Encoder().encode
@@ -65,6 +66,12 @@ class EventType:
                 detail=str(error),
                 hint=f'add @upcast("{self.name}", {self.version}) for the fields that changed',
             ) from error
+
+    def decoder(self, version: int) -> Callable[[bytes], object]:
+        """`decode` of one version, for many events."""
+        if version == self.version:
+            return self._decoder.decode
+        return lambda value: self.decode(version, value)
 
     def lifted(self, version: int, value: bytes) -> dict[str, Any]:
         """The fields of an event of this version as today's version has them."""
@@ -138,13 +145,10 @@ class EventTypes:
         known, version = self.find(written)
         return known.decode(version, value)
 
-
-def split_name(written: str) -> tuple[str, int]:
-    """`Opened.2` as name and version; `Opened` is version 1."""
-    name, dot, number = written.rpartition(".")
-    if dot and number.isascii() and number.isdigit():
-        return name, int(number)
-    return written, 1
+    def decoder(self, written: str) -> Callable[[bytes], object]:
+        """What decodes records of one type and version. Raises EventUnknownError."""
+        known, version = self.find(written)
+        return known.decoder(version)
 
 
 def _holds_fields(cls: object) -> bool:

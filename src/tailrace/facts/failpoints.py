@@ -8,6 +8,7 @@ The process sends itself SIGKILL the n-th time it reaches the step (n = 1 withou
     events.fence.aborted     nothing is read yet
     events.decided           a batch is decided and encoded
     events.sent              it is on its way
+    events.published         events and states stand in an open transaction (publish=True)
     events.acknowledged      it is durable, and nobody has been told
     events.indexed           the index has it
     events.answered          the callers have been told

@@ -16,6 +16,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import lmdb
+
 from tailrace.client.errors import ClientError
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
@@ -372,7 +374,10 @@ class GroupOwners:
                 if owner.trouble is not None and not owner.lost:
                     raise owner.trouble
                 if owner.serving:
-                    return here(owner.partition)
+                    try:
+                        return here(owner.partition)
+                    except lmdb.Error:
+                        pass  # its index was given up, and is read again
             else:
                 peer = self._peers.get(self._table.owners.get(number, ""))
                 if peer is not None and not peer.closed:
@@ -434,6 +439,9 @@ class GroupOwners:
             and membership.heard()
             and any(each is partition for each in self.owned())
         )
+
+    def working(self) -> list[PartitionOwner]:
+        return list(self._local.values())
 
     def close(self) -> None:
         # First out of the group, so that the next owners begin while we finish.

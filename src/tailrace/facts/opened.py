@@ -35,7 +35,7 @@ from tailrace.facts.asking import (
 )
 from tailrace.facts.declare import Command, Events
 from tailrace.facts.errors import EventsClosedError, OutcomeUnknownError
-from tailrace.facts.index import LONGEST_COMMAND_ID, LONGEST_STREAM
+from tailrace.facts.index import LONGEST_COMMAND_ID, check_stream
 from tailrace.facts.mistakes import first_mistake
 from tailrace.facts.owners import LocalOwners, Owners
 from tailrace.facts.query import Query
@@ -46,6 +46,7 @@ from tailrace.records.partitioner import partition_for
 from tailrace.records.position import parse_position
 
 if TYPE_CHECKING:
+    from tailrace.facts.owner import PartitionOwner
     from tailrace.facts.partition import Partition
 
 S = TypeVar("S")
@@ -403,6 +404,10 @@ class OpenedEvents(Generic[S]):
         """Where the owner of each partition listens."""
         return self._owners.addresses()
 
+    def working(self) -> list[PartitionOwner]:
+        """What decides here: an owner for each partition of this process."""
+        return self._owners.working()
+
     def owned(self) -> list[Partition[S]]:
         """The partitions this process decides for now."""
         return self._owners.owned()
@@ -422,20 +427,6 @@ def opened_here(log: Log, topic: str) -> OpenedEvents[Any] | None:
         if found is not None and found.log is log and found.declared.name == topic:
             return found
     return None
-
-
-def check_stream(stream: str) -> bytes:
-    """The bytes of a stream's name. Raises UsageError for one that cannot be."""
-    try:
-        key = stream.encode()
-    except UnicodeEncodeError:
-        key = b""
-    if not key or len(key) > LONGEST_STREAM or b"\x00" in key:
-        raise UsageError(
-            f"{stream!r} cannot be the name of a stream",
-            hint=f"1 to {LONGEST_STREAM} bytes of text without NUL",
-        )
-    return key
 
 
 def _give_up(future: asyncio.Future[Answer]) -> None:

@@ -66,7 +66,9 @@ class PartitionOwner:
         self.trouble: TailraceError | None = None
         self.serving = False
         self.lost = False
-        self.commands = self.rejected = self.batches = 0
+        self.commands = self.rejected = self.batches = self.written = 0
+        self.longest_ms = 0
+        """Of the decisions of one batch: the others of the partition wait as long."""
         name = f"events {partition.declared.name}/{partition.number}"
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -76,6 +78,11 @@ class PartitionOwner:
     def ask(self, ask: Ask) -> None:
         """Queue a decision; its channel gets the answer."""
         self._queue.put(ask)
+
+    @property
+    def waiting(self) -> int:
+        """Commands that are not decided yet."""
+        return self._queue.qsize() + len(self._waiting)
 
     def stop(self) -> list[Ask]:
         """Finish the batches on their way and end; what was not decided is given back."""
@@ -118,9 +125,16 @@ class PartitionOwner:
         """Take over again: what is on its way is in the log or not, and reading tells."""
         self._put_back()
         self.serving = False
-        self.trouble = error if isinstance(error, TailraceError) else EventsError(str(error))
+        self.trouble = error if isinstance(error, TailraceError) else self._of_the_index(error)
         place = {"topic": self.partition.declared.name, "partition": self.number}
         log.warning("owner begins again", extra={**place, "error": str(error)})
+
+    def _of_the_index(self, error: Exception) -> EventsError:
+        return EventsError(
+            f"the index of {self.partition.declared.name}/{self.number} cannot be written",
+            detail=f"{type(error).__name__}: {error}",
+            hint=f"is the disk of {self.partition.index.directory} full? it is tried again",
+        )
 
     def _refuse_all(self, error: TailraceError) -> None:
         self.trouble, self.serving = error, False
@@ -136,6 +150,7 @@ class PartitionOwner:
             except lmdb.Error:
                 self.partition.start_afresh()
                 self.partition.catch_up(end)
+            self._writer.publish_missing(self.partition)
         finally:
             self._sent.clear()
         self._timestamp = self.partition.index.stamp.timestamp
@@ -228,6 +243,7 @@ class PartitionOwner:
                 waiting.appendleft(ask)
                 break
         took = self._clock.monotonic() - began
+        self.longest_ms = max(self.longest_ms, round(took * 1000))
         if took > SLOW_SECONDS:
             log.warning(
                 "deciding takes long, and all commands of the partition wait",
@@ -241,7 +257,7 @@ class PartitionOwner:
         reached("events.decided")
         if batch.records.count:
             self._sent.append(batch)
-            self._writer.send(batch.records)
+            self._writer.put(batch)
             reached("events.sent")
         elif self._sent:
             # They were decided on events that are not durable yet: told once those are.
@@ -261,13 +277,15 @@ class PartitionOwner:
         self._sent.popleft()
         trouble: Exception | None = None
         try:
+            note = self.partition.note
             for key, stored in batch.stored:
-                self.partition.note(changes, stored._replace(offset=base + stored.offset), key)
+                note(changes, stored, key, base + stored.offset)
             self.partition.apply(changes, known, base + batch.records.count, batch.timestamp)
-        except lmdb.Error as error:
+        except (lmdb.Error, OSError) as error:
             trouble = error  # the events are durable all the same
         reached("events.indexed")
         self.batches += 1
+        self.written += batch.records.count
         self._answer(batch)
         reached("events.answered")
         if trouble is not None:

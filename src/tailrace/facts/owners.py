@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import lmdb
 
 from tailrace.facts.asking import Answer, Ask, Fact, StateAt, deliver
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import OwnerMissingError
 from tailrace.facts.owner import PartitionOwner
 from tailrace.facts.partition import Partition
+from tailrace.facts.publishing import PublishingWriter
 from tailrace.facts.query import Query
 from tailrace.facts.questions import When, events, read, state
 from tailrace.facts.reading import EventReader
@@ -19,6 +23,8 @@ from tailrace.facts.writing import PartitionWriter
 if TYPE_CHECKING:
     from tailrace.client.log import Log
 
+T = TypeVar("T")
+LOOK_SECONDS = 0.02
 __all__ = ["Answer", "Fact", "LocalOwners", "Owners", "make_owner"]
 
 
@@ -43,6 +49,10 @@ class Owners(Protocol):
 
     def sure(self, partition: Partition[Any]) -> bool:
         """Whether it still is so: the group has answered within a session."""
+        ...
+
+    def working(self) -> list[PartitionOwner]:
+        """The owners in this process."""
 
     def close(self) -> None: ...
 
@@ -58,7 +68,8 @@ def make_owner(
 ) -> tuple[Partition[Any], PartitionWriter]:
     """What an owner of a partition needs."""
     partition = Partition(declared, number, reader, root, topic_id, log.clock)
-    return partition, PartitionWriter(log, declared.name, number, timeout)
+    kind = PublishingWriter if declared.publish else PartitionWriter
+    return partition, kind(log, declared.name, number, timeout)
 
 
 class LocalOwners:
@@ -75,6 +86,7 @@ class LocalOwners:
     ) -> None:
         self._owners: dict[int, PartitionOwner] = {}
         self._declared = declared
+        self._clock, self._timeout = log.clock, timeout
         try:
             for number in range(declared.partitions):
                 partition, writer = make_owner(
@@ -109,20 +121,30 @@ class LocalOwners:
         else:
             owner.ask(ask)
 
-    def _partition(self, number: int) -> Partition[Any]:
+    def _looked(self, number: int, look: Callable[[Partition[Any]], T]) -> T:
+        """An answer from the owner; waited for while it begins again."""
         owner = self._owners[number]
-        if owner.lost:
-            raise self._missing(number)
-        return owner.partition
+        until = self._clock.monotonic() + self._timeout
+        while True:
+            if owner.lost:
+                raise self._missing(number)
+            if owner.serving:
+                try:
+                    return look(owner.partition)
+                except lmdb.Error:
+                    pass  # its index was given up, and is read again
+            if self._clock.monotonic() > until:
+                raise owner.trouble or self._missing(number)
+            self._clock.sleep(LOOK_SECONDS)
 
     def state(self, partition: int, stream: str, when: When) -> StateAt[Any]:
-        return state(self._partition(partition), stream, when)
+        return self._looked(partition, lambda own: state(own, stream, when))
 
     def events(self, partition: int, stream: str, first: int, last: int | None) -> list[Stored]:
-        return events(self._partition(partition), stream, first, last)
+        return self._looked(partition, lambda own: events(own, stream, first, last))
 
     def read(self, partition: int, query: Query) -> tuple[list[Stored], int]:
-        return read(self._partition(partition), query)
+        return self._looked(partition, lambda own: read(own, query))
 
     def addresses(self) -> dict[int, str]:
         return {number: "in-process" for number, owner in self._owners.items() if not owner.lost}
@@ -132,6 +154,9 @@ class LocalOwners:
 
     def sure(self, partition: Partition[Any]) -> bool:
         return any(each is partition for each in self.owned())
+
+    def working(self) -> list[PartitionOwner]:
+        return list(self._owners.values())
 
     def close(self) -> None:
         for owner in self._owners.values():

@@ -5,11 +5,12 @@ Every answer is folded from the log; the index and the states in memory only say
 
 from __future__ import annotations
 
+import logging
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,10 +20,13 @@ from tailrace.facts.declare import Events
 from tailrace.facts.errors import (
     EventsError,
     EventUnknownError,
+    EventUnreadableError,
     EvolveFailedError,
 )
-from tailrace.facts.event_types import decode_json, encode_json, split_name
+from tailrace.facts.event_types import decode_json, encode_json
 from tailrace.facts.index import (
+    LONGEST_COMMAND_ID,
+    LONGEST_STREAM,
     CommandEntry,
     IndexBatch,
     PartitionIndex,
@@ -31,13 +35,18 @@ from tailrace.facts.index import (
     tag_of,
 )
 from tailrace.facts.query import Item, Query, tags_of
-from tailrace.facts.reading import EventReader
+from tailrace.facts.reading import EventReader, one_by_one
 from tailrace.facts.records import Stored, decode_meta, parse_record
+from tailrace.records.batch import Record
+from tailrace.records.event_headers import split_name
+
+log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from tailrace.records.event_columns import EventColumns
 
 S = TypeVar("S")
 SNAPSHOT_EVERY = 32
 MOST_STATES = 200_000
-REBUILD_CHUNK = 20_000
 TYPE_TAG = "\0type"
 
 
@@ -84,6 +93,19 @@ class States:
     def clear(self) -> None:
         with self._lock:
             self._new, self._old = {}, {}
+
+
+class Folding:
+    """One stream while a piece is taken in. `known` False: its state cannot be told here."""
+
+    __slots__ = ("before", "known", "offsets", "state", "version")
+
+    def __init__(self, version: int, state: Any, known: bool, before: StreamEntry | None) -> None:
+        self.version = version
+        self.state = state
+        self.known = known
+        self.before = before
+        self.offsets: list[int] = []
 
 
 class Partition(Generic[S]):
@@ -214,6 +236,13 @@ class Partition(Generic[S]):
         if first > last:
             return []
         offsets = self.index.offsets(stream, first, last)
+        if len(offsets) != last - first + 1:
+            raise EventUnreadableError(
+                f"events of stream {stream.decode(errors='replace')!r} are missing",
+                detail=f"{len(offsets)} of the versions {first} to {last} are in "
+                f"{self.declared.name}/{self.number}",
+                hint="records of the topic were deleted; write it again from a copy",
+            )
         return self._reader.at_offsets(self.declared.name, self.number, offsets)
 
     def command(self, command: bytes) -> list[Stored] | None:
@@ -253,7 +282,7 @@ class Partition(Generic[S]):
     def streams_since(self, start: int, end: int) -> set[str]:
         """The streams with an event at start ≤ offset < end."""
         found: set[str] = set()
-        for some in self._reader.records(self.declared.name, self.number, start, end):
+        for some, _ in self._reader.records(self.declared.name, self.number, start, end):
             for record in some:
                 event = parse_record(*record)
                 if event is not None:
@@ -274,14 +303,14 @@ class Partition(Generic[S]):
             fields = decode_json(value)
         return tags_of(fields, names)
 
-    def note(self, batch: IndexBatch, stored: Stored, stream: bytes) -> None:
-        """What the index keeps of one event, but for its stream and command."""
+    def note(self, batch: IndexBatch, stored: Stored, stream: bytes, offset: int) -> None:
+        """What the index keeps of one event at `offset`, but for its stream and command."""
         size = len(stored.value) + len(stored.meta) + len(stream)
-        batch.add_event(stream, stored.version, stored.offset, stored.kind, size)
+        batch.add_event(stream, stored.version, offset, stored.kind, size)
         if self.declared.tags:
-            batch.add_tag(tag_of(TYPE_TAG, split_name(stored.kind)[0]), stored.offset)
+            batch.add_tag(tag_of(TYPE_TAG, split_name(stored.kind)[0]), offset)
             for tag in self.tags(stored.kind, stored.value):
-                batch.add_tag(tag_of(*tag), stored.offset)
+                batch.add_tag(tag_of(*tag), offset)
 
     def snapshot(self, stream: bytes, known: Known) -> StreamEntry:
         """The entry of a stream, with a snapshot where one is due."""
@@ -312,23 +341,13 @@ class Partition(Generic[S]):
         whole = stamp.next == 0
         began = self._clock.monotonic()
         before = stamp.events
-        chunk: list[Stored] = []
-        foreign = 0
-        position = stamp.next
         since = self._remembered_since()
-        records = self._reader.records(self.declared.name, self.number, position, end)
-        for some in records:
-            for record in some:
-                event = parse_record(*record)
-                if event is None:
-                    foreign += 1
-                else:
-                    chunk.append(event)
-            position = some[-1].offset + 1
-            if len(chunk) >= REBUILD_CHUNK:
-                self._take(chunk, foreign, position, since)
-                chunk, foreign = [], 0
-        self._take(chunk, foreign, end, since)
+        for piece, following in self._reader.pieces(
+            self.declared.name, self.number, stamp.next, end
+        ):
+            if isinstance(piece, list) or not self._take_columns(piece, following, since):
+                self.take_events(one_by_one(piece), following, since)
+        self.index.apply(IndexBatch(), end, 0)
         events = self.index.stamp.events - before
         if whole and events:
             self.index.note_rebuild(events, self._clock.monotonic() - began)
@@ -336,56 +355,102 @@ class Partition(Generic[S]):
         self.visible = end
         return events
 
-    def _take(self, chunk: Sequence[Stored], foreign: int, following: int, since: int) -> None:
+    def _take_columns(self, piece: EventColumns, following: int, since: int) -> bool:
+        """False if the piece needs a look at each record."""
+        # Arrow takes long to load: only for whoever reads much.
+        from tailrace.facts.catching_up import take_columns
+
+        return not self.declared.tags and take_columns(self, piece, following, since)
+
+    def take_events(self, records: Iterable[Record], following: int, since: int) -> None:
+        """Take records in, one by one: the naive twin of `take_columns`."""
         batch = IndexBatch()
-        batch.foreign = foreign
-        streams: dict[bytes, Known | None] = {}
-        ends: dict[bytes, StreamEntry] = {}
-        for stored in chunk:
+        streams: dict[bytes, Folding] = {}
+        timestamp = 0
+        for record in records:
+            stored = parse_record(*record)
+            try:
+                command = b"" if stored is None else decode_meta(stored.meta).command.encode()
+            except msgspec.MsgspecError:
+                stored = None
+            if stored is None:
+                batch.foreign += 1
+                continue
             stream = stored.stream.encode()
-            self.note(batch, stored, stream)
-            command = decode_meta(stored.meta).command.encode()
-            if stored.timestamp >= since:
+            folding = streams.get(stream)
+            if folding is None:
+                folding = streams[stream] = begin(self, stream)
+            if stored.version <= folding.version or len(stream) > LONGEST_STREAM:
+                self._tell_foreign(stored)
+                batch.foreign += 1
+                continue
+            timestamp = stored.timestamp
+            if stored.timestamp >= since and len(command) <= LONGEST_COMMAND_ID:
                 entry = batch.commands.get(command)
                 batch.commands[command] = (
                     CommandEntry(stored.offset, 1, stored.timestamp)
                     if entry is None
                     else CommandEntry(entry.offset, entry.events + 1, entry.timestamp)
                 )
-            streams[stream] = known = self._folded(stream, stored, streams)
-            ends[stream] = (
-                StreamEntry(stored.version, stored.offset)
-                if known is None or stored.version % SNAPSHOT_EVERY
-                else self.snapshot(stream, known)
+            if stored.version != folding.version + 1:
+                folding.known = False  # records are missing: told when the stream is asked for
+            self.note(batch, stored, stream, stored.offset)
+            folding.version = stored.version
+            folding.offsets.append(stored.offset)
+            if folding.known:
+                try:
+                    folding.state = self.fold(folding.state, [stored])
+                except EventsError:
+                    folding.known, folding.state = False, None
+        streams = {stream: each for stream, each in streams.items() if each.offsets}
+        for stream, each in streams.items():
+            last = each.offsets[-1]
+            old = 0 if each.before is None else each.before.snapshot_version
+            batch.streams[stream] = (
+                self.with_snapshot(each.version, each.state, last)
+                if each.known and self.snapshot_due(old, each.version)
+                else StreamEntry(each.version, last)
             )
-            if known is not None and ends[stream].snapshot_version:
-                batch.streams[stream] = ends[stream]
-        for stream, end in ends.items():
-            kept = batch.streams.get(stream)
-            batch.streams[stream] = end if kept is None else StreamEntry(*end[:2], *kept[2:])
-        timestamp = chunk[-1].timestamp if chunk else 0
         self.index.apply(batch, following, timestamp)
+        self.keep(
+            {
+                stream: Known(each.version, each.state, each.offsets[-1]) if each.known else None
+                for stream, each in streams.items()
+            }
+        )
+
+    def _tell_foreign(self, stored: Stored) -> None:
+        log.warning(
+            "a record looks like an event and is none: its stream has this version already",
+            extra={
+                "topic": self.declared.name,
+                "partition": self.number,
+                "offset": stored.offset,
+                "stream": stored.stream[:200],
+                "version": stored.version,
+            },
+        )
+
+    @staticmethod
+    def known(version: int, state: Any, offset: int) -> Known:
+        return Known(version, state, offset)
+
+    def keep(self, streams: dict[bytes, Known | None]) -> None:
+        """Keep these states in memory; None forgets one."""
         for stream, now in streams.items():
             if now is None:
                 self.states.drop(stream)
             else:
                 self.states.put(stream, now)
 
-    def _folded(
-        self, stream: bytes, stored: Stored, streams: dict[bytes, Known | None]
-    ) -> Known | None:
-        """The stream after this event, if the state before it is at hand."""
-        before = streams[stream] if stream in streams else self.states.get(stream)
-        if before is None:
-            if stored.version != 1 or stream in streams:
-                return None
-            before = Known(0, self.declared.initial(), -1)
-        if before.version != stored.version - 1:
-            return None
-        try:
-            return Known(stored.version, self.fold(before.state, [stored]), stored.offset)
-        except EventsError:
-            return None  # told when the stream is asked for
+    def snapshot_due(self, snapshot_version: int, version: int) -> bool:
+        return version - snapshot_version >= SNAPSHOT_EVERY
+
+    def with_snapshot(self, version: int, state: Any, offset: int) -> StreamEntry:
+        """The entry of a stream with its state; without it where that is None."""
+        if state is None:
+            return StreamEntry(version, offset)
+        return StreamEntry(version, offset, version, encode_json(state))
 
     def _refuse_newer(self) -> None:
         """A deployment older than the log is told before it decides anything."""
@@ -399,3 +464,15 @@ class Partition(Generic[S]):
                     detail=f"partition {self.number}: {self.index.stamp.kinds[written]} events",
                     hint="deploy the program that wrote them, or a newer one",
                 )
+
+
+def begin(partition: Partition[Any], stream: bytes) -> Folding:
+    """A stream as the index and the states have it."""
+    entry = partition.index.stream(stream) if partition.index.stamp.events else None
+    if entry is None:
+        return Folding(0, partition.declared.initial(), True, None)
+    known = partition.states.get(stream)
+    if known is None or known.version != entry.version:
+        return Folding(entry.version, None, False, entry)
+    # Whoever holds the state that is known must not see it change.
+    return Folding(entry.version, partition.copy(known.state), True, entry)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
+from tailrace.clock import Clock
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.reactions import Reaction
@@ -41,8 +42,12 @@ def run(
                 for each in react:
                     stack.enter_context(each.open(source, index=index))
                 part.report("running", error=None)
+                rates = {each.declared.name: Rate(part.clock) for each in opened}
                 while not part.stopping.wait(REPORT_SECONDS):
-                    part.report("running", topics={e.declared.name: figures(e) for e in opened})
+                    told = {each.declared.name: figures(each) for each in opened}
+                    for name, rate in rates.items():
+                        told[name]["rate"] = rate.of(told[name]["written"])
+                    part.report("running", topics=told)
         except (ClientError, TailraceError) as error:
             waiting = isinstance(error, ClientError)
             part.report("lagging" if waiting else "failed", error=error.as_dict())
@@ -58,12 +63,36 @@ def _open(
     return stack.enter_context(declared.open(source, index=index))
 
 
-def figures(opened: OpenedEvents[Any]) -> dict[str, object]:
+class Rate:
+    """Events a second, between two looks."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._at, self._count = clock.monotonic(), 0
+
+    def of(self, count: int) -> float:
+        now = self._clock.monotonic()
+        grown, self._count = max(0, count - self._count), count
+        passed, self._at = max(now - self._at, 1e-3), now
+        return round(grown / passed, 1)
+
+
+def figures(opened: OpenedEvents[Any]) -> dict[str, Any]:
     """What this process knows of the partitions it owns."""
-    stamps = [(each.number, each.index.stamp) for each in opened.owned()]
+    working = [each for each in opened.working() if each.serving]
+    stamps = [(each.number, each.partition.index.stamp) for each in working]
     seconds = sum(stamp.rebuilt_seconds for _, stamp in stamps)
     return {
         "partitions": [number for number, _ in stamps],
+        "commands": sum(each.commands for each in working),
+        "rejected": sum(each.rejected for each in working),
+        "written": sum(each.written for each in working),
+        "waiting": sum(each.waiting for each in working),
+        "longest_decision_ms": max((each.longest_ms for each in working), default=0),
+        "owned": [
+            {"partition": each.number, "waiting": each.waiting, "events": stamp.events}
+            for each, (_, stamp) in zip(working, stamps, strict=True)
+        ],
         "events": sum(stamp.events for _, stamp in stamps),
         "bytes": sum(stamp.bytes for _, stamp in stamps),
         "streams": sum(stamp.streams for _, stamp in stamps),

@@ -274,7 +274,7 @@ class OpenedReaction:
     def _take(self, reading: _Reading, end: int) -> bool:
         """Step every fact up to `end`. One that fails stops its source partition; it is tried
         again, and what came after it steps once all the same."""
-        for records in self._reader.records(
+        for records, following in self._reader.records(
             reading.topic, reading.partition, reading.position, end
         ):
             facts: list[Stored] = []
@@ -289,7 +289,7 @@ class OpenedReaction:
                 if failed is not None:
                     self._stop_at(reading, *failed)
                     return False
-            reading.position = records[-1].offset + 1
+            reading.position = following
             reading.attempts, reading.trouble = 0, ""
         reading.position = max(reading.position, end)
         return True

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tailrace.client.admin import Admin
-from tailrace.client.committed import visible_batches
+from tailrace.client.committed import unreadable, visible_batches
 from tailrace.client.fetcher import Fetcher
 from tailrace.facts.records import Stored, parse_record
 from tailrace.records.batch import Record, decode_records
+from tailrace.records.errors import RecordsError
+from tailrace.records.event_headers import EVENT, META, VERSION
+from tailrace.records.header import BatchHeader, Buffer
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.records.event_columns import EventColumns
 
+Batches = Sequence[tuple[int, BatchHeader]]
 FETCH_BYTES = 4 * 1024 * 1024
 SMALL_FETCH_BYTES = 128 * 1024
+COLUMNS_FROM_BYTES = 64 * 1024
+"""Less than this is read record by record: loading Arrow takes longer."""
 NEAR = 2_000
 """Offsets less far apart than this are fetched together."""
 
@@ -24,7 +31,10 @@ NEAR = 2_000
 class EventReader:
     """Reads single partitions of one log. Safe from any thread, one at a time; close it."""
 
-    def __init__(self, log: Log, timeout: float) -> None:
+    def __init__(
+        self, log: Log, timeout: float, *, columns_from_bytes: int = COLUMNS_FROM_BYTES
+    ) -> None:
+        self._columns_from_bytes = columns_from_bytes
         self._lock = threading.Lock()
         self._log = log
         self._timeout = timeout
@@ -44,17 +54,41 @@ class EventReader:
             )
         return found
 
-    def records(self, topic: str, partition: int, start: int, end: int) -> Iterator[list[Record]]:
-        """The committed records with start ≤ offset < end, some at a time."""
+    def pieces(
+        self, topic: str, partition: int, start: int, end: int
+    ) -> Iterator[tuple[EventColumns | list[Record], int]]:
+        """The committed records with start ≤ offset < end, some at a time, each with the offset
+        behind them: as columns where all of them are events, else one by one."""
+        for buffer, batches, position, following in self._visible(topic, partition, start, end):
+            columns = None
+            if len(buffer) >= self._columns_from_bytes:
+                columns = _columns(buffer, batches, position, end)
+            if columns is not None:
+                yield columns, following
+            else:
+                yield _records(buffer, batches, position, end, (topic, partition)), following
+
+    def records(
+        self, topic: str, partition: int, start: int, end: int
+    ) -> Iterator[tuple[list[Record], int]]:
+        """The same, all one by one."""
+        for buffer, batches, position, following in self._visible(topic, partition, start, end):
+            yield _records(buffer, batches, position, end, (topic, partition)), following
+
+    def _visible(
+        self, topic: str, partition: int, start: int, end: int
+    ) -> Iterator[tuple[Buffer, Batches, int, int]]:
+        """Answers to fetches: the buffer, its committed batches, where it begins and ends."""
         position = start
         while position < end:
             with self._lock:
-                found = self._fetcher(FETCH_BYTES).fetch(
-                    topic, partition, position, wait=0.2, end=end
-                )
-            if found.records:
-                yield found.records
-            position = found.following
+                answer = self._fetcher(FETCH_BYTES).ask(topic, partition, position, wait=0.2)
+            batches, following = visible_batches(
+                answer.buffer, position, end, answer.aborted, place=(topic, partition)
+            )
+            if batches:
+                yield answer.buffer, batches, position, following
+            position = following
 
     def offset_for_time(self, topic: str, partition: int, moment: int) -> int:
         """The first offset at or after a time in milliseconds; behind the last if none is."""
@@ -92,3 +126,49 @@ class EventReader:
                                 found.append(event)
             number = last + 1
         return found
+
+
+def _columns(buffer: Buffer, batches: Batches, start: int, end: int) -> EventColumns | None:
+    from tailrace.records.event_columns import event_columns
+
+    if batches[0][1].base_offset < start or batches[-1][1].last_offset >= end:
+        return None
+    try:
+        return event_columns(buffer, batches)
+    except RecordsError:
+        return None  # which batch it is, is found one by one
+
+
+def _records(
+    buffer: Buffer, batches: Batches, start: int, end: int, place: tuple[str, int]
+) -> list[Record]:
+    found: list[Record] = []
+    for position, header in batches:
+        try:
+            found += [
+                record
+                for record in decode_records(buffer, position)
+                if start <= record.offset < end
+            ]
+        except RecordsError as error:
+            raise unreadable(place, header, error) from error
+    return found
+
+
+def one_by_one(piece: EventColumns | list[Record]) -> Iterable[Record]:
+    """The records of a piece."""
+    if isinstance(piece, list):
+        return piece
+    names = (EVENT, VERSION, META)
+    columns = (piece.kinds, piece.versions, piece.metas)
+    return [
+        Record(offset, timestamp, key, value, tuple(zip(names, headers, strict=True)))
+        for offset, timestamp, key, value, headers in zip(
+            piece.offsets.tolist(),
+            piece.timestamps.tolist(),
+            piece.streams.to_pylist(),
+            piece.values.to_pylist(),
+            zip(*(column.to_pylist() for column in columns), strict=True),
+            strict=True,
+        )
+    ]

@@ -21,14 +21,10 @@ import msgspec
 
 from tailrace.records.batch import Headers, assemble
 from tailrace.records.encode import varint
+from tailrace.records.event_headers import EVENT, META, VERSION
 from tailrace.records.header import HEADER_BYTES
 
-EVENT, VERSION, META, FENCE = (
-    "tailrace.event",
-    "tailrace.version",
-    "tailrace.meta",
-    "tailrace.fence",
-)
+FENCE = "tailrace.fence"
 _SMALL = [varint(number) for number in range(4096)]
 
 
@@ -38,6 +34,8 @@ def _sized(data: bytes) -> bytes:
 
 
 _EVENT = varint(3) + _sized(EVENT.encode())
+_KINDS: dict[bytes, bytes] = {}
+"""By type, what stands before the number of an event: the same bytes in every record."""
 _VERSION, _META = _sized(VERSION.encode()), _sized(META.encode())
 
 
@@ -122,16 +120,38 @@ def encode_record(
     place: int, stream: bytes, kind: bytes, version: int, meta: bytes, value: bytes
 ) -> bytes:
     """One record of a batch, at this place in it; all of a batch have its time."""
+    number = b"%d" % version
+    headers = _KINDS.get(kind)
+    if headers is None:
+        headers = _EVENT + _sized(kind) + _VERSION
+        if len(_KINDS) < 4096:
+            _KINDS[kind] = headers
+    if len(value) < 4096 and len(meta) < 4096 and place < 4096:
+        body = b"".join(
+            (
+                b"\x00\x00",  # attributes, time delta
+                _SMALL[place],
+                _SMALL[len(stream)],
+                stream,
+                _SMALL[len(value)],
+                value,
+                headers,
+                _SMALL[len(number)],
+                number,
+                _META,
+                _SMALL[len(meta)],
+                meta,
+            )
+        )
+        return (_SMALL[len(body)] if len(body) < 4096 else varint(len(body))) + body
     body = b"".join(
         (
-            b"\x00\x00",  # attributes, time delta
-            _SMALL[place] if place < 4096 else varint(place),
+            b"\x00\x00",
+            varint(place),
             _sized(stream),
             _sized(value),
-            _EVENT,
-            _sized(kind),
-            _VERSION,
-            _sized(b"%d" % version),
+            headers,
+            _sized(number),
             _META,
             _sized(meta),
         )

@@ -33,7 +33,8 @@ from tailrace.facts.declare import Events, Place
 from tailrace.facts.declare import events as declare_events
 from tailrace.facts.due import DueStreams
 from tailrace.facts.errors import OutcomeUnknownError, Rejected, Reserved
-from tailrace.facts.opened import OpenedEvents, check_stream
+from tailrace.facts.index import check_stream
+from tailrace.facts.opened import OpenedEvents
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log

@@ -12,6 +12,7 @@ from tailrace.facts.asking import Answer, Ask, Done
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import PartitionLostError, to_parts
 from tailrace.facts.event_types import encode_json
+from tailrace.facts.index import LONGEST_COMMAND_ID, check_stream
 from tailrace.facts.links import Link
 from tailrace.facts.owner import PartitionOwner
 from tailrace.facts.partition import Partition
@@ -78,6 +79,9 @@ class Serving:
             link.send([messages.encode(messages.Failed(said.number, to_parts(error)))])
 
     def _ask(self, link: Link, said: messages.Decide) -> Ask:
+        key = check_stream(said.stream)
+        if not said.id or len(said.id.encode()) > LONGEST_COMMAND_ID:
+            raise UsageError(f"a command id has 1 to {LONGEST_COMMAND_ID} bytes")
         channel = self._channels.get(link)
         if channel is None:
             channel = self._channels[link] = LinkChannel(link, self._declared)
@@ -85,7 +89,7 @@ class Serving:
         arguments = {} if command is None else command.convert(said.arguments, strict=False)
         return Ask(
             said.stream,
-            said.stream.encode(),
+            key,
             said.id,
             channel,
             command,

@@ -23,6 +23,11 @@ SETTINGS = {
     # partition never go back: the log must take the ones behind it.
     "message.timestamp.after.max.ms": str(2**63 - 1),
 }
+STATE_SETTINGS = {
+    "cleanup.policy": "compact",
+    "min.compaction.lag.ms": "604800000",
+    "delete.retention.ms": "604800000",
+}
 
 
 def ensure_topic(log: Log, declared: Events[Any]) -> None:
@@ -42,6 +47,28 @@ def ensure_topic(log: Log, declared: Events[Any]) -> None:
             hint=f"declare partitions={len(found.leaders)}, or write a new topic",
         )
     refuse_loss(name, log.topic_config(name))
+    if declared.publish:
+        _ensure_states(log, declared)
+
+
+def _ensure_states(log: Log, declared: Events[Any]) -> None:
+    """The table of states, with a partition for each of the events."""
+    name = declared.state_topic
+    if log.topic(name) is None:
+        try:
+            log.create_topic(name, declared.partitions, STATE_SETTINGS)
+        except TopicExistsError:
+            pass  # another process was first
+    found = log.topic(name)
+    assert found is not None
+    policy = log.topic_config(name).get("cleanup.policy")
+    if len(found.leaders) != declared.partitions or policy != "compact":
+        raise EventsDifferError(
+            f"{name!r} is no table of the states of {declared.name!r}",
+            detail=f"it has {len(found.leaders)} partitions and cleanup.policy={policy}; "
+            f"{declared.partitions} and compact are needed",
+            hint="delete it, it is written again; or leave publish=True out",
+        )
 
 
 def _create(log: Log, name: str, partitions: int) -> None:

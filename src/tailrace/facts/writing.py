@@ -14,7 +14,7 @@ the same numbers, which the log takes once.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tailrace.client.admin import Admin
 from tailrace.client.cluster import Cluster, TryAgain
@@ -40,6 +40,8 @@ from tailrace.wire.produce import encode_produce_request
 if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.client.writer import TransactionalWriter
+    from tailrace.facts.deciding import DecidedBatch
+    from tailrace.facts.partition import Partition
 
 MOST_ON_THEIR_WAY = 2
 HIGHEST_PLAIN_VERSION = 11
@@ -126,10 +128,18 @@ class PartitionWriter:
 
         return self._cluster.retry(ask, f"waiting for open transactions of {self.topic}")
 
+    def publish_missing(self, partition: Partition[Any]) -> int:
+        """Write what the table of states lacks, where there is one; how many states."""
+        return 0
+
     # Batches -------------------------------------------------------------------
 
+    def put(self, batch: DecidedBatch) -> None:
+        """Put what was decided on its way; `receive` tells what became of it."""
+        self.send(batch.records)
+
     def send(self, batch: BatchOfEvents) -> None:
-        """Put a batch on its way; `receive` tells what became of it."""
+        """`put` of records alone."""
         encoded = batch.encode(
             self._writer.producer_id, self._writer.producer_epoch, self._sequence
         )

@@ -62,6 +62,7 @@ def run_source(project: project_load.Project, part: Part) -> None:
 def run_pipelines(project: project_load.Project, part: Part) -> None:
     from tailrace.pipelines.importable import forget_modules
     from tailrace.pipelines.runner import Declared, run
+    from tailrace.project.event_tables import event_tables
     from tailrace.project.marking import stream_marks
 
     def declared(found: project_load.Project) -> Declared:
@@ -72,6 +73,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
             found.settings,
             stream_marks(found),
             list(found.patterns.values()),
+            event_tables(found.events.values()),
         )
 
     def read_again() -> Declared:
@@ -85,6 +87,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
         part,
         topics=first.topics,
         patterns=first.patterns,
+        tables=first.tables,
         settings=first.settings,
         marks=first.marks,
         read_again=read_again,

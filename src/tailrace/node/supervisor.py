@@ -272,7 +272,10 @@ class Supervisor:
             waiting = self._tell_pipelines(before.marks, new.marks, stopping)
         except NotTakenOverError:
             # They run what they ran: the next comparison must say so.
-            old = {name: getattr(before.marks, name) for name in ("views", "streams", "topics")}
+            old = {
+                name: getattr(before.marks, name)
+                for name in ("views", "streams", "topics", "events")
+            }
             self.project = replace(new, marks=replace(new.marks, **old))
             raise
         FILES.make_directories(self.directory / "apply")
@@ -502,7 +505,7 @@ class Supervisor:
 def _for_pipelines(marks: Marks) -> tuple[object, ...]:
     """What the pipelines must know of a project."""
     sections = {name: marks.sections.get(name) for name in ("tick", "topics")}
-    return marks.views, marks.streams, marks.topics, sections
+    return marks.views, marks.streams, marks.topics, marks.events, sections
 
 
 def _identity(path: Path) -> tuple[int, int]:

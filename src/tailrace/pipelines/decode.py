@@ -65,6 +65,8 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
 
     `envelope` False: the value is the row itself, and every record is a fact.
     """
+    if table.reading is not None:
+        return table.reading.decode(table, records, shards)
     match table.kind:
         case "bag":
             return _decode_bag(table, records, shards)
@@ -82,7 +84,7 @@ def decode_whole(
     """`decode` of records as columns, all at once; None where a record needs a closer look
     (one that cannot be read, a tombstone, one without key) or the kind of table does."""
     keyed = table.kind == "table"
-    if not (keyed or (table.kind == "stream" and not envelope)):
+    if table.reading is not None or not (keyed or (table.kind == "stream" and not envelope)):
         return None
     if keyed and columns.keys.null_count:
         return None

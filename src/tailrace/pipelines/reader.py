@@ -113,6 +113,17 @@ class LogReader:
             for partition in self.partitions(topic)
         }
 
+    def written_ends(self, topic: str) -> dict[int, int]:
+        """The end of every partition, with what is not committed yet."""
+        from tailrace.client.admin import Admin
+
+        partitions = self.partitions(topic)
+        if not partitions:
+            return {}
+        with Admin(self._bootstrap) as admin:
+            found = admin.end_offsets([(topic, each) for each in partitions], "read_uncommitted")
+        return {partition: found[topic, partition] for partition in partitions}
+
     def _watermarks(self, topic: str, partition: int) -> tuple[int, int]:
         from confluent_kafka import TopicPartition
 

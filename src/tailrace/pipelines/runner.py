@@ -28,7 +28,7 @@ from tailrace.pipelines.errors import (
 )
 from tailrace.pipelines.importable import mark_changed
 from tailrace.pipelines.incremental.compile import compile_views, problems
-from tailrace.pipelines.incremental.graph import Graph
+from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
@@ -75,6 +75,7 @@ class Declared:
     settings: config.Settings
     marks: Mapping[str, str] = field(default_factory=dict)
     patterns: Sequence[Pattern] = ()
+    tables: Sequence[TableInput] = ()  # inputs that no source describes: event topics
 
 
 @dataclass(slots=True)
@@ -107,14 +108,16 @@ def run(
     *,
     topics: Iterable[Topic] = (),
     patterns: Sequence[Pattern] = (),
+    tables: Sequence[TableInput] = (),
     settings: config.Settings | None = None,
     marks: Mapping[str, str] | None = None,
     read_again: Callable[[], Declared] | None = None,
 ) -> None:
-    """Run all views, streams and patterns of a project until `part.stopping` is set. `read_again`
-    gives what its files declare when they have changed; Spark goes on running then."""
+    """Run all views, streams and patterns of a project until `part.stopping` is set. `tables`
+    are inputs that no source describes: event topics. `read_again` gives what the project's files
+    declare when they have changed; Spark goes on running then."""
     settings = settings or config.load(part.directory.parent)
-    declared = Declared(views, streams, list(topics), settings, marks or {}, patterns)
+    declared = Declared(views, streams, list(topics), settings, marks or {}, patterns, tables)
     reload = None if read_again is None else Reload(read_again)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
@@ -167,7 +170,7 @@ def _run_unchanged(
     if declared.views:
         run_ticks(
             declared.views, running, part, spark, declared.settings, declared.topics,
-            declared.patterns, reload,
+            declared.patterns, declared.tables, reload,
         )  # fmt: skip
         return
     told = False
@@ -233,6 +236,7 @@ def _tables_are_missing(declared: Declared, part: Part) -> bool:
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         tables = list(read_catalog(reader).tables.values())
     tables += [topic_table(topic) for topic in declared.topics if topic.tabular]
+    tables += declared.tables
     wrong = problems(declared.views, tables).values()
     return any(isinstance(problem, SqlTableError) for problem in wrong)
 
@@ -308,6 +312,7 @@ def run_ticks(
     settings: config.Settings,
     topics: Iterable[Topic] = (),
     patterns: Sequence[Pattern] = (),
+    tables: Sequence[TableInput] = (),
     reload: Reload | None = None,
 ) -> None:
     """Tick until the part stops; compile again when a table has changed its columns.
@@ -318,7 +323,7 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running, patterns, reload)
+        compiled = wait_for_tables(views, part, topics, running, patterns, tables, reload)
         if compiled is None:
             return
         began = part.clock.monotonic()
@@ -546,6 +551,7 @@ def wait_for_tables(
     topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
     patterns: Sequence[Pattern] = (),
+    more: Sequence[TableInput] = (),
     reload: Reload | None = None,
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
@@ -555,7 +561,7 @@ def wait_for_tables(
     when tables are described anew. None if told to stop meanwhile.
     """
     given = [topic for topic in topics if topic.tabular]
-    declared = [topic_table(topic) for topic in given]
+    declared = [*(topic_table(topic) for topic in given), *more]
     waited = False
     until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:

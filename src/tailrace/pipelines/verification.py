@@ -282,6 +282,16 @@ def _answer(spark: SparkSession, question: Question, paths: Mapping[str, str]) -
                 f"CREATE OR REPLACE VIEW {source}.{parts[-1]} AS "
                 f"SELECT {', '.join(columns)} FROM parquet.{_quoted(paths[topic])}"
             )
+        further = {} if table.reading is None else table.reading.queries(topic)
+        for name, query in further.items():
+            database, _, last = name.partition(".")
+            if _PLAIN.fullmatch(database) and _PLAIN.fullmatch(last):
+                rows_of = f"(SELECT {', '.join(columns)} FROM parquet.{_quoted(paths[topic])})"
+                spark.sql(f"CREATE DATABASE IF NOT EXISTS {database}")
+                spark.sql(
+                    f"CREATE OR REPLACE VIEW {name} AS "
+                    f"{query.replace(f'FROM `{topic}`', f'FROM {rows_of}')}"
+                )
     for name in _views_below(question):
         spark.sql(_text(question, name)).createOrReplaceTempView(_quoted(name))
     return spark.sql(_text(question, question.name))

@@ -26,6 +26,7 @@ from tailrace.pipelines.declare import Pattern, View
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph
 from tailrace.project.errors import ProjectError
+from tailrace.project.event_tables import event_tables, tables_of
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
 from tailrace.project_token import asks_everybody
@@ -169,6 +170,11 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
     what = f"events {declared.name}"
     found = list(mistakes(declared))
+    if not found:
+        try:
+            list(tables_of(declared))
+        except TailraceError as wrong:
+            found.append(wrong)
     for error in found:
         error.detail = error.detail.replace(f"{project.directory}/", "")
         yield Checked(what, error=error)
@@ -281,6 +287,7 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
     tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += event_tables(project.events.values())
     yield from _compiled(project, tables, told)
 
 
@@ -386,6 +393,7 @@ def _known_inputs(project: Project) -> list[TableInput] | None:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
 
     tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += event_tables(project.events.values())
     for source in project.sources.values():
         found = _known_tables(project, source)
         if found is None or _absent(source, {table.name for table in found}) is not None:

@@ -24,6 +24,7 @@ from tailrace.pipelines.ticks.aside import subgraph
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
 from tailrace.project.errors import MissingInputError
+from tailrace.project.event_tables import event_tables
 from tailrace.project.load import Project
 
 TABLE = "table:"
@@ -153,6 +154,7 @@ def compiled(project: Project, bootstrap: str) -> Graph:
     """The graph of its views; types come from the log, or the databases."""
     tables = _from_log(bootstrap) if _answers(bootstrap) else _from_databases(project)
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    tables += event_tables(project.events.values())
     return compile_views(project.views.values(), tables)
 
 

@@ -23,6 +23,7 @@ from tailrace.project.errors import (
 )
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
+from tailrace.records.event_headers import STATE_TOPIC
 from tailrace.sinks.declare import Topic as TopicSink
 from tailrace.sources.declare import Inserts, Source, TableRef, default_schema, for_table, patterns
 
@@ -102,6 +103,9 @@ def build(project: Project) -> Topology:
         add(topic.name, "topic", topic.name)
     for declared in project.events.values():
         add(declared.name, "topic", declared.name)
+        if declared.publish:
+            add(declared.state_topic, "topic", declared.state_topic)
+            edges.append((declared.name, declared.state_topic))
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for events in project.patterns.values():
@@ -158,6 +162,9 @@ def _side_topics(project: Project) -> dict[str, str]:
         }
     for sink in project.sinks:
         taken.setdefault(f"{sink}.dead", f"dead letters of sink {sink}")
+    for declared in project.events.values():
+        if declared.publish:
+            taken[declared.state_topic] = f"the states of the event topic {declared.name}"
     for topic in project.topics.values():
         if topic.time is not None:
             taken[f"{topic.name}.late"] = f"late rows of topic {topic.name}"
@@ -285,6 +292,8 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
         known = project.patterns[name.removesuffix(".timeouts")]
         if known.name == name or known.timeouts:
             return name
+    if parts[0] in project.events:
+        return _events_topic(project, view, parts)
     if len(parts) == 1:
         raise _missing(project, view.name, name)
     source = project.sources.get(parts[0])
@@ -304,6 +313,24 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
             hint=f"write {parts[0]}.{fitting[0]}.{parts[1]}",
         )
     return f"{parts[0]}.{fitting[0]}.{parts[1]}"
+
+
+def _events_topic(project: Project, view: View, parts: tuple[str, ...]) -> str:
+    """The topic behind `accounts`, `accounts.deposited` (the events of one type) and
+    `accounts.state`."""
+    declared = project.events[parts[0]]
+    name = ".".join(parts)
+    types = {each.name.lower() for each in declared.types}
+    if len(parts) == 1:
+        return name
+    if len(parts) == 2 and parts[1].lower() == STATE_TOPIC[1:] and declared.publish:
+        return f"{declared.name}{STATE_TOPIC}"
+    if len(parts) == 2 and parts[1].lower() in types:
+        return declared.name
+    error = _missing(project, view.name, name)
+    if parts[1].lower() == STATE_TOPIC[1:]:
+        error.hint = f'publish the states: tr.events("{declared.name}", …, publish=True)'
+    raise error
 
 
 def table_topic(project: Project, name: str) -> str:
@@ -341,6 +368,12 @@ def _captures(source: Source, schema: str, table: str) -> bool:
 
 def _missing(project: Project, reader: str, name: str) -> MissingInputError:
     known = [*project.views, *project.streams, *project.patterns, *project.topics]
+    for declared in project.events.values():
+        known += [
+            declared.name,
+            *(f"{declared.name}.{each.name.lower()}" for each in declared.types),
+        ]
+        known += [declared.state_topic] if declared.publish else []
     for source in project.sources.values():
         known += [f"{source.name}.{pattern}" for pattern in patterns(source)]
     near = difflib.get_close_matches(name, known, n=1)

@@ -15,6 +15,7 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.verification import Question, Verdict, verify
+from tailrace.project.event_tables import event_tables
 from tailrace.project.explain import compiled
 from tailrace.project.graph import tables_of
 from tailrace.project.load import Project
@@ -44,13 +45,13 @@ def verify_views(
     times = {name: topic.time for name, topic in project.topics.items() if topic.time is not None}
     reads = _reads(project)
     texts = {name: view.sql for name, view in project.views.items()}
+    events = event_tables(project.events.values())
+    plain = frozenset([*project.topics, *(table.topic for table in events)])
     log = LogRanges(bootstrap)
     try:
         with _spark(project) as (spark, directory):
             for name in names:
-                question = Question(
-                    graph, tick, name, texts, reads, times, frozenset(project.topics)
-                )
+                question = Question(graph, tick, name, texts, reads, times, plain)
                 try:
                     yield name, verify(spark, log, question, directory, most=most)
                 except TailraceError as problem:

@@ -58,11 +58,41 @@ class RecordColumns:
 EMPTY = RecordColumns(_NONE, _NONE, pa.array([], pa.binary()), pa.array([], pa.binary()))
 
 
+@dataclass(frozen=True, slots=True)
+class RawColumns:
+    """Records in order, their headers as bytes: those of each lie from `headers_at` to `ends`
+    of `data`, of which `octets` is a view."""
+
+    offsets: Numbers
+    timestamps: Numbers
+    keys: pa.BinaryArray
+    values: pa.BinaryArray
+    data: bytes
+    octets: Octets
+    headers_at: Numbers
+    ends: Numbers
+
+
 def decode_columns(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -> RecordColumns:
     """The records of these batches of `buffer` (position and header of each), in order.
 
     Raises `InvalidRecordError` where records do not fit their batch, as `decode_records`.
     """
+    raw = decode_raw(buffer, batches)
+    if raw is None:
+        return EMPTY
+    headers: list[Headers] | None = None
+    data, at = raw.data, raw.headers_at
+    if raw.octets[at].any():
+        headers = [
+            () if data[begin] == 0 else decode_headers(data[begin:until])
+            for begin, until in zip(at.tolist(), raw.ends.tolist(), strict=True)
+        ]
+    return RecordColumns(raw.offsets, raw.timestamps, raw.keys, raw.values, headers)
+
+
+def decode_raw(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -> RawColumns | None:
+    """`decode_columns` that leaves the headers as they are; None if there are no records."""
     blocks: list[bytes] = []
     counts: list[int] = []
     bases: list[tuple[int, int, int]] = []
@@ -74,7 +104,7 @@ def decode_columns(buffer: Buffer, batches: Iterable[tuple[int, BatchHeader]]) -
         appended = header.max_timestamp if header.attributes & LOG_APPEND_TIME else -1
         bases.append((header.base_offset, header.base_timestamp, appended))
     if not any(counts):
-        return EMPTY
+        return None
     data = blocks[0] if len(blocks) == 1 else b"".join(blocks)
     try:
         octets = np.frombuffer(data, np.uint8)
@@ -156,27 +186,24 @@ def _columns(
     ends: Numbers,
     counts: Sequence[int],
     bases: Sequence[tuple[int, int, int]],
-) -> RecordColumns:
+) -> RawColumns:
     each = np.repeat(np.array(bases, np.int64), counts, axis=0)
     deltas, at = _varints(octets, starts + 1)
     offsets, at = _varints(octets, at)
-    keys, at = _strings(data, octets, at, ends)
-    values, at = _strings(data, octets, at, ends)
+    keys, at = read_strings(data, octets, at, ends)
+    values, at = read_strings(data, octets, at, ends)
     if bool((at >= ends).any()):
         raise InvalidRecordError("a record is longer than it claims")
-    headers: list[Headers] | None = None
-    if octets[at].any():
-        headers = [
-            () if data[begin] == 0 else decode_headers(data[begin:until])
-            for begin, until in zip(at.tolist(), ends.tolist(), strict=True)
-        ]
     appended = each[:, 2]
-    return RecordColumns(
+    return RawColumns(
         each[:, 0] + offsets,
         np.where(appended >= 0, appended, each[:, 1] + deltas),
         keys,
         values,
-        headers,
+        data,
+        octets,
+        at,
+        ends,
     )
 
 
@@ -198,7 +225,7 @@ def _varints(octets: Octets, at: Numbers) -> tuple[Numbers, Numbers]:
     return ((number >> 1) & 0x7FFFFFFFFFFFFFFF) ^ -(number & 1), at
 
 
-def _strings(
+def read_strings(
     data: bytes, octets: Octets, at: Numbers, ends: Numbers
 ) -> tuple[pa.BinaryArray, Numbers]:
     """The length-prefixed byte strings at these positions; a length below 0 is null."""

@@ -17,7 +17,23 @@ from tailrace.schemas.model import Texts
 from tailrace.schemas.reading import Steps
 
 SCALARS = frozenset(
-    ["double", "float", "int32", "int64", "uint32", "uint64", "sint32", "sint64", "fixed32", "fixed64", "sfixed32", "sfixed64", "bool", "string", "bytes"]
+    [
+        "double",
+        "float",
+        "int32",
+        "int64",
+        "uint32",
+        "uint64",
+        "sint32",
+        "sint64",
+        "fixed32",
+        "fixed64",
+        "sfixed32",
+        "sfixed64",
+        "bool",
+        "string",
+        "bytes",
+    ]
 )
 _MAP_KEYS = SCALARS - {"double", "float", "bytes"}
 MAX_TAG = 2**29 - 1

@@ -18,13 +18,17 @@ import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from tailrace.pipelines.incremental.expression import Expression
 from tailrace.pipelines.incremental.identity import identify, not_identity
 from tailrace.pipelines.state.store import OperatorState
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.decode import Decoded
+    from tailrace.pipelines.reader import Records
 
 WEIGHT = "__weight"
 KEY = "__key"
@@ -63,6 +67,15 @@ class TickContext:
         self.forgotten[topic] = self.forgotten.get(topic, 0) + count
 
 
+class Reading(Protocol):
+    """Makes rows of the records of one topic (see `event_rows`); picklable."""
+
+    def decode(self, table: TableInput, records: Records, shards: int) -> Decoded: ...
+
+    def queries(self, topic: str) -> Mapping[str, str]:
+        """Further names under which SQL reads it, each with the query it stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class TableInput:
     """A topic that views read.
@@ -74,7 +87,7 @@ class TableInput:
     - `bag` (a table without primary key): the columns of `schema`, `__weight` (+1 a row came,
       −1 it went; an update is both) and `__deleted` (bool): true on a row that says "all rows
       before this one are gone" (truncated, or a copy that starts again).
-    - `stream`: the columns of `schema`; every row is a fact.
+    - `stream`: the columns of `schema`; every row is a fact. `key`: no two rows have it.
     - `history`: like `table`, with `__versioned_at` (TIMESTAMP: when the version became
       valid) and `__copied` (bool: it was read by a copy at that time, and may be older);
       every version counts for as-of joins.
@@ -83,7 +96,8 @@ class TableInput:
     partition modulo the number of shards, so that it needs no exchange.
     `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
     of a stream's event time, where it is declared. `once_keyless`: some version of the table
-    had no key, so that its topic may hold records without one.
+    had no key, so that its topic may hold records without one. `reading`: how its records are
+    read, where their values are neither rows nor envelopes.
     `order`: a stream that a pattern reads; the event time of a row. Rows then carry it (`__time`,
     and `__micros` as a number) and their place in the log (`__partition`, `__offset`), which stand
     last in `schema`. `copied`: of a captured table also the rows of its first copy are facts.
@@ -97,6 +111,7 @@ class TableInput:
     kept_ms: int | None = None
     time: str = ""
     once_keyless: bool = False
+    reading: Reading | None = None
     order: Expression | None = None
     copied: bool = False
 

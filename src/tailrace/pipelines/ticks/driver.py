@@ -22,6 +22,7 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.pipelines.declare import EventTime
 from tailrace.pipelines.decode import dead_key, dead_letter
 from tailrace.pipelines.errors import ShardsChangedError, TickFencedError, TickUnsteadyError
+from tailrace.pipelines.event_rows import StateRows
 from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
@@ -622,4 +623,14 @@ def planner_for(graph: Graph, plain: frozenset[str]) -> Planner:
         if topic not in plain:
             by_source.setdefault(topic.split(".", 1)[0], set()).add(topic)
     used = plain & graph.tables.keys()
-    return Planner({source: frozenset(topics) for source, topics in by_source.items()}, used)
+    sources = {source: frozenset(topics) for source, topics in by_source.items()}
+    return Planner(sources, used, states_of(graph))
+
+
+def states_of(graph: Graph) -> dict[str, str]:
+    """The tables of published states that are read, and the event topic of each."""
+    return {
+        topic: table.reading.events
+        for topic, table in graph.tables.items()
+        if isinstance(table.reading, StateRows)
+    }

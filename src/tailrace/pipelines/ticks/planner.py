@@ -141,7 +141,10 @@ class Planner:
 
     topics: Mapping[str, frozenset[str]]
     free: frozenset[str]
+    # Tables of states by topic, and the topic of the events that they tell of.
+    states: Mapping[str, str] = field(default_factory=dict)
     waiting: dict[str, list[Cut]] = field(default_factory=dict)
+    _seen: dict[str, tuple[dict[int, int], dict[int, int]]] = field(default_factory=dict)
 
     def add(self, cuts: Iterable[Cut]) -> None:
         """Take in cuts in the order of the log."""
@@ -202,7 +205,7 @@ class Planner:
                 positions[source] = cuts[taken - 1].position
                 stamps = [c.ts_ms for c in cuts[:taken] if c.offsets and c.ts_ms]
                 oldest = min([*stamps, *([] if oldest is None else [oldest])], default=oldest)
-        free = {topic: reader.bounds(topic) for topic in sorted(self.free)}
+        free = self._bounds(reader)
         # To each partition its share: one that ran ahead would make the others late.
         room = max(room // max(sum(len(bounds) for bounds in free.values()), 1), 1)
         for topic, bounds in free.items():
@@ -213,6 +216,8 @@ class Planner:
                     end = min(end, ceiling.inputs[topic].get(partition, 0))
                 known[partition] = max(start, min(end, start + room))
                 more = more or known[partition] < end
+            if topic in self.states:
+                self._hold_events(topic, known, free)
         if inputs == last.inputs and positions == last.positions:
             return None
         read = set(self.free).union(*self.topics.values())
@@ -228,6 +233,43 @@ class Planner:
                 if end > start:
                     ranges.append(Range(topic, partition, start, end))
         return Plan(tuple(ranges), inputs, positions, oldest, more)
+
+    def _bounds(self, reader: LogReader) -> dict[str, dict[int, tuple[int, int]]]:
+        """Bounds of the topics without cuts; those of states before those of events.
+
+        Events and states are of one transaction, whose end the log writes partition by
+        partition. So a tick reads events only as far as it has read their states: to an end of
+        the events that was seen before the end of all that was written of the states, which is
+        now committed. `inputs` then tells of both, whether the events themselves are read or not.
+        """
+        for states, events in self.states.items():
+            if states not in self._seen:
+                ends = {partition: end for partition, (_, end) in reader.bounds(events).items()}
+                self._seen[states] = (ends, reader.written_ends(states))
+        first = sorted(self.free, key=lambda topic: (topic not in self.states, topic))
+        free = {topic: reader.bounds(topic) for topic in first}
+        for states, events in self.states.items():
+            bounds = free.pop(events, None) or reader.bounds(events)
+            ends, _ = self._seen[states]
+            free[events] = {
+                partition: (low, min(end, ends.get(partition, low)))
+                for partition, (low, end) in bounds.items()
+            }
+        return free
+
+    def _hold_events(
+        self,
+        states: str,
+        read: Mapping[int, int],
+        free: dict[str, dict[int, tuple[int, int]]],
+    ) -> None:
+        """Read no events whose states are not read; look at the ends again once all are."""
+        _, written = self._seen[states]
+        if all(read.get(partition, 0) >= end for partition, end in written.items()):
+            del self._seen[states]
+            return
+        events = self.states[states]
+        free[events] = {partition: (low, 0) for partition, (low, _) in free[events].items()}
 
 
 def cursor(last: Tick, source: str) -> int:

@@ -33,7 +33,7 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import remove_below
 from tailrace.pipelines.ticks.aside import Aside, at_fault, subgraph
 from tailrace.pipelines.ticks.carried import as_carried, was_ended_by
-from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row
+from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings, last_row, states_of
 from tailrace.pipelines.ticks.planner import cursor
 from tailrace.pipelines.ticks.row import Stopped, Tick
 from tailrace.pipelines.ticks.shared import share_read
@@ -436,7 +436,8 @@ class ProjectTicks:
                 return False
         return all(
             ours.inputs[topic] == theirs.inputs.get(topic)
-            for topic in self._plain & fill.graph.tables.keys()
+            for topic in (self._plain & fill.graph.tables.keys())
+            | set(states_of(fill.graph).values())
             if topic in ours.inputs
         )
 

@@ -16,6 +16,12 @@ class Catalog:
 
     def __init__(self, tables: Iterable[TableInput], views: Mapping[str, str]) -> None:
         self._tables = {table.topic.lower(): table for table in tables}
+        self._queries = {
+            name.lower(): query
+            for table in self._tables.values()
+            if table.reading is not None
+            for name, query in table.reading.queries(table.topic).items()
+        }
         self._views = {name.lower(): name for name in views}
 
     @property
@@ -28,6 +34,11 @@ class Catalog:
         if node.db or node.catalog:
             return None
         return self._views.get(node.name.lower())
+
+    def query(self, node: exp.Table) -> str | None:
+        """The query that a name stands for: `accounts.deposited`, the events of one type."""
+        name = ".".join(part.name.lower() for part in node.parts)
+        return None if name in self._tables else self._queries.get(name)
 
     def table(self, context: Context, node: exp.Table) -> TableInput:
         """The table a name means: `shop.orders` is `shop.public.orders` when the source has
@@ -50,7 +61,8 @@ class Catalog:
         if found:
             listed = ", ".join(sorted(table.topic for table in found))
             raise context.name_error(f"table {name!r} could be several", node, f"one of {listed}")
-        known_names = sorted([*(t.topic for t in self._tables.values()), *self._views.values()])
+        topics = [table.topic for table in self._tables.values()]
+        known_names = sorted([*topics, *self._queries, *self._views.values()])
         near = difflib.get_close_matches(name, [*known_names, *self._short(known_names)], 1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         raise context.table_error(

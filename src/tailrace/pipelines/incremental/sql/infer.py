@@ -42,7 +42,7 @@ def keys_of(plan: Plan, *, numbered: bool = False) -> list[tuple[str, ...]]:
     unless it is declared: every row may get another number."""
     match plan:
         case Scan():
-            if plan.table.kind not in ("table", "history") or not plan.table.key:
+            if plan.table.kind == "bag" or not plan.table.key:
                 return []
             names = dict(zip(plan.columns, plan.fields, strict=True))
             return [tuple(names[name].id for name in plan.table.key if name in names)]

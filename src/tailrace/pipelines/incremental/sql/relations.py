@@ -24,7 +24,7 @@ from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_argumen
 from tailrace.pipelines.incremental.sql.expressions import OPERANDS, ExpressionBinder
 from tailrace.pipelines.incremental.sql.from_inner import around_inner
 from tailrace.pipelines.incremental.sql.match_parse import Recognized
-from tailrace.pipelines.incremental.sql.parse import place
+from tailrace.pipelines.incremental.sql.parse import parse, place
 from tailrace.pipelines.incremental.sql.plan import (
     Constant,
     Field,
@@ -202,6 +202,9 @@ def _table(binder: QueryBinder, node: exp.Table, common: Common) -> Plan:
     view = binder.catalog.view(node)
     if view is not None:
         return binder.view_plan(view, node)
+    query = binder.catalog.query(node)
+    if query is not None:
+        return binder.query(parse(query, binder.context.view), {}, None)
     table = binder.catalog.table(binder.context, node)
     fields = tuple(
         Field(binder.context.fresh(column.name), column.name, column.type)

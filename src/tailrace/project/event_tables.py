@@ -1,0 +1,47 @@
+"""Event topics as inputs of views: what SQL sees of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tailrace.facts.errors import EventsDeclarationError
+from tailrace.facts.spark_types import columns_of
+from tailrace.pipelines.event_rows import EventType, event_table, state_table
+from tailrace.pipelines.incremental.types import parse_type
+
+if TYPE_CHECKING:
+    from tailrace.facts.declare import Events
+    from tailrace.pipelines.incremental.graph import TableInput
+
+
+def event_tables(declared: Iterable[Events[Any]]) -> list[TableInput]:
+    """Every event topic as a stream, and the states of those that publish them as a table.
+
+    Raises EventsDeclarationError for one whose names SQL cannot tell apart.
+    """
+    return [table for each in declared for table in tables_of(each)]
+
+
+def tables_of(declared: Events[Any]) -> Iterator[TableInput]:
+    """The inputs that one event topic is."""
+    types = tuple(
+        EventType(each.name, each.version, _schema(each.cls), tuple(each.upcasts.items()))
+        for each in declared.types
+    )
+    try:
+        yield event_table(declared.name, types)
+        if declared.publish:
+            yield state_table(declared.name, _schema(declared.state))
+    except ValueError as error:
+        raise EventsDeclarationError(
+            f"SQL cannot read the event topic {declared.name!r}",
+            detail=f"{error}\ndeclared at {declared.declared_at}",
+            hint="rename the type or the field; capital and small letters are one in SQL",
+        ) from error
+
+
+def _schema(cls: type) -> pa.Schema:
+    return pa.schema([(name, parse_type(kind)) for name, kind in columns_of(cls)])
