@@ -295,6 +295,8 @@ def _typed(
             parameters = (_share(binder, bound[0], node),)
         if name in ("percentile", "percentile_disc", "mode"):
             bound = [order[0][0]]
+    elif name == "percentile" and len(bound) == 1:
+        raise context.type_error("percentile needs its share, percentile(x, 0.5)", node)
     elif name == "percentile" and len(bound) == 2:
         parameters = (_share(binder, bound[1], node),)
         bound = bound[:1]
@@ -349,8 +351,12 @@ def _typed(
                 raise context.type_error(f"{name} needs whole numbers", node)
             result = kind
         case "bitmap_construct_agg":
+            if kind == types.BOOLEAN:
+                raise context.type_error(f"{name} needs a whole number", node)
             value, result = binder.coerce(value, types.BIGINT, node), types.BINARY
         case "bitmap_or_agg" | "bitmap_and_agg":
+            if kind not in (types.BINARY, types.NULL):
+                raise context.type_error(f"{name} needs BINARY", node)
             value, result = binder.coerce(value, types.BINARY, node), types.BINARY
         case _ if name in PAIRED or name in SHAPES:
             wanted = 2 if name in PAIRED else 1
@@ -594,6 +600,11 @@ def _ranking(
             if type(steps) is not int:
                 raise binder.context.type_error(f"the offset of {name} is a whole number", node)
             default = bound[2] if len(bound) > 2 else Literal(None, types.NULL)
+            kinds = {default.type, bound[0].type}
+            if types.BOOLEAN in kinds and len(kinds - {types.NULL}) == 2:
+                raise binder.context.type_error(
+                    f"the default of {name} is {types.ddl(bound[0].type)}", node
+                )
             default = binder.coerce(default, bound[0].type, node)
             return WindowCall(name, (bound[0], default), bound[0].type, frame, (steps, ignores))
         case "counter_diff":

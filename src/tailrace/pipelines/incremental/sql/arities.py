@@ -6,6 +6,10 @@ front, such as `datediff(DAY, a, b)`, count their arguments themselves.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sqlglot import exp
+
 _MOST = 8  # from here on: as many as one likes
 _GROUPS = {
     "0": """
@@ -138,6 +142,50 @@ ARITIES: dict[str, frozenset[int]] = {
     for counts, names in _GROUPS.items()
     for name in names.split()
 }
+
+
+# What the parser makes of calls of aggregates tells no longer what stood in them: it drops
+# arguments, or takes them for clauses.
+_AGGREGATES: dict[type[exp.Expr], tuple[int, int]] = {
+    exp.ArrayAgg: (1, 1), exp.ArrayUniqueAgg: (1, 1), exp.ApproxDistinct: (1, 2), exp.Mode: (0, 2),
+    **dict.fromkeys((exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue), (1, 2)),
+}  # fmt: skip
+_WITH_A_WORD = (
+    exp.AnyValue, exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.Mode
+)  # fmt: skip
+_WORST_ERROR = 0.391  # of approx_count_distinct
+
+
+def wrong_arguments(made: exp.Expr, arguments: Sequence[exp.Expr]) -> str | None:
+    """What is wrong with the arguments of an aggregate's call, as they stand in the query."""
+    if isinstance(made, exp.IgnoreNulls | exp.RespectNulls):
+        made = made.this
+    known = _AGGREGATES.get(type(made))
+    if known is None:
+        return None
+    assert isinstance(made, exp.Func)
+    name = str(made.sql_name()).lower()
+    least, most = known
+    if not least <= len(arguments) <= most:
+        return f"wrong number of arguments for {name}"
+    if len(arguments) == 2:
+        given = arguments[1]
+        if isinstance(made, _WITH_A_WORD) and not isinstance(given, exp.Boolean):
+            return f"the second argument of {name} is true or false"
+        if isinstance(made, exp.ApproxDistinct) and not _is_error(given):
+            return f"the error that {name} allows is a constant such as 0.05, below {_WORST_ERROR}"
+    return None
+
+
+def _is_error(given: exp.Expr) -> bool:
+    if isinstance(given, exp.Cast) and given.to.this == exp.DType.DOUBLE:
+        given = given.this  # 0.05D
+    if not isinstance(given, exp.Literal) or str(given.this).isdigit():
+        return False
+    try:
+        return 0 < float(given.this) <= _WORST_ERROR
+    except ValueError:
+        return False
 
 
 def takes(name: str, count: int) -> bool:

@@ -13,7 +13,6 @@ from tailrace.pipelines.incremental.expression import (
     Call,
     Expression,
     Literal,
-    columns_of,
 )
 from tailrace.pipelines.incremental.sql import (
     generators,
@@ -264,20 +263,37 @@ class QueryBinder:
             for field, item in zip(fields, node.expressions, strict=False):
                 self.context.comparable(field.type, item)
             plan = Distinct(Project(plan, fields, bounds))
-            if limit is not None:
-                by_bound = {
-                    bound: field.column for bound, field in zip(bounds, fields, strict=True)
-                }
-                order = tuple((by_bound.get(e, e), d, n) for e, d, n in order)
-                if any(not columns_of(e) <= {f.id for f in fields} for e, _, _ in order):
-                    raise self.context.name_error(
-                        "ORDER BY of a SELECT DISTINCT names something it does not show", node
-                    )
-                plan = Top(plan, order, limit, offset)
-            return plan
+            shown = self._shown_order(node, plan, limited=limit is not None)
+            return plan if limit is None else Top(plan, shown, limit, offset)
         if limit is not None:
             plan = Top(plan, order, limit, offset)
         return Project(plan, fields, bounds)
+
+    def _shown_order(self, node: exp.Select, plan: Plan, *, limited: bool) -> Order:
+        """ORDER BY of a SELECT DISTINCT: it sees the rows that are shown, and those alone."""
+        order = node.args.get("order")
+        if order is None or (not limited and [*map(_word, order.expressions)] == ["ALL"]):
+            return ()
+        named = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
+        shown = {field.name.lower() for field in plan.fields}
+        for column in order.find_all(exp.Column):
+            name = column.name.lower()
+            if name not in shown or (column.table and name in named):
+                raise self.context.name_error(
+                    "ORDER BY of a SELECT DISTINCT names something it does not show", column
+                )
+        if order.find(exp.AggFunc) is not None:
+            raise self.context.name_error(
+                "ORDER BY of a SELECT DISTINCT counts what it does not show", order
+            )
+        items = [item.copy() for item in order.expressions]
+        for item in items:
+            for column in item.find_all(exp.Column):
+                column.set("table", None)
+        scope = Scope([relations.source("", plan)])
+        binder = ExpressionBinder(self.context, scope, subqueries.refuse(self.context))
+        bound = bind_order(binder, items)
+        return self._by_place(order, bound, [field.column for field in plan.fields])
 
     def _limit(self, node: exp.Expr) -> tuple[int | None, int]:
         numbers: list[int | None] = []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import zip_longest
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import sqlglot
 from sqlglot import Parser, Token, TokenType, exp
@@ -14,6 +16,7 @@ from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ParseError, TokenError
 
 from tailrace.pipelines.errors import SqlSyntaxError, ViewError
+from tailrace.pipelines.incremental.sql.arities import wrong_arguments
 from tailrace.pipelines.incremental.sql.match_parse import (
     MatchParser,
     Recognized,
@@ -150,6 +153,13 @@ class OnlySpark(AnsiSpark):
             self._needed(this is not None or not begins, "array(…)")
             taken: exp.Expr | None = super()._parse_bracket(this)
             return taken
+
+        def validate_expression(self, expression: Any, args: Any = None) -> Any:
+            """A call with the arguments that stand in it; the base class judges what became
+            of them."""
+            if args is not None and (wrong := wrong_arguments(expression, args)):
+                self.raise_error(wrong)
+            return super().validate_expression(expression, args)
 
         ARRAY_CONSTRUCTORS: ClassVar[dict[str, type[exp.Expr]]] = {}
 
@@ -344,6 +354,24 @@ def _wrong_words(sql: str, token: Token, following: Token | None) -> tuple[str, 
         return "this was not expected here", "Spark's SQL has no braces"
     if behind == TokenType.HEX_STRING and following and sql[following.start] == "0":
         return "this is no number", "write X'1F' for bytes, conv('1F', 16, 10) for a number"
+    return _out_of_range(sql, token) if kind == TokenType.NUMBER else None
+
+
+_LARGEST = {"FLOAT": Decimal("3.4028234663852886e38"), "DOUBLE": Decimal(sys.float_info.max)}
+
+
+def _out_of_range(sql: str, number: Token) -> tuple[str, str] | None:
+    """What Spark says of 1e39F and 1e309; CAST('1e309' AS DOUBLE) is Infinity there."""
+    text = number.text.lower()
+    behind = sql[number.start + len(text) : number.end + 1].upper()  # its suffix
+    kind = {"F": "FLOAT", "D": "DOUBLE"}.get(behind)
+    if kind is None and "e" in text and not behind:
+        kind = "DOUBLE"
+    try:
+        if kind is not None and Decimal(text) > _LARGEST[kind]:
+            return f"{number.text} is out of the range of {kind}", "DOUBLE 'Infinity' is infinite"
+    except InvalidOperation:
+        pass  # a name that begins with digits
     return None
 
 
