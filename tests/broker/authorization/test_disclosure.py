@@ -392,6 +392,18 @@ def test_reading_without_a_group_needs_no_permission_for_one(guarded: Guarded) -
             next(iter(reading))
 
 
+def test_a_producer_that_may_not_write_is_told_and_does_not_hang(guarded: Guarded) -> None:
+    guarded.admin.create("t")
+    guarded.allow("ANONYMOUS", (READ, TOPIC, "t"))
+    with tr.connect(guarded.address) as log, log.producer() as producer:
+        sent = [producer.send("t", value=b"%d" % number) for number in range(10)]
+        for each in sent:
+            with pytest.raises(NotAllowedError):
+                each.result(60)
+        with pytest.raises(NotAllowedError):
+            producer.send("t", value=b"later").result(60)
+
+
 def test_everything_is_open_where_no_rule_is_only_if_that_is_set(
     start_guarded: Callable[..., Guarded],
 ) -> None:
