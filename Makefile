@@ -59,6 +59,7 @@ bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compi
 	@$(PY) -m benchmarks.compaction
 	@$(PY) -m benchmarks.queues
 	@$(PY) -m benchmarks.secured
+	@$(PY) -m benchmarks.permissions
 
 bench-capture: setup ## capture beside pg_recvlogical and Debezium
 	@$(PY) -m benchmarks.capture

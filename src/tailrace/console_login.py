@@ -61,6 +61,9 @@ class OidcSettings:
     name: str = NAME
     session: timedelta = SESSION
 
+    def __str__(self) -> str:
+        return self.issuer
+
 
 @dataclass(frozen=True, slots=True)
 class ProxySettings:
@@ -70,6 +73,9 @@ class ProxySettings:
     roles: Roles
     user: bytes = b"x-forwarded-user"
     groups: bytes = b"x-forwarded-groups"
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.addresses))
 
     def trusts(self, address: str) -> bool:
         """Whether a connection from this address is the proxy's."""

@@ -21,6 +21,8 @@ from tailrace.errors import ConfigValueError, EnvironmentProblem
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+_JAVA = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+"""The first bytes of Java's own key stores."""
 _CALLBACK = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
 
 
@@ -263,18 +265,21 @@ def _pem(name: str, value: str, base: Path | None) -> str:
     path = Path(value).expanduser()
     path = path if path.is_absolute() or base is None else base / path
     try:
-        text = path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        data = path.read_bytes()
+    except OSError as error:
         raise ConfigValueError(
-            f"the file of {name} cannot be read", detail=f"{path}: {reason}"
+            f"the file of {name} cannot be read", detail=f"{path}: {error.strerror}"
         ) from error
-    if "-----BEGIN" not in text:
+    if b"-----BEGIN" not in data:
+        java = data[:4] in _JAVA
         raise ConfigValueError(
-            f"the file of {name} is not PEM", detail=str(path),
-            hint="convert it: openssl pkcs12 -in FILE -out FILE.pem",
+            f"the file of {name} is {'a Java key store (JKS)' if java else 'not PEM'}",
+            detail=str(path),
+            hint="convert it: "
+            + (f"keytool -importkeystore -srckeystore {path.name} -destkeystore {path.name}.p12 -deststoretype PKCS12, then " if java else "")
+            + f"openssl pkcs12 -in {path.name}{'.p12' if java else ''} -out {path.name}.pem",
         )  # fmt: skip
-    return text
+    return data.decode("ascii", "ignore")  # comments may be in any language
 
 
 def _quoted(value: str) -> str:

@@ -83,6 +83,13 @@ def test_a_path_is_read_from_the_project(tmp_path: Path) -> None:
     (tmp_path / "ca.der").write_text("not pem")
     with pytest.raises(ConfigValueError, match="not PEM"):
         make_security({"ca": "ca.der"}, tmp_path)
+    (tmp_path / "bundle.pem").write_text(f"# Főtanúsítvány\n{authority.pem}")
+    read = make_security({"ca": "bundle.pem"}, tmp_path)
+    assert read.context().cert_store_stats()["x509_ca"] == 1
+    (tmp_path / "trust.jks").write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    with pytest.raises(ConfigValueError, match="Java key store") as refused:
+        make_security({"ca": "trust.jks"}, tmp_path)
+    assert "keytool -importkeystore" in refused.value.hint
 
 
 class TlsServer:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -22,6 +24,10 @@ from confluent_kafka.admin import (
 from broker.authentication.guarded_broker import PASSWORD, Guarded
 from broker.authentication.test_users_and_tokens import Issuer
 from servers.kafka import KafkaUnavailable, jars, tool
+from tailrace.broker.embedded import BrokerThread
+from tailrace.broker.errors import CertificateError
+from tailrace.client.admin import Admin
+from tailrace.security import LogAddress, make_security
 
 pytestmark = [pytest.mark.clients, pytest.mark.timeout(300)]
 
@@ -263,3 +269,36 @@ def test_a_name_is_written_as_java_writes_it(tmp_path: Path) -> None:
     if run.returncode and b"jdk.compiler" in run.stderr:
         pytest.skip("needs a Java with its compiler")
     assert run.stdout.decode().splitlines() == ours, run.stderr.decode()
+
+
+def test_a_java_key_store_serves_once_it_is_converted_as_the_hint_says(tmp_path: Path) -> None:
+    keytool = shutil.which("keytool")
+    if keytool is None:
+        pytest.skip("needs Java's keytool")
+
+    def run(*arguments: str) -> None:
+        subprocess.run([keytool, *arguments], check=True, capture_output=True, cwd=tmp_path)
+
+    secret = "key-store-secret"
+    run("-genkeypair", "-keystore", "broker.jks", "-storetype", "JKS", "-storepass", secret, "-keypass", secret,
+        "-alias", "b", "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=dns:localhost,ip:127.0.0.1")  # fmt: skip
+    settings = {
+        "listeners": "SSL://127.0.0.1:0",
+        "ssl.keystore.location": str(tmp_path / "broker.jks"),
+        "ssl.keystore.password": secret,
+    }
+    with pytest.raises(CertificateError, match="Java key store") as refused:
+        BrokerThread(tmp_path / "log", settings=settings, durable=False)
+    hint = refused.value.hint.removeprefix("convert it: ").partition(",")[0]
+    command = hint.replace("FILE", "broker.jks").split()[1:]
+    run(*command, "-srcstorepass", secret, "-deststorepass", secret)
+    converted = {
+        **settings,
+        "ssl.keystore.type": "PKCS12",
+        "ssl.keystore.location": str(tmp_path / "broker.jks.p12"),
+    }
+    run("-exportcert", "-keystore", "broker.jks.p12", "-storepass", secret, "-alias", "b", "-rfc", "-file", "ca.pem")  # fmt: skip
+    with BrokerThread(tmp_path / "log", settings=converted, durable=False) as thread:
+        security = make_security({"protocol": "SSL", "ca": str(tmp_path / "ca.pem")})
+        with Admin(LogAddress(thread.address, security), timeout=20) as admin:
+            admin.create_topic("t", 1, {})

@@ -42,9 +42,19 @@ name = "shop"
 [log]
 listen = "127.0.0.1:0"
 broker."sasl.password" = "cAnArY-broker"
+broker."ssl.keystore.password" = "cAnArY-key-store"
+broker."ssl.key.password" = "cAnArY-private-key"
+broker."delegation.token.secret.key" = "cAnArY-delegation"
+broker."listener.name.x.plain.sasl.jaas.config" = 'PlainLoginModule required user_a="cAnArY-jaas";'
 [console]
 listen = "127.0.0.1:0"
 token = "cAnArY-token-of-the-console"
+viewer_token = "cAnArY-token-of-viewers"
+[console.oidc]
+issuer = "https://127.0.0.1:1"
+client_id = "tailrace"
+client_secret = "cAnArY-oidc-client"
+viewers = ["*"]
 [spark]
 state = "s3://key:cAnArY-state@bucket/state"
 conf."spark.hadoop.fs.s3a.secret.key" = "cAnArY-spark"
@@ -194,6 +204,40 @@ def test_no_command_shows_one(
     if result.exception is not None:
         for text in texts(result.exception):
             assert CANARY not in text
+
+
+SECURED = {
+    "mechanism": "OAUTHBEARER", "username": "shop", "password": "cAnArY-password",
+    "token_endpoint": "https://127.0.0.1:1/token?key=cAnArY-in-address",
+    "certificate": "-----BEGIN CERTIFICATE-----cAnArY-----END CERTIFICATE-----",
+    "key": "-----BEGIN PRIVATE KEY-----cAnArY-----END PRIVATE KEY-----",
+    "key_password": "cAnArY-of-the-key",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "lacks"),
+    [
+        (["check"], ""), (["check", "--origins"], ""), (["doctor"], ""), (["status", "--json"], ""),
+        (["topic", "list"], ""), (["acl", "list"], ""), (["acl", "for-project", "."], ""),
+        (["check"], "certificate"), (["check"], "mechanism"), (["status"], "username"),
+    ],
+)  # fmt: skip
+def test_no_command_shows_how_to_log_in_at_a_cluster(
+    tmp_path: Path, command: list[str], lacks: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {name: value for name, value in SECURED.items() if name != lacks}
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in given.items())
+    (tmp_path / "tailrace.toml").write_text(
+        f'[log]\nbootstrap = "127.0.0.1:1"\n[log.security]\n{text}'
+    )
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, command)
+    assert CANARY not in result.output
+    assert result.exception is not None or not lacks
+    if result.exception is not None:
+        for shown in texts(result.exception):
+            assert CANARY not in shown
 
 
 def test_no_call_of_the_api_shows_one(

@@ -43,12 +43,13 @@ class Authority:
         addresses: tuple[str, ...] = ("127.0.0.1",),
         names: tuple[str, ...] = ("localhost",),
         lifetime: datetime.timedelta = datetime.timedelta(days=1),
+        begins_in: datetime.timedelta | None = None,
     ) -> Issued:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
         known = [x509.DNSName(name) for name in names]
         known += [x509.IPAddress(ipaddress.ip_address(each)) for each in addresses]
-        builder = self._builder(subject, key, lifetime)
+        builder = self._builder(subject, key, lifetime, begins_in)
         builder = builder.add_extension(x509.SubjectAlternativeName(known), False)
         signed = builder.sign(self._key, hashes.SHA256())
         return Issued(_text(signed), _private(key))
@@ -58,9 +59,12 @@ class Authority:
         subject: x509.Name,
         key: ec.EllipticCurvePrivateKey,
         lifetime: datetime.timedelta,
+        begins_in: datetime.timedelta | None = None,
     ) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
         begin = min(now, now + lifetime) - datetime.timedelta(hours=1)
+        if begins_in is not None:
+            begin = now + begins_in
         return (
             x509.CertificateBuilder()
             .subject_name(subject)

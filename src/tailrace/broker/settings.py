@@ -264,6 +264,7 @@ def check_dynamic(name: str, value: str | None) -> None:
 
 def check(name: str, value: str) -> None:
     """Raise unless `name` is a setting and `value` one of its values."""
+    _refuse_by_name(name, value)
     known = definition(name)
     if known is None:
         raise _unknown(name)
@@ -275,6 +276,22 @@ def check(name: str, value: str) -> None:
             f"{name}={value} cannot be kept by one node",
             detail="the embedded broker keeps one copy of every record",
             hint="run the project on an Apache Kafka cluster: set log.bootstrap in tailrace.toml",
+        )
+
+
+def _refuse_by_name(name: str, value: str) -> None:
+    """Say what to do instead of what Kafka has and we have not."""
+    if name.endswith("store.type") and value.upper() in ("JKS", "JCEKS"):
+        raise InvalidConfigError(
+            f"{name}={value}: Java key stores cannot be read",
+            hint="convert it: keytool -importkeystore -srckeystore FILE -destkeystore FILE.p12 "
+            f"-deststoretype PKCS12, and set {name}=PKCS12",
+        )
+    offered = value.upper() if name.endswith("sasl.enabled.mechanisms") else ""
+    if "GSSAPI" in offered or ".kerberos." in name or ".gssapi." in name:
+        raise InvalidConfigError(
+            f"{name}: Kerberos (GSSAPI) is not supported",
+            hint=f"use one of {', '.join(MECHANISMS)}",
         )
 
 

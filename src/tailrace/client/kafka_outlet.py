@@ -9,10 +9,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Producer as Librdkafka
 
-from tailrace.client.errors import BufferFullError, RequestTimeoutError, UnknownTopicError
+from tailrace.client.errors import (
+    BufferFullError,
+    ClientError,
+    RequestTimeoutError,
+    UnknownTopicError,
+)
 from tailrace.client.kafka_source import translate
 from tailrace.client.producer import Done, ProducerSettings
 from tailrace.client.record import Delivery
@@ -23,6 +28,8 @@ from tailrace.security import librdkafka_settings
 from tailrace.telemetry import metrics
 
 log = logging.getLogger(__name__)
+
+GIVEN_UP = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT, KafkaError._FATAL})
 
 
 class KafkaOutlet:
@@ -38,6 +45,7 @@ class KafkaOutlet:
         self._clock = clock
         self._block_seconds = settings.max_block_ms / 1000
         self._counts: dict[str, int] = {}
+        self._failure: ClientError | None = None
         acks = "all" if settings.acks in ("all", -1, "-1") else str(settings.acks)
         configuration: dict[str, object] = {
             **librdkafka_settings(bootstrap),
@@ -82,7 +90,17 @@ class KafkaOutlet:
 
     def _serve(self) -> None:
         while not self._stopping.is_set():
-            self._producer.poll(0.1)
+            try:
+                self._producer.poll(0.1)
+            except KafkaException as error:
+                self._give_up(error)
+
+    def _give_up(self, error: KafkaException) -> None:
+        """librdkafka raises what it cannot recover from instead of telling it: no record will be
+        written any more, and every one that waits is told why."""
+        if self._failure is None:
+            self._failure = translate(error.args[0], "writing")
+        self._producer.purge()
 
     def partitions(self, topic: str) -> int:
         known = self._counts.get(topic)
@@ -120,7 +138,7 @@ class KafkaOutlet:
                     partition=-1 if partition is None else partition,
                     timestamp=timestamp,
                     headers=list(headers) if headers else None,
-                    on_delivery=partial(_delivered, done),
+                    on_delivery=partial(self._delivered, done),
                 )
                 return
             except BufferError:
@@ -133,11 +151,18 @@ class KafkaOutlet:
                     ) from None
                 self._clock.sleep(0.005)
             except KafkaException as error:
-                raise translate(error.args[0], f'writing to "{topic}"') from error
+                failure = self._failure or translate(error.args[0], f'writing to "{topic}"')
+                raise failure from error
 
     def flush(self, timeout: float | None) -> None:
-        # librdkafka sends at once while a flush is asked for
-        left = self._producer.flush(timeout if timeout is not None else 1e6)
+        left = 1
+        while left:
+            try:
+                # librdkafka sends at once while a flush is asked for
+                left = self._producer.flush(timeout if timeout is not None else 1e6)
+                break
+            except KafkaException as error:
+                self._give_up(error)
         if left:
             raise RequestTimeoutError(f"{left} records are not written yet")
 
@@ -153,10 +178,10 @@ class KafkaOutlet:
         if latencies:
             self._request_latency.set(sum(latencies) / len(latencies) / 1_000_000)
 
-
-def _delivered(done: Done, error: Any, message: Any) -> None:
-    if error is not None:
-        done(None, translate(error, f'writing to "{message.topic()}"'))
-    else:
-        partition, offset = message.partition(), message.offset()
-        done(Delivery(message.topic(), partition, offset, message.timestamp()[1]), None)
+    def _delivered(self, done: Done, error: Any, message: Any) -> None:
+        if error is not None:
+            failed = translate(error, f'writing to "{message.topic()}"')
+            done(None, self._failure if error.code() in GIVEN_UP and self._failure else failed)
+        else:
+            partition, offset = message.partition(), message.offset()
+            done(Delivery(message.topic(), partition, offset, message.timestamp()[1]), None)

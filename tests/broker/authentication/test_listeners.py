@@ -89,7 +89,7 @@ def test_listeners_that_cannot_be_are_refused(settings: dict[str, str], words: s
 
 @pytest.mark.parametrize(
     "name",
-    ["listener.name.x.num.partitions", "listener.name.x.gssapi.sasl.jaas.config", "listener.name.x",
+    ["listener.name.x.num.partitions", "listener.name.x",
      "listener.name.x.sasl.jaas.config", "listener.name.x.plain.ssl.client.auth"],
 )  # fmt: skip
 def test_what_cannot_be_said_of_a_listener_is_refused(name: str) -> None:
@@ -164,6 +164,35 @@ def test_a_listener_that_could_let_nobody_in_does_not_start(
 ) -> None:
     with pytest.raises(kind, match=words):
         BrokerThread(tmp_path, settings=settings, durable=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "hint"),
+    [
+        ("ssl.keystore.type", "JKS", "keytool -importkeystore"),
+        ("listener.name.ssl.ssl.truststore.type", "jks", "keytool -importkeystore"),
+        ("sasl.enabled.mechanisms", "SCRAM-SHA-512,GSSAPI", "SCRAM-SHA-512"),
+        ("sasl.kerberos.service.name", "kafka", "SCRAM-SHA-512"),
+        ("listener.name.x.gssapi.sasl.jaas.config", "x", "SCRAM-SHA-512"),
+    ],
+)
+def test_what_kafka_has_and_this_broker_has_not_is_refused_by_name(
+    name: str, value: str, hint: str
+) -> None:
+    with pytest.raises(InvalidConfigError, match=r"Java key stores|Kerberos") as refused:
+        BrokerSettings({name: value})
+    assert hint in refused.value.hint
+
+
+def test_a_java_key_store_is_refused_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    (tmp_path / "broker.jks").write_bytes(b"\xfe\xed\xfe\xed\0\0\0\2")
+    settings = {
+        "listeners": "SSL://127.0.0.1:0",
+        "ssl.keystore.location": str(tmp_path / "broker.jks"),
+    }
+    with pytest.raises(CertificateError, match="Java key store") as refused:
+        BrokerThread(tmp_path / "log", settings=settings, durable=False)
+    assert "keytool -importkeystore" in refused.value.hint
 
 
 def test_secrets_of_settings_are_told_to_nobody(guarded: Guarded) -> None:

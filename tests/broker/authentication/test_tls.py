@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import shutil
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,6 +29,7 @@ from servers.certificates import Authority, Issued
 from tailrace.broker.authentication.distinguished_names import parse_rules, subject, user_of
 from tailrace.broker.authentication.tls import Tls
 from tailrace.broker.embedded import BrokerThread
+from tailrace.broker.endpoints import warnings
 from tailrace.broker.errors import CertificateError
 from tailrace.broker.handshakes import Shaken
 from tailrace.broker.secure_connection import SecureConnection
@@ -94,11 +97,12 @@ def test_who_does_not_show_a_trusted_certificate_is_not_let_in(guarded: Guarded)
     foreign = Authority("somebody else").issue("shop", lifetime=later)
     expired = guarded.authority.issue("shop", lifetime=long_ago)
     before = guarded.broker.listener.handshakes_failed_total
-    for issued in (None, foreign, expired):
+    soon = guarded.authority.issue("shop", begins_in=datetime.timedelta(hours=1))
+    for issued in (None, foreign, expired, soon):
         with pytest.raises((ssl.SSLError, OSError)), guarded.talk("SSL", issued) as client:
             is_served(client)
     deadline = time.monotonic() + 30
-    while guarded.broker.listener.handshakes_failed_total < before + 3:
+    while guarded.broker.listener.handshakes_failed_total < before + 4:
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -244,6 +248,45 @@ def test_old_versions_are_not_spoken(guarded: Guarded) -> None:
     place = ("127.0.0.1", guarded.ports["SASL_SSL"])
     with socket.create_connection(place, timeout=20) as plain, pytest.raises(OSError):
         context.wrap_socket(plain, server_hostname="localhost")
+
+
+def test_keys_are_not_changed_in_the_middle_at_a_clients_wish(guarded: Guarded) -> None:
+    """Renegotiation costs the server more than the client; Python cannot ask for it, openssl can."""
+    program = shutil.which("openssl")
+    if program is None:
+        pytest.skip("needs openssl")
+    ca = guarded.truststore
+    command = [program, "s_client", "-tls1_2", "-legacy_renegotiation", "-connect", f"127.0.0.1:{guarded.ports['SASL_SSL']}", "-CAfile", str(ca)]  # fmt: skip
+    with guarded.talk("SASL_SSL") as client:
+        assert scram(client).error_code == 0
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:  # fmt: skip
+            assert process.stdin is not None
+            assert process.stdout is not None
+            shown = ""
+            while "---\n" not in shown or "Verify return code: 0" not in shown:
+                line = process.stdout.readline()
+                assert line, shown
+                shown += line
+            process.stdin.write("R\n")
+            process.stdin.flush()
+            shown, _ = process.communicate(timeout=60)
+        assert "RENEGOTIATING" in shown
+        assert "no renegotiation" in shown
+        assert is_served(client)
+
+
+def test_a_key_that_others_can_read_is_told(guarded: Guarded, tmp_path: Path) -> None:
+    settings = BrokerSettings(
+        {"listeners": "SSL://127.0.0.1:0", "ssl.keystore.location": str(guarded.keystore)}
+    )
+    guarded.keystore.chmod(0o600)
+    assert list(warnings(settings)) == []
+    guarded.keystore.chmod(0o640)
+    [(what, meaning)] = warnings(settings)
+    assert "readable by others" in what
+    assert "listener SSL" in meaning
 
 
 # who a certificate is

@@ -30,6 +30,7 @@ from tailrace.wire.messages import describe_delegation_token as describing
 from tailrace.wire.messages import describe_user_scram_credentials as describing_users
 from tailrace.wire.messages import expire_delegation_token as expiring
 from tailrace.wire.messages import renew_delegation_token as renewing
+from tailrace.wire.messages.metadata import MetadataRequest
 
 DUPLICATE, MISSING, UNACCEPTABLE, UNSUPPORTED = 92, 91, 93, 33
 
@@ -338,6 +339,26 @@ def test_a_token_that_says_something_else_is_refused(
     token = issuer.token(**claims)
     refused(guarded, token)
     assert token not in caplog.text
+
+
+def test_a_connection_ends_with_the_token_it_came_in_by(bearer: tuple[Guarded, Issuer]) -> None:
+    guarded, issuer = bearer
+    before = guarded.broker.authentication.counts["SASL_SSL"].expired
+    with guarded.talk("SASL_SSL") as client:
+        # The skew of 30 s is for clocks that differ: the session ends when the token says.
+        answer = bear(client, issuer.token(exp=int(time.time()) + 3))
+        assert answer.error_code == 0
+        assert answer.session_lifetime_ms <= 3000
+        until = time.monotonic() + 60
+        served = True
+        while served and time.monotonic() < until:
+            try:
+                client.ask(ApiKey.METADATA, 9, MetadataRequest(topics=[]))
+            except OSError:
+                served = False
+            time.sleep(0.05)
+        assert not served
+    assert guarded.broker.authentication.counts["SASL_SSL"].expired == before + 1
 
 
 def refused(guarded: Guarded, token: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -279,6 +280,34 @@ def test_rules_that_change_hold_for_the_next_request(guarded: Guarded) -> None:
     assert values_of(guarded.admin.fetch("t", 0).records) == [b"2"]
 
 
+def test_rules_that_change_under_load_hold_once_they_are_answered(guarded: Guarded) -> None:
+    guarded.admin.create("t")
+    rule = Acl(TOPIC, "t", LITERAL, "User:u", "*", WRITE, ALLOW)
+    stop, strange = threading.Event(), list[int]()
+
+    def load(client: WireClient) -> None:
+        while not stop.is_set():
+            code = client.produce("t", batch_of(b"load")).error_code
+            if code not in (0, OVER):
+                strange.append(code)
+
+    others = [threading.Thread(target=load, args=(guarded.speak("u"),)) for _ in range(3)]
+    for each in others:
+        each.start()
+    try:
+        user = guarded.speak("u")
+        for _ in range(25):
+            assert user.produce("t", batch_of(b"x")).error_code == OVER
+            guarded.add([rule])
+            assert user.produce("t", batch_of(b"x")).error_code == 0
+            guarded.remove((TOPIC, "t", LITERAL, "User:u", "*", WRITE, ALLOW))
+    finally:
+        stop.set()
+        for each in others:
+            each.join(60)
+    assert not strange
+
+
 def test_a_new_log_in_forgets_what_the_old_one_was_allowed(guarded: Guarded) -> None:
     guarded.admin.create("t")
     guarded.allow("u", (WRITE, TOPIC, "t"))
@@ -390,6 +419,18 @@ def test_reading_without_a_group_needs_no_permission_for_one(guarded: Guarded) -
         reading.close()
         with log.consumer(group="g", topics=["t"]) as reading, pytest.raises(NotAllowedError):
             next(iter(reading))
+
+
+def test_a_producer_that_may_not_write_is_told_and_does_not_hang(guarded: Guarded) -> None:
+    guarded.admin.create("t")
+    guarded.allow("ANONYMOUS", (READ, TOPIC, "t"))
+    with tr.connect(guarded.address) as log, log.producer() as producer:
+        sent = [producer.send("t", value=b"%d" % number) for number in range(10)]
+        for each in sent:
+            with pytest.raises(NotAllowedError):
+                each.result(60)
+        with pytest.raises(NotAllowedError):
+            producer.send("t", value=b"later").result(60)
 
 
 def test_everything_is_open_where_no_rule_is_only_if_that_is_set(

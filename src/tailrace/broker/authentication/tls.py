@@ -225,7 +225,7 @@ def _contents(place: str, setting: str) -> bytes:
         ) from error
     if len(data) > LARGEST_FILE_BYTES:
         raise CertificateError(f"the file of {setting} is too large", detail=place)
-    if data[:4] == b"\xfe\xed\xfe\xed":
+    if data[:4] in (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"):
         raise CertificateError(
             f"the file of {setting} is a Java key store (JKS)",
             detail=place,
