@@ -254,6 +254,7 @@ class _Compiler:
         pattern, steps = self.pattern, self.steps
         self._check_names()
         context = Context(pattern.name, self._text())
+        self._check_expressions()
         tree = parse(context.sql, pattern.name)
         self._refuse_queries(context, tree)
         refuse_what_is_not_understood(context, tree)
@@ -314,6 +315,29 @@ class _Compiler:
                     hint=f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(known)}",
                 )
         self.check_variables()
+
+    def _check_expressions(self) -> None:
+        """Refuse what is no expression, each by itself: in the clause the next would be blamed."""
+        pattern = self.pattern
+        given = (("select", pattern.select), ("define", pattern.define), ("until", pattern.until))
+        for what, texts in given:
+            for name, text in texts.items():
+                clause = (
+                    f"SELECT * FROM t MATCH_RECOGNIZE (MEASURES\n{text}\nAS m PATTERN (X)) AS r"
+                )
+                try:
+                    tree = parse(clause, pattern.name)
+                except ViewError:
+                    tree = None
+                node = tree.find(Recognized) if tree is not None else None
+                if node is None or len(node.args.get("measures") or ()) != 1:
+                    error = SqlSyntaxError(
+                        f"pattern {pattern.name!r}: {what}= {name!r} is no expression of SQL",
+                        detail=point(text, 1, 1, max(len(text.splitlines()[0]), 1)),
+                        hint="the SQL is Spark's: docs/reference/view-sql.md",
+                    )
+                    error.view = pattern.name
+                    raise error
 
     def check_variables(self) -> None:
         """Refuse conditions of variables that there are none of."""
