@@ -46,6 +46,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
+    "pattern": ("pattern", "Patterns of events: steps, partial matches, how they are kept."),
     "sql": ("sql", "Query the project's views in one consistent tick."),
     "sink": ("sink", "Copies: status, replay, verify, dead letters."),
     "search": ("search", "Search the embedded full-text copies."),

@@ -99,6 +99,18 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
             "declared": str(stream.declared_at) if stream.declared_at else None,
         }
 
+    for name, pattern in project.patterns.items():
+        progress = (report.get("patterns") or {}).get(name) or {}
+        yield {
+            "name": name,
+            "kind": "pattern",
+            "state": progress.get("state", state),
+            "at": f"tick {progress['tick']}" if progress.get("tick") else None,
+            "lag": progress.get("lag"),
+            "dead": progress.get("dead"),
+            "declared": str(pattern.declared_at) if pattern.declared_at else None,
+        }
+
 
 def _runs(report: dict[str, Any]) -> dict[str, str]:
     """The views that the running process knows, each with the mark of its text."""

@@ -51,6 +51,7 @@ def add_operations(app: FastAPI, served: Served, live: Live, answer: Answer) -> 
     _add_groups(app, served, live, answer)
     _add_copies(app, served, answer)
     _add_pipelines(app, served, answer)
+    _add_patterns(app, served, answer)
     _add_letters(app, served, answer)
     _add_past(app, served, answer)
 
@@ -231,6 +232,30 @@ def _watermarks(served: Served) -> Mapping[str, int]:
     finally:
         reader.close()
     return found
+
+
+def _add_patterns(app: FastAPI, served: Served, answer: Answer) -> None:
+    from tailrace.project import patterns
+
+    @app.get("/api/patterns")
+    def listed() -> Response:
+        """The patterns of events, and how they fare."""
+        reports = read_reports(served.project.settings.state_directory)
+        return answer({"patterns": patterns.list_patterns(served.project, reports)})
+
+    @app.get("/api/patterns/{name}")
+    def pattern(
+        name: str, key: Annotated[list[str] | None, Query(max_length=10_000)] = None
+    ) -> Response:
+        """The steps of a pattern and how many partial matches have come to each; with `key=`
+        (several for a composite key) the partial matches of one key with their rows."""
+        return answer(patterns.show_pattern(served.project, served.bootstrap, name, key))
+
+    @app.get("/api/patterns/{name}/explain")
+    def explain(name: str) -> Response:
+        """How a pattern is kept."""
+        text = patterns.explain_pattern(served.project, served.bootstrap, name)
+        return answer({"text": text, "match": served.project.patterns[name].match})
 
 
 def _add_letters(app: FastAPI, served: Served, answer: Answer) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -124,3 +124,11 @@ def compile_patterns(
             told |= {table.name: table for table in made.tables}
         waiting = [one for one in waiting if one not in ready]
     return done, wrong
+
+
+def tables_told(
+    patterns: Sequence[Pattern], tables: Mapping[str, TableInput]
+) -> dict[str, TableInput]:
+    """What views can read of patterns, by topic."""
+    compiled, _ = compile_patterns(patterns, tables)
+    return {table.name: table for one in compiled.values() for table in one.tables}

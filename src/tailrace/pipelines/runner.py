@@ -31,9 +31,10 @@ from tailrace.pipelines.incremental.compile import compile_views, problems
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
+from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.running import RunningStreams
-from tailrace.pipelines.running_patterns import RunningPatterns, tables_told
+from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
 from tailrace.pipelines.ticks.ahead import catch_up

@@ -18,7 +18,6 @@ from tailrace.pipelines import beginnings
 from tailrace.pipelines.checkpoint import StreamFiles
 from tailrace.pipelines.declare import Pattern
 from tailrace.pipelines.errors import TickFencedError, UnknownTableError
-from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.catalog import Catalog, CatalogChanged, read_catalog
@@ -205,11 +204,3 @@ class RunningPatterns:
         if told != life.error:
             log.error("pattern suspended", extra={"pattern": life.pattern.name, **told})
         life.error = told
-
-
-def tables_told(
-    patterns: Sequence[Pattern], tables: Mapping[str, TableInput]
-) -> dict[str, TableInput]:
-    """What views can read of patterns, by topic."""
-    compiled, _ = compile_patterns(patterns, tables)
-    return {table.name: table for one in compiled.values() for table in one.tables}

@@ -19,6 +19,7 @@ from tailrace.pipelines.incremental.explain import Size, explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.incremental.operators.between import HISTOGRAM
 from tailrace.pipelines.incremental.operators.join import Join
+from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.aside import subgraph
 from tailrace.pipelines.ticks.carried import as_carried
@@ -43,7 +44,7 @@ def explain_view(project: Project, bootstrap: str, name: str) -> str:
     _known(project, name)
     state = project.settings.state_directory
     tick = None
-    if _answers(bootstrap):
+    if answers(bootstrap):
         with LogReader(bootstrap) as reader:
             tick = last_row(reader, project.name)
     if tick is None:
@@ -119,7 +120,7 @@ def state_of_view(project: Project, bootstrap: str, name: str) -> dict[str, Any]
     from tailrace.pipelines.ticks.driver import last_row
 
     _known(project, name)
-    if not _answers(bootstrap):
+    if not answers(bootstrap):
         raise UsageError("the log does not answer", hint="run the project: `tailrace up`")
     with LogReader(bootstrap) as reader:
         tick = last_row(reader, project.name)
@@ -152,10 +153,17 @@ def _known(project: Project, name: str) -> None:
 
 def compiled(project: Project, bootstrap: str) -> Graph:
     """The graph of its views; types come from the log, or the databases."""
-    tables = _from_log(bootstrap) if _answers(bootstrap) else _from_databases(project)
+    tables = known_tables(project, bootstrap)
+    captured = {table.topic: table for table in tables}
+    tables += tables_told(list(project.patterns.values()), captured).values()
     tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
     tables += event_tables(project.events.values())
     return compile_views(project.views.values(), tables)
+
+
+def known_tables(project: Project, bootstrap: str) -> list[TableInput]:
+    """The captured tables, as the log or the databases describe them."""
+    return _from_log(bootstrap) if answers(bootstrap) else _from_databases(project)
 
 
 def _from_log(bootstrap: str) -> list[TableInput]:
@@ -175,7 +183,7 @@ def _from_databases(project: Project) -> list[TableInput]:
         ]
 
 
-def _answers(bootstrap: str) -> bool:
+def answers(bootstrap: str) -> bool:
     """Whether any broker of the list accepts a connection."""
     for address in bootstrap.split(","):
         try:

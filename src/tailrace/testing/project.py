@@ -20,12 +20,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from tailrace.pipelines.declare import EventTime
+from tailrace.errors import UsageError
+from tailrace.pipelines.declare import EventTime, Topic
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.project import graph
 from tailrace.project.load import Project
+from tailrace.testing.events import MemoryEvents
 from tailrace.testing.ticks import MemoryTables, table
 
 
@@ -69,6 +71,25 @@ class ProjectUnderTest:
             waiting = [view for view in waiting if view not in fitting]
         times = {name: topic.time for name, topic in declared.items() if topic.time is not None}
         return ProjectTables(MemoryTables(compile_views(chosen, inputs)), names, times)
+
+    def events(self, name: str, columns: str = "") -> MemoryEvents:
+        """Pattern `name` over rows that a test gives. `columns` of what it reads in Spark's DDL,
+        where that is not a topic with a schema."""
+        pattern = self.project.patterns.get(name)
+        if pattern is None:
+            raise UsageError(
+                f"no pattern {name!r} is declared",
+                hint=f"there are: {', '.join(self.project.patterns) or 'none'}",
+            )
+        given = pattern.input
+        if isinstance(given, Topic):
+            return MemoryEvents(pattern, columns or given.schema or "", time=given.time)
+        if not columns:
+            raise UsageError(
+                f"the columns of what pattern {name!r} reads are not known here",
+                hint='give them: events("unpaid", "id BIGINT, what STRING, at TIMESTAMP")',
+            )
+        return MemoryEvents(pattern, columns)
 
     def _kind(self, topic: str) -> str:
         """What a captured table is for views."""

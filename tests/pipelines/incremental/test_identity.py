@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tailrace as tr
 from pipelines.incremental.test_state_forms import QUERIES, TABLES, graph_of
 from tailrace.pipelines.incremental import expression, graph, operators
 from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
@@ -28,6 +29,7 @@ from tailrace.pipelines.incremental.legacy_names import legacy_names
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.patterns import matcher, program, slots
 from tailrace.pipelines.incremental.types import parse_type
+from tailrace.pipelines.patterns import compile_pattern
 
 FIELDS = Path(__file__).with_name("identity_fields.txt")
 LEGACY = Path(__file__).with_name("legacy_names.txt")
@@ -91,6 +93,12 @@ def parts(value: object) -> Iterator[Any]:
 def graphs() -> Iterable[Graph]:
     for sql in (*QUERIES.values(), *MORE_QUERIES):
         yield graph_of(sql)
+    payments = tr.topic("payments", schema="card BIGINT, amount INT, at TIMESTAMP")
+    pattern = tr.pattern(
+        "p", payments, key="card", order_by="at", within="1 minute", gap="10 seconds", match="!b -> a -> b",
+        define={"a": "amount < 2", "b": "amount > 1"}, timeouts=True, late="drop",
+    )  # fmt: skip
+    yield compile_pattern(pattern, {}, {}).graph
 
 
 def others(value: Any) -> list[Any]:

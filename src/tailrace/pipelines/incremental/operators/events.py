@@ -4,6 +4,7 @@
     "h" + key, "b" + key …    -> the rows fed, and attempts: see `patterns.partition`
     "k" + key                 -> marshal (told, matches that left, when it is due, fixed)
     "t" + time + key          -> nothing                when time alone changes something
+    "n"                       -> marshal (matches, time-outs, rows taken back) so far
 
 Rows are fed in the order of their event time, once the watermark has passed it; of equal times
 in the order of the log. Attempts to match follow each other as in `operators.pattern`. The
@@ -55,6 +56,7 @@ ABOUT = pa.schema(
         (FIRST, pa.timestamp("us", tz="UTC")), (LAST, pa.timestamp("us", tz="UTC")),
     ]
 )  # fmt: skip
+TOTALS = b"n"
 _HALF = 1 << 63
 _Known: TypeAlias = "tuple[int, int, int | None, int]"
 _ID_BYTES = 12
@@ -166,7 +168,7 @@ class _Run:
     def finish(self) -> tuple[list[Row], list[int]]:
         """Match what was fed; what is told, first what is taken back."""
         state, keys = self.state, sorted(self.fed)
-        known = zip(
+        found_keys = zip(
             keys,
             state.get_many([b"h" + key for key in keys]),
             state.get_many([b"k" + key for key in keys]),
@@ -174,7 +176,7 @@ class _Run:
         )
         back: list[Row] = []
         told: list[tuple[Row, int]] = []
-        for key, header, about in known:
+        for key, header, about in found_keys:
             partition = Partition(state, key, header)
             before = (0, 0, None, 0) if about is None else marshal.loads(about)
             total: dict[bytes, int] = {}
@@ -188,6 +190,13 @@ class _Run:
                     back += [decode_row(row)] * -total[row]
                 elif total[row] > 0:
                     told += [(decode_row(row), 1)] * total[row]
+        if back or told:
+            known = self.state.get(TOTALS)
+            counts = (0, 0, 0) if known is None else marshal.loads(known)
+            late = sum(row[1] == TIMEOUT for row, _ in told)
+            found = (len(told) - late, late, len(back))
+            added = tuple(a + b for a, b in zip(counts, found, strict=True))
+            self.puts.append((TOTALS, dumps(added)))
         self.state.put_many(sorted(self.puts, key=lambda put: put[0]))
         rows = [*back, *(row for row, _ in told)]
         return rows, [-1] * len(back) + [1] * len(told)

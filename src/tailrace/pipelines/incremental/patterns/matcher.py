@@ -377,8 +377,10 @@ class Matcher:
     def _threads(
         self, rows: Rows, start: int, number: int, trail: Trail, until: int | None = None,
         now: int | None = None,
+        stop: bool = False,
     ) -> Attempt:  # fmt: skip
-        """The match by threads. `until`: where it is known to end."""
+        """The match by threads. `until`: where it is known to end. `stop`: behind the last row
+        its time is taken to be over."""
         count, code, last = len(rows), self._code, self._asks_last
         conditions, columns, trackers = self._conditions, self._columns, self._trackers
         nears, unlike, over = self._near_places, self._unlike, False
@@ -392,7 +394,7 @@ class Matcher:
         place = _Place(rows, number)
         while threads:
             if at >= count:
-                over = now is not None and self._is_over(rows, start, now)
+                over = stop or (now is not None and self._is_over(rows, start, now))
                 reach = at + 1 - start if over else END
                 break
             if at == until:
@@ -571,6 +573,10 @@ class Matcher:
             if taken or self._code[one].a < hidden:
                 taken.append(one)
         return tuple(reversed(taken))
+
+    def came(self, rows: Rows, start: int) -> tuple[int, ...]:
+        """The instructions that have taken the rows of a partial match so far."""
+        return self._threads(rows, start, 1, Trail(), stop=True).came
 
     def _is_over(self, rows: Rows, start: int, now: int) -> bool:
         """Whether no row to come can belong to a match that begins there."""

@@ -81,6 +81,11 @@ def until_name(variable: str) -> str:
     return f"{MARK}until {variable}"
 
 
+def before_name(variable: str) -> str:
+    """The variable that says which rows may not come first: the condition of another alone."""
+    return f"{MARK}before {variable}"
+
+
 class _StepParser(Parser):
     """`chains`: what stands for each chain in the tree, by a name that nothing else has."""
 

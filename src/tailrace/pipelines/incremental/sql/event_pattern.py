@@ -51,6 +51,7 @@ from tailrace.pipelines.incremental.patterns.steps import (
     ARROWS,
     MARK,
     Steps,
+    before_name,
     parse_steps,
     until_name,
 )
@@ -254,16 +255,17 @@ class _Compiler:
         pattern, steps = self.pattern, self.steps
         self._check_names()
         context = Context(pattern.name, self._text())
+        self._check_expressions()
         tree = parse(context.sql, pattern.name)
         self._refuse_queries(context, tree)
         refuse_what_is_not_understood(context, tree)
         node = tree.find(Recognized)
         assert node is not None
-        variables = (
-            *steps.variables, *(until_name(name) for name in steps.ending), *steps.skipped
-        )  # fmt: skip
+        added = [until_name(name) for name in steps.ending]
+        added += [before_name(name) for name in steps.before]
+        variables = (*steps.variables, *added, *steps.skipped)
         numbers = {name: number for number, name in enumerate(variables)}
-        every = tuple(range(len(steps.variables) + len(steps.ending)))
+        every = tuple(range(len(steps.variables) + len(added)))
         spelled = self._spelled()
         names = Names(context, variables, every=every, spelled=spelled)
         node.args["pattern"].meta["tree"] = steps.tree
@@ -288,7 +290,7 @@ class _Compiler:
             made = compile_pattern(steps.tree, variables)
         except PatternError as error:
             raise self._wrong(error.message, 0, len(self.pattern.match), error.hint) from error
-        before = tuple(variables.index(name) for name in steps.before)
+        before = tuple(variables.index(before_name(name)) for name in steps.before)
         names = tuple(spelled.get(name, name) for name in variables)
         hidden = len(steps.variables) if len(variables) > len(steps.variables) else 0
         return replace(made, variables=names, hidden=hidden, before=before)
@@ -314,6 +316,29 @@ class _Compiler:
                     hint=f"did you mean {near[0]!r}?" if near else f"columns: {', '.join(known)}",
                 )
         self.check_variables()
+
+    def _check_expressions(self) -> None:
+        """Refuse what is no expression, each by itself: in the clause the next would be blamed."""
+        pattern = self.pattern
+        given = (("select", pattern.select), ("define", pattern.define), ("until", pattern.until))
+        for what, texts in given:
+            for name, text in texts.items():
+                clause = (
+                    f"SELECT * FROM t MATCH_RECOGNIZE (MEASURES\n{text}\nAS m PATTERN (X)) AS r"
+                )
+                try:
+                    tree = parse(clause, pattern.name)
+                except ViewError:
+                    tree = None
+                node = tree.find(Recognized) if tree is not None else None
+                if node is None or len(node.args.get("measures") or ()) != 1:
+                    error = SqlSyntaxError(
+                        f"pattern {pattern.name!r}: {what}= {name!r} is no expression of SQL",
+                        detail=point(text, 1, 1, max(len(text.splitlines()[0]), 1)),
+                        hint="the SQL is Spark's: docs/reference/view-sql.md",
+                    )
+                    error.view = pattern.name
+                    raise error
 
     def check_variables(self) -> None:
         """Refuse conditions of variables that there are none of."""
@@ -363,6 +388,9 @@ class _Compiler:
         conditions: dict[str, exp.Expr] = {
             canonical(one.this): one.expression for one in node.args.get("definitions") or ()
         }
+        for name in self.steps.before:
+            if name in conditions:
+                conditions[before_name(name)] = _renamed(conditions[name], name, before_name(name))
         for name in self.steps.ending:
             ends = conditions[until_name(name)]
             conditions[until_name(name)] = _renamed(ends, name, until_name(name))
@@ -429,8 +457,7 @@ class _Compiler:
             )
 
     def _check_before(self, match: Match) -> None:
-        for name in self.steps.before:
-            number = self.steps.variables.index(name)
+        for name, number in zip(self.steps.before, match.program.before, strict=True):
             if match.definitions[number].before is not None:
                 raise ViewError(
                     f"pattern {self.pattern.name!r}: the condition of {self._spelled()[name]!r}, "

@@ -1,0 +1,289 @@
+"""What is known of a project's patterns: how they are kept, and what waits in them."""
+
+from __future__ import annotations
+
+import marshal
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from tailrace.errors import TailraceError, UsageError
+from tailrace.pipelines.incremental.casts import format_timestamp
+from tailrace.pipelines.incremental.changelog import json_values
+from tailrace.pipelines.incremental.graph import Node
+from tailrace.pipelines.incremental.operators.events import TOTALS, EventPattern, machine
+from tailrace.pipelines.incremental.patterns.drawing import Drawing, draw
+from tailrace.pipelines.incremental.patterns.partition import FOREVER, Partition
+from tailrace.pipelines.incremental.patterns.steps import parse_steps
+from tailrace.pipelines.incremental.rows import to_array
+from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
+from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.state.files import StateFiles, open_files
+from tailrace.pipelines.state.inspect import MOST_BYTES_READ
+from tailrace.pipelines.state.route import route
+from tailrace.pipelines.state.shard import Attempt
+from tailrace.pipelines.state.store import OperatorState
+from tailrace.pipelines.ticks.driver import last_row
+from tailrace.pipelines.ticks.patterns import key_of
+from tailrace.pipelines.ticks.row import Tick
+from tailrace.project.errors import MissingInputError
+from tailrace.project.explain import answers, known_tables
+from tailrace.project.load import Project
+
+MOST_PARTIALS = 100
+
+
+@dataclass(slots=True)
+class Waiting:
+    """What waits in the state of a pattern."""
+
+    open: dict[str, int] = field(default_factory=dict)  # partial matches, by their last step
+    totals: tuple[int, int, int] = (0, 0, 0)
+    oldest: int | None = None
+    queued: int = 0
+    partials: list[dict[str, Any]] = field(default_factory=list)
+
+
+def compiled_pattern(project: Project, bootstrap: str, name: str) -> CompiledPattern:
+    """A pattern with its types from the log, or the databases."""
+    if name not in project.patterns:
+        raise MissingInputError(
+            f"no pattern {name!r} is declared",
+            hint=f"there are: {', '.join(project.patterns) or 'none'}",
+        )
+    tables = {table.topic: table for table in known_tables(project, bootstrap)}
+    found, wrong = compile_patterns(project.patterns.values(), tables)
+    if name in wrong:
+        raise wrong[name]
+    return found[name]
+
+
+def list_patterns(project: Project, reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every pattern, and how it fares as its process reports."""
+    told: dict[str, Any] = {}
+    for report in reports:
+        told |= report.get("patterns") or {}
+    return [
+        {
+            "name": name,
+            "reads": pattern.input.topic,
+            "key": list(pattern.key),
+            "match": pattern.match,
+            "state": told.get(name, {}).get("state", "stopped"),
+            "watermark": _shown_ms(next(iter(told.get(name, {}).get("watermarks", {}).values()), None)),
+            "dead": told.get(name, {}).get("dead", 0),
+            "late": told.get(name, {}).get("late", 0),
+            "error": told.get(name, {}).get("error"),
+        }
+        for name, pattern in project.patterns.items()
+    ]  # fmt: skip
+
+
+def show_pattern(
+    project: Project, bootstrap: str, name: str, key: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """The steps of a pattern and what waits at each as of its last tick; with `key` its partial
+    matches and their rows."""
+    compiled = compiled_pattern(project, bootstrap, name)
+    node = _events(compiled)
+    drawing = drawing_of(compiled)
+    if key is not None and len(key) != len(compiled.pattern.key):
+        raise UsageError(
+            f"the key of pattern {name!r} has {len(compiled.pattern.key)} columns, not {len(key)}",
+            hint=f"give {', '.join(compiled.pattern.key)}",
+        )
+    if not answers(bootstrap):
+        raise UsageError("the log does not answer", hint="run the project: `tailrace up`")
+    with LogReader(bootstrap) as reader:
+        tick = last_row(reader, key_of(project.name, name))
+    if tick is not None and node.id not in tick.operators:
+        tick = None  # the last tick was of the pattern as it was declared before
+    waiting = Waiting() if tick is None else _waiting(project, compiled, node, drawing, tick, key)
+    mark = None if tick is None else tick.watermarks.get(compiled.topic)
+    found: dict[str, Any] = {
+        "name": name,
+        "steps": [
+            {"id": step, "variable": variable, "open": waiting.open.get(step, 0)}
+            for step, variable in drawing.steps
+        ],
+        "edges": [list(edge) for edge in drawing.edges],
+        "matches": waiting.totals[0],
+        "timeouts": waiting.totals[1],
+        "retracted": waiting.totals[2],
+        "open": sum(waiting.open.values()),
+        "oldest_open": _shown(waiting.oldest),
+        "queued": waiting.queued,
+        "watermark": _shown_ms(mark),
+        "tick": 0 if tick is None else tick.number,
+    }
+    if key is not None:
+        found["partials"] = waiting.partials
+    return found
+
+
+def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
+    """How a pattern is kept, in words."""
+    compiled = compiled_pattern(project, bootstrap, name)
+    pattern, operator = compiled.pattern, _operator(_events(compiled))
+    time = compiled.time
+    wait = f"{time.delay_ms / 1000:g} s behind the newest row of each partition"
+    late = {
+        "correct": "change what was told: op \"retract\", and a match again",
+        "drop": "are counted and dropped",
+        "side": f"go to {compiled.topic}.late",
+    }[time.late]  # fmt: skip
+    lines = [
+        f"pattern {name} reads {compiled.topic}, by {', '.join(pattern.key)}, in the order of "
+        f"{pattern.order_by}",
+        f"  watermark: {wait}; a partition silent for {time.idle_ms / 1000:g} s holds none up",
+        f"  late rows: {late}",
+    ]
+    if time.late == "correct":
+        kept = "for ever: give keep=" if time.keep_ms is None else f"for {time.keep_ms / 1000:g} s"
+        lines.append(f"  rows are kept {kept}")
+    told = (
+        "at once, and taken back when a later row changes it"
+        if pattern.early
+        else "when no later row can change it"
+    )
+    lines.append(f"  a match is told {told}")
+    if pattern.within_ms is None:
+        lines.append("  no within=: a partial match waits for ever")
+    lines += [f"  {node.operator.describe()}" for node in compiled.graph.nodes]
+    threads = [one for one in operator.pattern.definitions if one.before is not None]
+    if threads:
+        lines.append("  conditions that look at rows matched before cost one step a thread and row")
+    return "\n".join(lines)
+
+
+def drawing_of(compiled: CompiledPattern) -> Drawing:
+    pattern = compiled.pattern
+    quoted = [name if f'"{name}"' in pattern.match or f"`{name}`" in pattern.match else name.upper()
+              for name in pattern.until]  # fmt: skip
+    steps = parse_steps(pattern.match, pattern.contiguity, quoted)
+    return draw(steps.tree, _operator(_events(compiled)).pattern.program)
+
+
+def _events(compiled: CompiledPattern) -> Node:
+    return next(one for one in compiled.graph.nodes if isinstance(one.operator, EventPattern))
+
+
+def _operator(node: Node) -> EventPattern:
+    assert isinstance(node.operator, EventPattern)
+    return node.operator
+
+
+# State --------------------------------------------------------------------------------------------
+
+
+def _files(project: Project, name: str) -> StateFiles:
+    state = project.settings.spark.state or str(
+        project.settings.state_directory.resolve() / "state"
+    )
+    return open_files(f"{state}-patterns/{name}")
+
+
+def _waiting(
+    project: Project, compiled: CompiledPattern, node: Node, drawing: Drawing, tick: Tick,
+    key: Sequence[str] | None,
+) -> Waiting:  # fmt: skip
+    files = _files(project, compiled.pattern.name)
+    size = sum(
+        files.size(shard, name)
+        for shard, version in tick.state.items()
+        if version
+        for name in route(files, shard, version, None).files
+    )
+    if size > MOST_BYTES_READ:
+        raise TailraceError(
+            f"the state of pattern {compiled.pattern.name!r} is too large to look into",
+            detail=f"{size >> 20} MiB",
+            hint="`tailrace status` and /metrics tell how it fares",
+        )
+    found = Waiting()
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        Attempt.begin(files, Path(scratch), tick.state) as attempt,
+    ):
+        for shard in tick.state:
+            _look(attempt.of(shard, node.id), _operator(node), drawing, key, found)
+    return found
+
+
+def _look(
+    state: OperatorState, operator: EventPattern, drawing: Drawing, key: Sequence[str] | None,
+    found: Waiting,
+) -> None:  # fmt: skip
+    known = state.get(TOTALS)
+    if known is not None:
+        totals = marshal.loads(known)
+        added = [a + b for a, b in zip(found.totals, totals, strict=True)]
+        found.totals = (added[0], added[1], added[2])
+    found.queued += sum(1 for _ in state.scan(b"e"))
+    run = machine(operator)
+    at_time = operator.places[0]
+    names = operator.pattern.program.names
+    instructions = operator.pattern.program.instructions
+    for name, value in list(state.scan(b"k")):
+        told = marshal.loads(value)[0]
+        partition = Partition(state, name[1:], state.get(b"h" + name[1:]))
+        for at in range(told, len(partition)):
+            record = partition.record(at)
+            if record is None or record.reach != FOREVER:
+                continue
+            came = run.matcher.came(partition, at)
+            if not came:
+                continue
+            step = drawing.of[came[-1]]
+            found.open[step] = found.open.get(step, 0) + 1
+            began: Any = partition[at][at_time]
+            found.oldest = began if found.oldest is None else min(found.oldest, began)
+            if key is None or len(found.partials) >= MOST_PARTIALS:
+                continue
+            if list(_texts(operator, partition[at], operator.pattern.partition)) != list(key):
+                break
+            found.partials.append(
+                {
+                    "began_at": _shown(began),
+                    "reached": step,
+                    "rows": [
+                        {
+                            "variable": names[instructions[one].a],
+                            "at": _shown(partition[at + place][at_time]),  # type: ignore[arg-type]
+                            "row": dict(_values(operator, partition[at + place])),
+                        }
+                        for place, one in enumerate(came)
+                        if names[instructions[one].a] is not None
+                    ],
+                }
+            )
+
+
+def _values(operator: EventPattern, row: Sequence[object]) -> Iterator[tuple[str, object]]:
+    """What a row carries, but for what was computed of it."""
+    pattern = operator.pattern
+    for name, kind, value in zip(pattern.carried, pattern.carried_types, row, strict=True):
+        if not name.startswith("__") and not _computed(name):
+            yield name, json_values(pa.chunked_array([to_array([value], kind)]))[0]
+
+
+def _computed(name: str) -> bool:
+    return name[:1] == "e" and name[1:].isdigit()
+
+
+def _texts(operator: EventPattern, row: Sequence[object], names: Sequence[str]) -> Iterator[str]:
+    shown = dict(_values(operator, row))
+    for name in names:
+        yield str(shown[name])
+
+
+def _shown(at: int | None) -> str | None:
+    return None if at is None else format_timestamp(at).replace(" ", "T") + "Z"
+
+
+def _shown_ms(at: int | None) -> str | None:
+    return None if at is None else _shown(at * 1000)

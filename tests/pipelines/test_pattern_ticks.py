@@ -1,0 +1,144 @@
+"""Patterns of events on a log: every match once, whatever is killed; late rows; bad records."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from pipelines.killed_patterns import STEPS, declared, ticks_of
+from tailrace.client.admin import Admin
+from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines.declare import Pattern
+from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.ticks.patterns import PatternTicks
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SCRIPT = Path(__file__).parent / "killed_patterns.py"
+OFTEN = ("row sent",)  # the narrowest place; the others by `make test-crash`
+
+
+class Bank:
+    """A topic of payments, and a pattern over it."""
+
+    def __init__(self, bootstrap: str, directory: Path) -> None:
+        self.bootstrap, self.directory = bootstrap, directory
+        self.topic = f"payments{uuid.uuid4().hex[:6]}"
+        with Admin(bootstrap) as admin:
+            admin.ensure_topic(self.topic, 2, {})
+
+    def write(self, *rows: tuple[int, int, int] | bytes) -> None:
+        """Rows (card, amount, second), or bytes as they are."""
+        with TransactionalWriter(self.bootstrap, f"w{self.topic}") as writer:
+            writer.init()
+            for row in rows:
+                if isinstance(row, bytes):
+                    writer.send(self.topic, 0, None, row)
+                    continue
+                card, amount, second = row
+                at = (START + timedelta(seconds=second)).isoformat()
+                value = orjson.dumps({"card": card, "amount": amount, "at": at})
+                writer.send(self.topic, card % 2, None, value)
+            writer.commit()
+
+    @contextlib.contextmanager
+    def ticking(self, pattern: Pattern | None = None) -> Iterator[PatternTicks]:
+        ticks = ticks_of(self.bootstrap, pattern or declared(self.topic), str(self.directory))
+        with contextlib.closing(ticks):
+            ticks.begin()
+            yield ticks
+
+    def finish(self, pattern: Pattern | None = None) -> None:
+        """Tick until nothing is due any more."""
+        with self.ticking(pattern) as ticks:
+            while ticks.step(0.0) is not None:
+                pass
+
+    def told(self, end: str = "_tested") -> list[dict[str, Any]]:
+        with LogReader(self.bootstrap) as reader:
+            return [
+                orjson.loads(value)
+                for records in read_all(reader, f"{self.topic}{end}")
+                for value in records.values
+                if value is not None
+            ]
+
+
+def _traffic() -> list[tuple[int, int, int]]:
+    """Four cards in turn: probes, something else, and a theft; one theft comes too late."""
+    rows = []
+    for number in range(6):
+        for card in range(4):
+            second = 200 * number + card
+            rows += [(card, 1, second), (card, 1, second + 5), (card, 50, second + 8)]
+            if (number + card) % 3:
+                rows.append((card, 600 + number, second + 10))
+    return [*rows, (0, 1, 5_000), (1, 1, 5_000)]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [step if step in OFTEN else pytest.param(step, marks=pytest.mark.crash) for step in STEPS],
+)
+def test_every_match_is_told_once_when_ticks_are_killed(
+    log_address: str, tmp_path: Path, step: str
+) -> None:
+    bank = Bank(log_address, tmp_path)
+    bank.write(*_traffic())
+    for number in (1, 3):
+        run = subprocess.run(
+            [sys.executable, str(SCRIPT), log_address, bank.topic, str(tmp_path), step, str(number)],
+            capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert run.returncode == -signal.SIGKILL, run.stderr
+    bank.finish()
+    told, missed = bank.told(), bank.told("_tested.timeouts")
+    thefts = [row for row in _traffic() if row[1] > 500]
+    assert sorted((row["card"], row["stolen"]) for row in told) == sorted(
+        (card, amount) for card, amount, _ in thefts
+    )
+    assert {row["op"] for row in told} == {"match"}
+    assert len({row["match_id"] for row in told}) == len(told)
+    assert {row["op"] for row in missed} == {"timeout"}
+    assert sum(row["rows"] == 2 for row in missed) == 24 - len(thefts)
+    assert len({row["match_id"] for row in missed}) == len(missed)
+
+
+def test_a_row_without_a_time_or_without_sense_is_a_dead_letter(
+    log_address: str, tmp_path: Path
+) -> None:
+    bank = Bank(log_address, tmp_path)
+    bank.write(
+        (0, 1, 0), b'{"card": 0, "amount": 1}', b"nothing", (0, 1, 1), (0, 700, 2), (0, 1, 60)
+    )
+    bank.finish()
+    reasons = [row["reason"] for row in bank.told("_tested.dead")]
+    assert len(reasons) == 2
+    assert "the row has no event time" in reasons
+    assert [(row["probes"], row["stolen"]) for row in bank.told()] == [(2, 700)]
+
+
+def test_a_changed_pattern_goes_on_where_the_one_before_it_stood(
+    log_address: str, tmp_path: Path
+) -> None:
+    bank = Bank(log_address, tmp_path)
+    bank.write((0, 1, 0), (0, 1, 1), (0, 700, 2), (0, 1, 100))
+    bank.finish()
+    assert len(bank.told()) == 1
+    other = declared(bank.topic, match="probe -> theft")
+    bank.write((0, 700, 110), (0, 1, 200))
+    bank.finish(other)
+    told = bank.told()
+    assert [row["stolen"] for row in told] == [700]
+    bank.write((0, 1, 300), (0, 800, 310), (0, 1, 400))
+    bank.finish(other)
+    assert [row["stolen"] for row in bank.told()] == [700, 800]
