@@ -13,13 +13,15 @@ from pathlib import Path
 from types import TracebackType
 
 from tailrace.broker.start import split_address
-from tailrace.client.log import Log
+from tailrace.client.log import Log, connect
+from tailrace.config import RegistrySettings
 from tailrace.errors import OpenListenerError, UsageError
 from tailrace.loopback import is_loopback
 from tailrace.plain_http import Answer, HttpServer, Request
 from tailrace.registry.rest import CONTENT_TYPE, Rest, refuse
 from tailrace.registry.service import Service
 from tailrace.registry.topic import NAME, SchemaTopic
+from tailrace.telemetry.part import Part
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +103,22 @@ class RegistryServer:
     def close(self) -> None:
         self._server.close()
         self._topic.close()
+
+
+REPORT_SECONDS = 1.0
+
+
+def run(chosen: RegistrySettings, part: Part) -> None:
+    """The registry of a project, until `part.stopping` is set."""
+    settings = Settings(
+        chosen.listen or LISTEN, users=chosen.users, certificate=chosen.cert, key=chosen.key
+    )
+    with connect(part.bootstrap) as source, RegistryServer(source, settings) as server:
+        server.start()
+        while True:
+            part.report("running", **server.figures())
+            if part.stopping.wait(REPORT_SECONDS):
+                return
 
 
 @dataclass(frozen=True, slots=True)
