@@ -40,11 +40,8 @@ def registry_option(command: Command) -> Command:
 
 
 def _registry(url: str | None, directory: str) -> Schemas:
-    from urllib.parse import unquote, urlsplit, urlunsplit
-
     from tailrace import config
     from tailrace.client.schemas import Schemas
-    from tailrace.masking import remember
 
     if url is None:
         chosen = config.load(directory).registry
@@ -55,15 +52,7 @@ def _registry(url: str | None, directory: str) -> Schemas:
                 hint='give --registry http://HOST:PORT, or write listen = "127.0.0.1:8081" under [registry]',
             )
         return Schemas(chosen.url, user=chosen.user, password=chosen.password)
-    parts = urlsplit(url)
-    if parts.password:
-        remember(unquote(parts.password))
-    place = parts.netloc.rpartition("@")[2]
-    return Schemas(
-        urlunsplit(parts._replace(netloc=place)),
-        user=unquote(parts.username or "") or None,
-        password=unquote(parts.password or "") or None,
-    )
+    return Schemas.at(url)
 
 
 @schema.command("list")

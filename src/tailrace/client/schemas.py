@@ -12,14 +12,13 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote
-from urllib.request import Request, urlopen
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from tailrace.client.errors import RegistryError
 from tailrace.errors import UsageError
+from tailrace.masking import remember
 
 _ANSWER_LIMIT_BYTES = 64 << 20
 _TYPE = "application/vnd.schemaregistry.v1+json"
@@ -35,6 +34,23 @@ class RegisteredSchema:
     text: str
     kind: str
     references: tuple[dict[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A subject of a registry, asked for when it is needed and not before."""
+
+    name: str
+    schemas: Schemas = field(compare=False)
+
+    def latest(self) -> RegisteredSchema | None:
+        """Its last version; None if there is none."""
+        try:
+            return self.schemas.version(self.name)
+        except RegistryError as error:
+            if error.status == 404:
+                return None
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +82,35 @@ class Schemas:
             coded = base64.b64encode(f"{user}:{password or ''}".encode()).decode()
             self._headers["Authorization"] = f"Basic {coded}"
 
+        self._user, self._password = user, password
+
+    @classmethod
+    def at(cls, address: str) -> Schemas:
+        """The registry at an address that may say USER:PASSWORD@ before its host."""
+        parts = urlsplit(address)
+        if parts.password:
+            remember(unquote(parts.password))
+        return cls(
+            urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])),
+            user=unquote(parts.username or "") or None,
+            password=unquote(parts.password or "") or None,
+        )
+
+    @property
+    def address(self) -> str:
+        """What `at` takes; it may hold a password."""
+        if not self._user:
+            return self.url
+        parts = urlsplit(self.url)
+        login = f"{quote(self._user, safe='')}:{quote(self._password or '', safe='')}"
+        return urlunsplit(parts._replace(netloc=f"{login}@{parts.netloc}"))
+
     def __repr__(self) -> str:
         return f"Schemas({self.url!r})"
+
+    def __getitem__(self, subject: str) -> Subject:
+        """A subject to name in a declaration: `tr.topic("orders", schema=schemas["orders-value"])`."""
+        return Subject(subject, self)
 
     def subjects(self) -> list[str]:
         found: list[str] = self._ask("GET", "/subjects")
@@ -105,6 +148,10 @@ class Schemas:
         return Fit(bool(found["is_compatible"]), messages, str(found.get("hint", "")))
 
     def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
+        # Here, not above: declarations name registries, and need not load a client of HTTP.
+        from urllib.error import HTTPError, URLError
+        from urllib.request import Request, urlopen
+
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.url + path, data, self._headers, method=method)
         try:

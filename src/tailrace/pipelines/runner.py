@@ -31,6 +31,7 @@ from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.registered import wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
@@ -78,12 +79,16 @@ def run(
     beginnings.record(
         part.directory, part.bootstrap, [beginnings.beginning_of(s) for s in streams], part.clock
     )
+    known = wait_for_views(topics, settings.registry, part) if views else []
+    if known is None:
+        part.report("stopped")
+        return
     try:
         with _spark(part, settings, queries=bool(streams)) as spark:
             running = RunningStreams(streams, part, spark, settings, lambda: view_columns(part))
             with contextlib.closing(running):
                 if views:
-                    run_ticks(views, running, part, spark, settings, topics)
+                    run_ticks(views, running, part, spark, settings, known)
                 else:
                     while not part.stopping.wait(_WAIT_SECONDS):
                         running.look_after()

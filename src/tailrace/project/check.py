@@ -10,20 +10,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.errors import RegistryError
 from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
-from tailrace.pipelines.declare import View
+from tailrace.pipelines.declare import Topic, View
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.project import graph
+from tailrace.project import graph, subjects
+from tailrace.project.checked import Checked
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
@@ -35,17 +36,8 @@ if TYPE_CHECKING:
     from tailrace.pipelines.incremental.graph import Graph, TableInput
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One thing looked at: good when `error` is None."""
-
-    what: str
-    found: str = ""
-    error: TailraceError | None = None
-
-
-def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
-    """Look at everything, one thing after the other."""
+def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iterator[Checked]:
+    """Look at everything, one thing after the other; `ask`: also the registry, if it answers."""
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
@@ -77,16 +69,45 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         found = absent.get(("sink", sink.name), "")
         what = f"{sink.subject} → {sink.declaration.place}"
         yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
+    topics: Mapping[str, Topic] = project.topics
+    if ask or connect:
+        topics = yield from _registered(project, connect)
     if connect:
-        yield from _connected(project, told)
+        yield from _connected(project, topics, told, ask)
     elif project.views:
-        tables = _known_inputs(project)
+        tables = _known_inputs(project, topics)
         if tables is None:
             yield Checked(
                 "columns and types", "not looked at: they need `tailrace check --connect`"
             )
         else:
-            yield from _compiled(project, tables, told)
+            yield from _compiled(project, tables, told, ask)
+    if ask and not project.views:
+        yield from subjects.look(project, None)
+
+
+def _registered(project: Project, connect: bool) -> Generator[Checked, None, Mapping[str, Topic]]:
+    """Topics with the columns that a registry knows; one that is away is an error if all
+    others are asked, too."""
+    from tailrace.pipelines.registered import asks, for_views
+
+    chosen = project.settings.registry
+    if not asks(project.topics.values(), chosen):
+        return project.topics
+    try:
+        found = for_views(project.topics.values(), chosen)
+    except RegistryError as error:
+        if connect:
+            yield Checked("registry", error=error)
+        else:
+            yield Checked("registry", "not looked at: it does not answer")
+        return project.topics
+    except TailraceError as error:
+        yield Checked("registry", error=error)
+        return project.topics
+    count = sum(one.wire == "confluent" for one in found)
+    yield Checked("registry", f"columns of {count} topic{'' if count == 1 else 's'}")
+    return dict(zip(project.topics, found, strict=True))
 
 
 def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
@@ -180,7 +201,9 @@ def _topology(project: Project) -> str:
     return f"{len(topology.nodes)} nodes, {len(topology.edges)} edges, no circle"
 
 
-def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
+def _connected(
+    project: Project, topics: Mapping[str, Topic], told: Collection[str], ask: bool
+) -> Iterator[Checked]:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
@@ -198,13 +221,13 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             yield Checked(f"source {source.name}", error=absent)
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += [topic_table(topic) for topic in topics.values() if topic.tabular]
     if project.views:
-        yield from _compiled(project, tables, told)
+        yield from _compiled(project, tables, told, ask)
 
 
 def _compiled(
-    project: Project, tables: list[TableInput], told: Collection[str]
+    project: Project, tables: list[TableInput], told: Collection[str], ask: bool
 ) -> Iterator[Checked]:
     """Every view against the columns and types of its tables; those in `told`, and what lies
     in a view that another reads, are told once."""
@@ -223,6 +246,8 @@ def _compiled(
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)
         yield from _named_columns(project, graph)
+        if ask:
+            yield from subjects.look(project, graph)
         for view in graph.views.values():
             if not view.proven:
                 yield Checked(
@@ -257,13 +282,15 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
                 yield Checked(f"view {name}: columns and types", error=error)
 
 
-def _known_inputs(project: Project) -> list[TableInput] | None:
+def _known_inputs(project: Project, topics: Mapping[str, Topic]) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
-    tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    if any(topic.subject is not None for topic in topics.values()):
+        return None
+    tables = [topic_table(topic) for topic in topics.values() if topic.tabular]
     for source in project.sources.values():
         if getattr(source, "kind", "") != "sqlite":
             return None

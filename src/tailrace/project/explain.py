@@ -152,7 +152,7 @@ def _known(project: Project, name: str) -> None:
 def compiled(project: Project, bootstrap: str) -> Graph:
     """The graph of its views; types come from the log, or the databases."""
     tables = _from_log(bootstrap) if _answers(bootstrap) else _from_databases(project)
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     return compile_views(project.views.values(), tables)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tailrace.broker.groups.patterns import Pattern
 from tailrace.errors import ComponentMissingError
 from tailrace.registry.bodies import Given
 from tailrace.registry.errors import (
@@ -28,6 +27,7 @@ from tailrace.registry.errors import (
     version_not_soft_deleted,
     version_soft_deleted,
 )
+from tailrace.registry.patterns import find
 from tailrace.registry.topic import SchemaTopic
 from tailrace.schemas.compatibility import DEFAULT_LEVEL, LEVELS, Earlier, Verdict, judge
 from tailrace.schemas.errors import InvalidSchemaError
@@ -318,7 +318,7 @@ class Service:
                 yield Earlier(one.version, self._read(one.schema, one.subject, new=False))
 
         try:
-            return judge(scene.level, new, read(), _find, lenient=scene.lenient)
+            return judge(scene.level, new, read(), find, lenient=scene.lenient)
         except InvalidSchemaError as error:
             raise Refusal(
                 42201, f"Invalid schema, details: {error.message}: {error.detail}", hint=error.hint
@@ -664,10 +664,3 @@ def _checked_setting(subject: str | None) -> str | None:
 
 def _is_top(name: str | None) -> bool:
     return name is None or name == ":.__GLOBAL:"
-
-
-def _find(pattern: str, text: str) -> bool:
-    """Whether a pattern of a JSON schema is found in a name, in time linear in both."""
-    before = "" if pattern.startswith("^") else ".*"
-    after = "" if pattern.endswith("$") and not pattern.endswith("\\$") else ".*"
-    return Pattern(f"{before}(?:{pattern.removeprefix('^')}){after}").matches(text)

@@ -71,7 +71,8 @@ class TableInput:
     partition modulo the number of shards, so that it needs no exchange.
     `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
     of a stream's event time, where it is declared. `once_keyless`: some version of the table
-    had no key, so that its topic may hold records without one.
+    had no key, so that its topic may hold records without one. `wire`: how its values become
+    JSON, if they are not (options of `wire.to_json`).
     """
 
     name: str
@@ -82,6 +83,7 @@ class TableInput:
     kept_ms: int | None = None
     time: str = ""
     once_keyless: bool = False
+    wire: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)
