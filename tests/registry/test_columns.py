@@ -210,6 +210,7 @@ def row_schema(**columns: str) -> str:
 
 
 def test_check_refuses_a_view_that_breaks_its_subject(ask: Asking, project: Path) -> None:
+    assert any(one.error for one in checked(project).values()), "the topic has no columns yet"
     ask.register("orders-value", ORDERS, schemaType="JSON")
     assert checked(project)["columns and types"].error is None
     ask("PUT", "/config", {"compatibility": "NONE"})
@@ -237,6 +238,8 @@ def test_check_says_when_the_registry_was_not_asked(project: Path) -> None:
     assert "does not answer" in checked(project)["registry"].found
     told = {one.what: one for one in check(load(project))}
     assert "registry" not in told, "a project that starts does not ask"
+    assert all(one.error is None for one in told.values())
+    assert "not looked at" in told["columns and types"].found
 
 
 def test_topics_with_declared_columns_stay_as_they_are(schemas: Schemas) -> None:

@@ -69,11 +69,11 @@ def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iter
         found = absent.get(("sink", sink.name), "")
         what = f"{sink.subject} → {sink.declaration.place}"
         yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
-    topics: Mapping[str, Topic] = project.topics
+    topics: Mapping[str, Topic] | None = None
     if ask or connect:
         topics = yield from _registered(project, connect)
     if connect:
-        yield from _connected(project, topics, told, ask)
+        yield from _connected(project, project.topics if topics is None else topics, told, ask)
     elif project.views:
         tables = _known_inputs(project, topics)
         if tables is None:
@@ -86,9 +86,11 @@ def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iter
         yield from subjects.look(project, None)
 
 
-def _registered(project: Project, connect: bool) -> Generator[Checked, None, Mapping[str, Topic]]:
-    """Topics with the columns that a registry knows; one that is away is an error if all
-    others are asked, too."""
+def _registered(
+    project: Project, connect: bool
+) -> Generator[Checked, None, Mapping[str, Topic] | None]:
+    """Topics with the columns that a registry knows, None if it did not tell; one that is away
+    is an error if all others are asked, too."""
     from tailrace.pipelines.registered import asks, for_views
 
     chosen = project.settings.registry
@@ -101,10 +103,10 @@ def _registered(project: Project, connect: bool) -> Generator[Checked, None, Map
             yield Checked("registry", error=error)
         else:
             yield Checked("registry", "not looked at: it does not answer")
-        return project.topics
+        return None
     except TailraceError as error:
         yield Checked("registry", error=error)
-        return project.topics
+        return None
     count = sum(one.wire == "confluent" for one in found)
     yield Checked("registry", f"columns of {count} topic{'' if count == 1 else 's'}")
     return dict(zip(project.topics, found, strict=True))
@@ -282,14 +284,18 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
                 yield Checked(f"view {name}: columns and types", error=error)
 
 
-def _known_inputs(project: Project, topics: Mapping[str, Topic]) -> list[TableInput] | None:
+def _known_inputs(project: Project, topics: Mapping[str, Topic] | None) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
-    if any(topic.subject is not None for topic in topics.values()):
-        return None
+    if topics is None:
+        from tailrace.pipelines.registered import asks
+
+        topics = project.topics
+        if asks(topics.values(), project.settings.registry):
+            return None
     tables = [topic_table(topic) for topic in topics.values() if topic.tabular]
     for source in project.sources.values():
         if getattr(source, "kind", "") != "sqlite":
