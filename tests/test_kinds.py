@@ -62,7 +62,7 @@ def test_an_argument_of_another_kind_is_refused_by_name(
 
 
 def test_what_is_declared_wrongly_is_told_with_its_place_and_no_value() -> None:
-    with pytest.raises(TailraceError, match=r"schema of tr\.topic must be text or None, not dict") as told:  # fmt: skip
+    with pytest.raises(TailraceError, match=r"schema of tr\.topic must be text, Subject or None, not dict") as told:  # fmt: skip
         tr.topic("clicks", {"user": "STRING"})  # type: ignore[arg-type]
     assert Path(__file__).name in told.value.detail
     with pytest.raises(TailraceError) as hidden:

@@ -66,6 +66,13 @@ KEYS: dict[str, Key] = {
     "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
+    "registry.listen": Key("address", None, "Where a schema registry of the project listens; none runs if absent."),
+    "registry.users": Key("text", None, "File with a line NAME: PASSWORD for each user of that registry; nobody is asked if absent."),
+    "registry.cert": Key("text", None, "Certificate (PEM, with its chain) with which that registry serves HTTPS."),
+    "registry.key": Key("text", None, "Private key (PEM) of registry.cert."),
+    "registry.url": Key("text", None, "A schema registry to use instead: http://HOST:PORT."),
+    "registry.user": Key("text", None, "Who the project is at the registry."),
+    "registry.password": Key("text", None, "The password of registry.user."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
     "console.viewer_token": Key("token", None, "A second token, at least 16 characters, for those who may look and not operate."),
@@ -75,7 +82,7 @@ KEYS: dict[str, Key] = {
     "console.oidc": Key("login", {}, "Log-in at an issuer of OpenID Connect: issuer, client_id, client_secret, operators, viewers, claim, name, scopes, session."),
     "console.proxy": Key("login", {}, "A proxy that has logged callers in: addresses, user, groups (its headers), operators, viewers."),
 }  # fmt: skip
-SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
+SECTIONS = ("project", "log", "spark", "tick", "registry", "console", "topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +176,19 @@ class ConsoleSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RegistrySettings:
+    """`listen`: where one of the project runs; `url`: where one is, the project's own or another."""
+
+    listen: str | None = None
+    url: str | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+    users: Path | None = None
+    cert: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a project's file can say, with defaults filled in."""
 
@@ -180,6 +200,7 @@ class Settings:
     console: ConsoleSettings
     topics: Mapping[str, Mapping[str, str]]
     origins: Mapping[str, Origin]
+    registry: RegistrySettings = RegistrySettings()
 
     @property
     def bootstrap(self) -> str:
@@ -403,6 +424,7 @@ def load(
         console=_console(home, values),
         topics=topics,
         origins=origins,
+        registry=_registry(home, values),
     )
 
 
@@ -429,6 +451,41 @@ def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
     for name in ("password", "key", "key_password"):
         remember(security.get(name, ""))
     return LogAddress(address, make_security(security, home))
+
+
+def _registry(home: Path, values: Mapping[str, Any]) -> RegistrySettings:
+    listen, url = values["registry.listen"], values["registry.url"]
+    if listen is not None and url is not None:
+        raise ConfigValueError(
+            "registry.listen and registry.url say two things",
+            hint="listen runs a registry of the project, url names another: give one of them",
+        )
+    cert, key = values["registry.cert"], values["registry.key"]
+    if (cert is None) != (key is None):
+        raise ConfigValueError(
+            f"registry.{'key' if cert else 'cert'} is missing",
+            hint="a certificate and its private key go together: registry.cert and registry.key",
+        )
+    if values["registry.password"]:
+        remember(values["registry.password"])
+    if listen is not None:
+        host, port = parse_address(listen)
+        if port == 0:
+            raise ConfigValueError(
+                "registry.listen needs a port", hint='for example listen = "127.0.0.1:8081"'
+            )
+        shown = f"[{host}]" if ":" in host else host
+        url = f"{'https' if cert else 'http'}://{shown}:{port}"
+    users = values["registry.users"]
+    return RegistrySettings(
+        listen,
+        url,
+        values["registry.user"],
+        values["registry.password"],
+        users and home / users,
+        cert and home / cert,
+        key and home / key,
+    )
 
 
 def _console(home: Path, values: Mapping[str, Any]) -> ConsoleSettings:

@@ -31,7 +31,7 @@ from typing import ClassVar
 from tailrace.masking import mask
 
 ROOMS_WITH_ERRORS = (
-    "records", "log", "wire", "schemas", "broker", "client", "sources", "facts",
+    "records", "log", "wire", "schemas", "broker", "client", "registry", "sources", "facts",
     "pipelines", "sinks", "views", "mirror", "verify", "project", "node", "console",
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tailrace.masking import mask
 if TYPE_CHECKING:
     from tailrace.config import Settings
 
-SECRETS = ("console.token", "console.viewer_token")
+SECRETS = ("console.token", "console.viewer_token", "registry.password")
 
 
 @click.command()
@@ -27,7 +27,7 @@ def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
     from tailrace.project.check import check as look
 
     project = load.load(directory)
-    checked = list(look(project, connect=connect))
+    checked = list(look(project, connect=connect, ask=True))
     good = all(one.error is None for one in checked)
     if as_json:
         print_json(

@@ -42,6 +42,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "group": ("group", "Consumer groups: lag, members, reset."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
     "acl": ("acl", "Who may do what at the log."),
+    "registry": ("registry", "A schema registry with Confluent's REST interface."),
+    "schema": ("schema", "Schemas of a registry: list, get, check, register."),
     "events": ("events", "Event topics: states, histories, commands, owners."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),

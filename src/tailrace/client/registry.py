@@ -22,6 +22,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from tailrace.client.errors import DeserializationError, RegistryError, SerializationError
+from tailrace.client.schemas import Schemas
+from tailrace.client.schemas import Subject as RegisteredSubject
 from tailrace.client.serializers import Part
 from tailrace.errors import ComponentMissingError, UsageError
 
@@ -73,12 +75,19 @@ class Registry:
         if user:
             given["basic.auth.user.info"] = f"{user}:{password}"
         self.url = url
+        self._login = (user, password)
         try:
             self.client: Any = SchemaRegistryClient.new_client(
                 {"url": url, "timeout": timeout, **given}
             )
         except (ValueError, TypeError, OSError) as error:
             raise UsageError(f'no schema registry can be at "{url}"', detail=str(error)) from error
+
+    def __getitem__(self, subject: str) -> RegisteredSubject:
+        """A subject to name in a declaration: `tr.topic("orders", schema=registry["orders-value"])`.
+        It is asked for when it is needed."""
+        user, password = self._login
+        return Schemas(self.url.partition(",")[0], user=user, password=password)[subject]
 
     def avro(
         self,

@@ -114,10 +114,17 @@ def run_events(project: project_load.Project, part: Part) -> None:
     run(declared, part, project.reactions.values())
 
 
+def run_registry(project: project_load.Project, part: Part) -> None:
+    from tailrace.registry.serve import run
+
+    run(project.settings.registry, part)
+
+
 Run = Callable[[project_load.Project, Part], None]
 
 RUN: dict[str, Run] = {
     "events": run_events,
+    "registry": run_registry,
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,

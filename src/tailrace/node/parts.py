@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 # Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
-KINDS = ("broker", "events", "source", "pipelines", "views", "sink", "console")
-DRAIN = ("source", "events", "pipelines", "sink", "views", "console", "broker")
+KINDS = ("broker", "registry", "events", "source", "pipelines", "views", "sink", "console")
+DRAIN = ("source", "events", "pipelines", "sink", "views", "console", "registry", "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     parts: list[PartSpec] = []
     if project.settings.log.bootstrap is None:
         parts.append(PartSpec("broker", "log"))
+    if project.settings.registry.listen is not None:
+        parts.append(PartSpec("registry", "registry"))
     if project.events or project.reactions:
         parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]

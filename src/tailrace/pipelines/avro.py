@@ -12,10 +12,10 @@ import io
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
-from urllib.request import urlopen
 
 import orjson
 
+from tailrace.client.schemas import Schemas
 from tailrace.errors import ComponentMissingError
 from tailrace.pipelines.errors import DeclarationError
 
@@ -126,6 +126,26 @@ def _plain(schema: Any) -> Any:
 
 @cache
 def _registered(registry: str, number: int) -> Any:
-    """The schema a registry knows by this id."""
-    with urlopen(f"{registry.rstrip('/')}/schemas/ids/{number}", timeout=10) as answer:
-        return _parsed(orjson.loads(answer.read())["schema"])
+    """The schema a registry knows by this id, with the types it refers to."""
+    import fastavro
+
+    schemas = Schemas.at(registry)
+    found = schemas.by_id(number)
+    if found.get("schemaType", "AVRO") != "AVRO":
+        raise ValueError(f"schema {number} is no Avro")
+    names: dict[str, Any] = {}
+    seen: set[tuple[str, int]] = set()
+    # What is referred to stands behind what refers to it, and is read from the end.
+    texts: list[str] = []
+    waiting = list(found.get("references") or ())
+    while waiting:
+        one = waiting.pop()
+        place = (str(one["subject"]), int(one["version"]))
+        if place not in seen:
+            seen.add(place)
+            used = schemas.version(place[0], str(place[1]))
+            texts.append(used.text)
+            waiting.extend(used.references)
+    for text in reversed(texts):
+        fastavro.parse_schema(_plain(orjson.loads(text)), named_schemas=names)
+    return fastavro.parse_schema(_plain(orjson.loads(found["schema"])), named_schemas=names)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from tailrace.client.schemas import Subject
 from tailrace.config import parse_duration
 from tailrace.errors import ConfigValueError
 from tailrace.kinds import misfit
@@ -102,6 +103,7 @@ class Topic:
     metadata: str | None = None
     wire: str = "plain"
     registry: str | None = field(default=None, repr=False)
+    subject: Subject | None = None
 
     @property
     def topic(self) -> str:
@@ -109,8 +111,11 @@ class Topic:
 
     @property
     def tabular(self) -> bool:
-        """Whether views can read it: one topic of JSON rows whose columns are declared."""
-        return self.schema is not None and self.format == "json" and self.pattern is None
+        """Whether views can read it: one topic of rows whose columns are known, as JSON or, in
+        Confluent's wire format, as Avro."""
+        if self.schema is None or self.pattern is not None:
+            return False
+        return self.format == "json" or (self.format == "avro" and self.registry is not None)
 
     @property
     def avro(self) -> dict[str, str]:
@@ -228,7 +233,7 @@ class Pattern:
 
 def topic(
     name: str,
-    schema: str | None = None,
+    schema: str | Subject | None = None,
     format: str = "json",
     *,
     time: str | None = None,
@@ -251,10 +256,20 @@ def topic(
     a table for views: the last row of each record key. `pattern` reads every topic whose
     name fits, now and later. `metadata` names a struct column with the record's key,
     headers and position. Avro in Confluent's format: `wire="confluent"`, and `registry=` the
-    address that knows the writers' schemas.
+    address that knows the writers' schemas. `schema=registry["orders-value"]` takes columns and
+    format from a subject, when the project runs.
     """
     place = caller()
     check_kinds(place, "tr.topic", topic, locals())
+    subject = None
+    if isinstance(schema, Subject):
+        if format != "json" or wire != "plain" or registry is not None:
+            raise _wrong(
+                place,
+                "the subject says the format, too",
+                'only schema=registry["orders-value"], without format=, wire= and registry=',
+            )
+        subject, schema = schema, None
     if wire not in ("plain", "confluent"):
         raise _wrong(place, f"unknown wire format {wire!r}", "plain or confluent")
     if format not in FORMATS:
@@ -295,10 +310,11 @@ def topic(
         _need_a_time(place, locals())
     if not 0 <= late_alarm <= 1:
         raise _wrong(place, f"late_alarm is a share, not {late_alarm!r}", "late_alarm=0.01")
-    _check_columns(place, name, schema, format, time, _names(key), metadata, pattern)
+    if subject is None:
+        _check_columns(place, name, schema, format, time, _names(key), metadata, pattern)
     return Topic(
         _checked_name(name, place), schema, format, policy, place, _names(key), pattern, metadata,
-        wire, registry,
+        wire, registry, subject,
     )  # fmt: skip
 
 

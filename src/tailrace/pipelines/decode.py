@@ -9,8 +9,8 @@ reason, never skipped in silence.
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import orjson
@@ -30,6 +30,7 @@ from tailrace.pipelines.incremental.graph import (
     TableInput,
 )
 from tailrace.pipelines.reader import Range, Records
+from tailrace.pipelines.wire import to_json
 from tailrace.records.decode import Headers, shown_name
 from tailrace.records.decode_columns import RecordColumns
 from tailrace.records.rows import Refused, read_column, read_objects
@@ -67,6 +68,12 @@ def decode(table: TableInput, records: Records, shards: int, *, envelope: bool =
     """
     if table.reading is not None:
         return table.reading.decode(table, records, shards)
+    if table.wire:
+        opened, bad = to_json(table.wire, records.values)
+        decoded = decode(
+            replace(table, wire=()), replace(records, values=opened), shards, envelope=envelope
+        )
+        return replace(decoded, dead=[_as_written(one, records, bad) for one in decoded.dead])
     match table.kind:
         case "bag":
             return _decode_bag(table, records, shards)
@@ -84,7 +91,9 @@ def decode_whole(
     """`decode` of records as columns, all at once; None where a record needs a closer look
     (one that cannot be read, a tombstone, one without key) or the kind of table does."""
     keyed = table.kind == "table"
-    if table.reading is not None or not (keyed or (table.kind == "stream" and not envelope)):
+    if table.reading is not None or table.wire:
+        return None
+    if not (keyed or (table.kind == "stream" and not envelope)):
         return None
     if keyed and columns.keys.null_count:
         return None
@@ -105,6 +114,12 @@ def decode_whole(
         found, deleted = after.flatten(), pc.is_null(after)
     schema = _with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32()))
     return Decoded(pa.table([*found, columns.keys, deleted, shards], schema=schema), [])
+
+
+def _as_written(one: DeadRecord, records: Records, bad: Mapping[int, str]) -> DeadRecord:
+    """A dead record with the bytes that stand in the log, and why they could not be opened."""
+    index = records.offsets.index(one.offset)
+    return replace(one, value=records.values[index], reason=bad.get(index, one.reason))
 
 
 def _decode_table(table: TableInput, records: Records, shards: int, envelope: bool) -> Decoded:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.pipelines.incremental.types import parse_type
+from tailrace.pipelines.wire import without_id
 from tailrace.records.decode import shown_name
 from tailrace.records.decode_columns import Numbers, RecordColumns
 from tailrace.records.rows import read_objects
@@ -185,7 +186,10 @@ def form_records(piece: Piece, options: Mapping[str, str]) -> tuple[pa.Table, li
                     schema = schema.append(pa.field("source", about))
             values = piece.records.values
             chosen = values if len(live) == len(values) else values.take(pa.array(live))
-            table, refused = read_objects(chosen.to_pylist(), schema)
+            given = chosen.to_pylist()
+            if options.get("wire") == "confluent":
+                given = [without_id(value) for value in given]
+            table, refused = read_objects(given, schema)
             bad = [Unreadable(live[one.index], one.reason) for one in refused]
         gone = {one.index for one in bad}
         taken = [index for index in live if index not in gone] if gone else live

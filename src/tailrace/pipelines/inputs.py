@@ -14,6 +14,7 @@ from tailrace.pipelines.beginnings import wish_of
 from tailrace.pipelines.declare import Stream, Topic, View
 from tailrace.pipelines.errors import DeclarationError, UnknownTableError
 from tailrace.pipelines.incremental.types import ddl
+from tailrace.pipelines.registered import registered
 from tailrace.pipelines.ticks.catalog import Catalog
 
 if TYPE_CHECKING:
@@ -93,6 +94,8 @@ def stream_type(kind: str) -> str:
 
 
 def _topic(topic: Topic) -> Options:
+    if topic.subject is not None:
+        topic = registered(topic)
     options = {"start": "earliest"}
     if topic.pattern is None:
         options["topics"] = topic.name
@@ -107,6 +110,8 @@ def _topic(topic: Topic) -> Options:
         options |= topic.avro
     else:
         columns = _columns(topic)
+        if topic.wire == "confluent":
+            options["wire"] = topic.wire
     return options | {"form": topic.format, "columns": orjson.dumps(columns).decode()}
 
 

@@ -33,6 +33,7 @@ from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.registered import wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.shipping import ship
@@ -169,8 +170,11 @@ def _run_unchanged(
 ) -> None:
     """Run until the part stops; raises DeclarationsChanged."""
     if declared.views:
+        topics = wait_for_views(declared.topics, declared.settings.registry, part)
+        if topics is None:
+            return
         run_ticks(
-            declared.views, running, part, spark, declared.settings, declared.topics,
+            declared.views, running, part, spark, declared.settings, topics,
             declared.patterns, declared.tables, reload,
         )  # fmt: skip
         return

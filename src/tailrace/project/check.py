@@ -10,21 +10,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from tailrace.client.errors import RegistryError
 from tailrace.client.event_topics import refuse_loss
 from tailrace.config import EnvironmentValue, parse_address
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.mistakes import mistakes
 from tailrace.loopback import is_loopback
-from tailrace.pipelines.declare import Pattern, View
+from tailrace.pipelines.declare import Pattern, Topic, View
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.project import graph
+from tailrace.project import graph, subjects
+from tailrace.project.checked import Checked
 from tailrace.project.errors import ProjectError
 from tailrace.project.event_tables import event_tables, tables_of
 from tailrace.project.load import Project
@@ -43,17 +44,8 @@ if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One thing looked at: good when `error` is None."""
-
-    what: str
-    found: str = ""
-    error: TailraceError | None = None
-
-
-def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
-    """Look at everything, one thing after the other."""
+def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iterator[Checked]:
+    """Look at everything, one thing after the other; `ask`: also the registry, if it answers."""
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
@@ -98,16 +90,47 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
             if checked.error or not found
             else dataclasses.replace(checked, found=f"{checked.found}; {found} here")
         )
+    topics: Mapping[str, Topic] | None = None
+    if ask or connect:
+        topics = yield from _registered(project, connect)
     if connect:
-        yield from _connected(project, told)
+        yield from _connected(project, project.topics if topics is None else topics, told, ask)
     elif project.views or project.patterns:
-        tables = _known_inputs(project)
+        tables = _known_inputs(project, topics)
         if tables is None:
             yield Checked(
                 "columns and types", "not looked at: they need `tailrace check --connect`"
             )
         else:
-            yield from _compiled(project, tables, told)
+            yield from _compiled(project, tables, told, ask)
+    if ask and not project.views:
+        yield from subjects.look(project, None)
+
+
+def _registered(
+    project: Project, connect: bool
+) -> Generator[Checked, None, Mapping[str, Topic] | None]:
+    """Topics with the columns that a registry knows, None if it did not tell; one that is away
+    is an error if all others are asked, too."""
+    from tailrace.pipelines.registered import asks, for_views
+
+    chosen = project.settings.registry
+    if not asks(project.topics.values(), chosen):
+        return project.topics
+    try:
+        found = for_views(project.topics.values(), chosen)
+    except RegistryError as error:
+        if connect:
+            yield Checked("registry", error=error)
+        else:
+            yield Checked("registry", "not looked at: it does not answer")
+        return None
+    except TailraceError as error:
+        yield Checked("registry", error=error)
+        return None
+    count = sum(one.wire == "confluent" for one in found)
+    yield Checked("registry", f"columns of {count} topic{'' if count == 1 else 's'}")
+    return dict(zip(project.topics, found, strict=True))
 
 
 def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
@@ -267,7 +290,9 @@ def _topology(project: Project) -> str:
     return f"{len(topology.nodes)} nodes, {len(topology.edges)} edges, no circle"
 
 
-def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
+def _connected(
+    project: Project, topics: Mapping[str, Topic], told: Collection[str], ask: bool
+) -> Iterator[Checked]:
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
     from tailrace.sources.describe import describe
 
@@ -286,9 +311,9 @@ def _connected(project: Project, told: Collection[str]) -> Iterator[Checked]:
             yield Checked(f"source {source.name}", error=wrong)
             return
         yield Checked(f"source {source.name}", f"{len(found)} tables can be captured")
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    tables += [topic_table(topic) for topic in topics.values() if topic.tabular]
     tables += event_tables(project.events.values())
-    yield from _compiled(project, tables, told)
+    yield from _compiled(project, tables, told, ask)
 
 
 def _patterns(project: Project, told: set[str]) -> Iterator[Checked]:
@@ -314,7 +339,7 @@ def _tell_declared(error: TailraceError, place: str) -> None:
 
 
 def _compiled(
-    project: Project, tables: list[TableInput], told: Collection[str]
+    project: Project, tables: list[TableInput], told: Collection[str], ask: bool
 ) -> Iterator[Checked]:
     """Every view and pattern against the columns and types of its tables; those in `told`, and
     what lies in a view that another reads, are told once."""
@@ -345,6 +370,8 @@ def _compiled(
         found = f"{count} view{'' if count == 1 else 's'}, {len(graph.nodes)} operators"
         yield Checked("columns and types", found)
         yield from _named_columns(project, graph)
+        if ask:
+            yield from subjects.look(project, graph)
         for view in graph.views.values():
             if not view.proven:
                 yield Checked(
@@ -387,12 +414,18 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
                 yield Checked(f"view {name}: columns and types", error=error)
 
 
-def _known_inputs(project: Project) -> list[TableInput] | None:
+def _known_inputs(project: Project, topics: Mapping[str, Topic] | None) -> list[TableInput] | None:
     """What views read, where that can be told without a server: topics with a schema, and
     databases that are files. None when there is more."""
     from tailrace.pipelines.ticks.catalog import described_table, topic_table
 
-    tables = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    if topics is None:
+        from tailrace.pipelines.registered import asks
+
+        topics = project.topics
+        if asks(topics.values(), project.settings.registry):
+            return None
+    tables = [topic_table(topic) for topic in topics.values() if topic.tabular]
     tables += event_tables(project.events.values())
     for source in project.sources.values():
         found = _known_tables(project, source)

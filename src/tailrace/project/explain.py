@@ -156,7 +156,7 @@ def compiled(project: Project, bootstrap: str) -> Graph:
     tables = known_tables(project, bootstrap)
     captured = {table.topic: table for table in tables}
     tables += tables_told(list(project.patterns.values()), captured).values()
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.schema]
+    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
     tables += event_tables(project.events.values())
     return compile_views(project.views.values(), tables)
 

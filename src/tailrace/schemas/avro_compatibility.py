@@ -71,7 +71,8 @@ class _Comparison:
         if writer.kind == "union":
             return [one for branch in writer.inner for one in self.compare(reader, branch, path)]
         if reader.kind == "union":
-            if any(not self.compare(branch, writer, path) for branch in reader.inner):
+            likely = sorted(reader.inner, key=lambda one: one.name != writer.name)
+            if any(not self.compare(branch, writer, path) for branch in likely):
                 return []
             return [self._branch(writer, path)]
         if writer.kind in _PROMOTED.get(reader.kind, ()):

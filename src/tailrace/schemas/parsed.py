@@ -82,7 +82,7 @@ def parse(schema: Schema, references: Texts, *, new: bool = True) -> Parsed:
                 return Parsed(
                     PROTOBUF,
                     protobuf.canonical(file),
-                    protobuf.canonical(file, normal=True),
+                    protobuf.normal(types),
                     types,
                 )
     except RecursionError:

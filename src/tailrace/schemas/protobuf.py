@@ -16,25 +16,11 @@ from tailrace.schemas.known_imports import KNOWN
 from tailrace.schemas.model import Texts
 from tailrace.schemas.reading import Steps
 
-SCALARS = frozenset(
-    [
-        "double",
-        "float",
-        "int32",
-        "int64",
-        "uint32",
-        "uint64",
-        "sint32",
-        "sint64",
-        "fixed32",
-        "fixed64",
-        "sfixed32",
-        "sfixed64",
-        "bool",
-        "string",
-        "bytes",
-    ]
+_SCALARS = (
+    "double float int32 int64 uint32 uint64 sint32 sint64 fixed32 fixed64 sfixed32 sfixed64 bool "
+    "string bytes"
 )
+SCALARS = frozenset(_SCALARS.split())
 _MAP_KEYS = SCALARS - {"double", "float", "bytes"}
 MAX_TAG = 2**29 - 1
 NESTING_LIMIT = 64
@@ -184,7 +170,7 @@ class _Parser:
             raise self.wrong(f"{sign!r} is missing before {self.peek()[:40] or 'the end'!r}")
 
     def word(self) -> str:
-        if self.ended or self._tokens[self._at][0] != "word":
+        if self.kind() != "word":
             raise self.wrong(f"a name is missing before {self.peek()[:40] or 'the end'!r}")
         return self.next()
 
@@ -197,16 +183,22 @@ class _Parser:
         return parts
 
     def string(self) -> str:
-        if self.ended or self._tokens[self._at][0] != "string":
+        if self.kind() != "string":
             raise self.wrong("a text in quotes is missing")
         parts = ""
-        while not self.ended and self._tokens[self._at][0] == "string":
-            parts += self.next()[1:-1]
+        while self.kind() == "string":
+            quoted = self.next()
+            inner = quoted[1:-1]
+            parts += inner.replace('"', '\\"') if quoted[0] == "'" else inner
         return parts
+
+    def kind(self) -> str:
+        """What comes next: a string, a number, a word, a sign; empty at the end."""
+        return self._tokens[self._at][0] if self._at < len(self._tokens) else ""
 
     def whole(self) -> int:
         sign = -1 if self.accept("-") else 1
-        if self.ended or self._tokens[self._at][0] != "number":
+        if self.kind() != "number":
             raise self.wrong("a whole number is missing")
         text = self.peek()
         try:
@@ -457,7 +449,7 @@ class _Parser:
     def ranges(self, *, names: bool) -> str:
         parts: list[str] = []
         while True:
-            if names and not self.ended and self._tokens[self._at][0] == "string":
+            if names and self.kind() == "string":
                 parts.append(f'"{self.string()}"')
             else:
                 first = str(self.whole())
@@ -643,6 +635,27 @@ def canonical(file: File, *, normal: bool = False) -> str:
     for service in file.services:
         lines += ["", *_service_lines(service, normal)]
     return "\n".join(lines) + "\n"
+
+
+def normal(types: Types) -> str:
+    """The one text of a file with everything sorted and every type by its full name."""
+    file = parse_file(canonical(types.file))
+    waiting = [(one, file.package) for one in file.types if isinstance(one, Message)]
+    while waiting:
+        message, scope = waiting.pop()
+        scope = f"{scope}.{message.name}" if scope else message.name
+        for one in message.every_field():
+            full = types.resolve(one.type, scope)
+            if full is not None and ("group", "true") not in one.options:
+                one.type = f".{full}"
+        waiting += [(one, scope) for one in message.types if isinstance(one, Message)]
+    for service in file.services:
+        for call in service.calls:
+            asks = types.resolve(call.asks, file.package)
+            answers = types.resolve(call.answers, file.package)
+            call.asks = call.asks if asks is None else f".{asks}"
+            call.answers = call.answers if answers is None else f".{answers}"
+    return canonical(file, normal=True)
 
 
 def _sorted(options: Options, normal: bool) -> Options:

@@ -11,25 +11,13 @@ from tailrace.schemas.model import Difference
 from tailrace.schemas.protobuf import SCALARS, Declared, Enum, Field, Message, Types
 from tailrace.schemas.reading import Steps, too_deep
 
-COMPATIBLE = frozenset(
-    [
-        "MESSAGE_ADDED",
-        "MESSAGE_MOVED",
-        "ENUM_ADDED",
-        "ENUM_REMOVED",
-        "ENUM_CONST_ADDED",
-        "ENUM_CONST_CHANGED",
-        "ENUM_CONST_REMOVED",
-        "FIELD_ADDED",
-        "FIELD_REMOVED",
-        "FIELD_NAME_CHANGED",
-        "FIELD_STRING_OR_BYTES_LABEL_CHANGED",
-        "ONEOF_ADDED",
-        "ONEOF_REMOVED",
-        "ONEOF_FIELD_ADDED",
-        "ONEOF_FIELD_MOVED_TO_TOP_LEVEL",
-    ]
-)
+_COMPATIBLE = """
+MESSAGE_ADDED MESSAGE_MOVED ENUM_ADDED ENUM_REMOVED ENUM_CONST_ADDED ENUM_CONST_CHANGED
+ENUM_CONST_REMOVED FIELD_ADDED FIELD_REMOVED FIELD_NAME_CHANGED
+FIELD_STRING_OR_BYTES_LABEL_CHANGED ONEOF_ADDED ONEOF_REMOVED ONEOF_FIELD_ADDED
+ONEOF_FIELD_MOVED_TO_TOP_LEVEL
+"""
+COMPATIBLE = frozenset(_COMPATIBLE.split())
 _GROUPS = {
     **dict.fromkeys(("int32", "int64", "uint32", "uint64", "bool"), "number"),
     **dict.fromkeys(("sint32", "sint64"), "signed"),

@@ -97,7 +97,8 @@ class TableInput:
     `kept_ms`: how long the versions of a `history` are kept; None: for ever. `time`: the column
     of a stream's event time, where it is declared. `once_keyless`: some version of the table
     had no key, so that its topic may hold records without one. `reading`: how its records are
-    read, where their values are neither rows nor envelopes.
+    read, where their values are neither rows nor envelopes. `wire`: how its values become JSON, if
+    they are not (options of `wire.to_json`).
     `order`: a stream that a pattern reads; the event time of a row. Rows then carry it (`__time`,
     and `__micros` as a number) and their place in the log (`__partition`, `__offset`), which stand
     last in `schema`. `copied`: of a captured table also the rows of its first copy are facts.
@@ -112,6 +113,7 @@ class TableInput:
     time: str = ""
     once_keyless: bool = False
     reading: Reading | None = None
+    wire: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     order: Expression | None = None
     copied: bool = False
 

@@ -9,12 +9,14 @@ import orjson
 import pyarrow as pa
 
 from tailrace.config import parse_duration
+from tailrace.pipelines import avro
 from tailrace.pipelines.declare import Topic
 from tailrace.pipelines.errors import UnknownTableError
 from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.incremental.types import STRING, parse_type
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.topic_schema import parse_schema
+from tailrace.pipelines.wire import wire_of
 
 SCHEMAS = ".schemas"
 
@@ -116,7 +118,11 @@ def topic_table(topic: Topic) -> TableInput:
             detail="a view must know the columns of what it reads",
             hint=f'tr.topic("{topic.name}", schema="user STRING, at TIMESTAMP")',
         )
-    schema = parse_schema(topic.schema)
+    schema = (
+        pa.schema([(name, parse_type(kind)) for name, kind in avro.columns(topic.schema)])
+        if topic.format == "avro"
+        else parse_schema(topic.schema)
+    )
     missing = [name for name in topic.key if name not in schema.names]
     if missing:
         raise UnknownTableError(
@@ -126,4 +132,6 @@ def topic_table(topic: Topic) -> TableInput:
         )
     kind = "table" if topic.key else "stream"
     time = topic.time.column if topic.time is not None else ""
-    return TableInput(topic.name, topic.name, schema, topic.key, kind, time=time)
+    return TableInput(
+        topic.name, topic.name, schema, topic.key, kind, time=time, wire=wire_of(topic)
+    )

@@ -1,0 +1,220 @@
+"""The registry as a process: `tailrace registry start`, and a part of a project."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+import ssl
+from base64 import b64decode
+from binascii import Error as NoBase64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+from tailrace.broker.start import split_address
+from tailrace.client.log import Log, connect
+from tailrace.config import RegistrySettings
+from tailrace.errors import OpenListenerError, UsageError
+from tailrace.loopback import is_loopback
+from tailrace.plain_http import Answer, HttpServer, Request
+from tailrace.registry.rest import CONTENT_TYPE, Rest, refuse
+from tailrace.registry.service import Service
+from tailrace.registry.topic import NAME, SchemaTopic
+from tailrace.telemetry.part import Part
+
+log = logging.getLogger(__name__)
+
+LISTEN = "127.0.0.1:8081"
+BODY_LIMIT_BYTES = 12 << 20
+_READS = ("GET", "HEAD")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`users`: a file with a line `NAME: PASSWORD` or `NAME: PASSWORD, read` for each user."""
+
+    listen: str = LISTEN
+    topic: str = NAME
+    users: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+    client_ca: Path | None = None
+    insecure: bool = False
+
+
+class RegistryServer:
+    """A registry over a log. Listens at once; `start` returns when it answers."""
+
+    def __init__(self, source: Log, settings: Settings) -> None:
+        host, port = split_address(settings.listen, "--listen")
+        users = None if settings.users is None else read_users(settings.users)
+        tls = _tls(settings)
+        if not (settings.insecure or is_loopback(host)) and (users is None or tls is None):
+            raise OpenListenerError(
+                "a registry that other machines can reach is open to all of them",
+                detail=f"--listen names {host or 'every address'}; it asks nobody who they are, or "
+                "passwords would travel as plain text",
+                hint="give --users, --cert and --key, or say --insecure",
+            )
+        self._topic = SchemaTopic(source, settings.topic)
+        self.service = Service(self._topic)
+        answer = Guard(Rest(self.service), users)
+        self._server = HttpServer(
+            host,
+            port,
+            answer,
+            refuse=refuse,
+            tls=tls,
+            body_limit_bytes=BODY_LIMIT_BYTES,
+            name="registry",
+        )
+
+    def __enter__(self) -> RegistryServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def address(self) -> str:
+        return self._server.address
+
+    def start(self) -> None:
+        self._topic.start()
+        self._server.start()
+
+    def figures(self) -> dict[str, object]:
+        """What a project's status shows of it."""
+        return self._topic.look(
+            lambda subjects: {
+                "address": self.address,
+                "subjects": subjects.count,
+                "unread": subjects.unread,
+                "position": self._topic.position,
+            }
+        )
+
+    def close(self) -> None:
+        self._server.close()
+        self._topic.close()
+
+
+REPORT_SECONDS = 1.0
+
+
+def run(chosen: RegistrySettings, part: Part) -> None:
+    """The registry of a project, until `part.stopping` is set."""
+    settings = Settings(
+        chosen.listen or LISTEN, users=chosen.users, certificate=chosen.cert, key=chosen.key
+    )
+    with connect(part.bootstrap) as source, RegistryServer(source, settings) as server:
+        server.start()
+        while True:
+            part.report("running", **server.figures())
+            if part.stopping.wait(REPORT_SECONDS):
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    password: str = field(repr=False)
+    reads_only: bool = False
+
+
+class Guard:
+    """Asks who comes in, if anybody was named, and what they may do."""
+
+    def __init__(self, rest: Rest, users: Mapping[str, User] | None) -> None:
+        self._rest = rest
+        self._users = users
+
+    def __call__(self, request: Request) -> Answer:
+        if self._users is not None:
+            user = self._user(request.headers.get("authorization", ""))
+            if user is None:
+                answer = refuse(401, "Unauthorized")
+                realm = (("WWW-Authenticate", 'Basic realm="schema registry"'),)
+                body = answer.body.replace(b"HTTP 401 Unauthorized", b"Unauthorized")
+                return Answer(401, body, CONTENT_TYPE, realm)
+            if user.reads_only and not _only_reads(request):
+                return refuse(403, "this user may only read")
+        return self._rest(request)
+
+    def _user(self, header: str) -> User | None:
+        scheme, _, coded = header.partition(" ")
+        if scheme.lower() != "basic" or self._users is None:
+            return None
+        try:
+            name, _, password = b64decode(coded.strip(), validate=True).decode().partition(":")
+        except (NoBase64, ValueError):
+            return None
+        user = self._users.get(name)
+        expected = user.password if user is not None else ""
+        same = hmac.compare_digest(password.encode(), expected.encode())
+        return user if same and user is not None else None
+
+
+def _only_reads(request: Request) -> bool:
+    """Whether a request changes nothing: a question may be a POST."""
+    if request.method in _READS:
+        return True
+    path = request.path[2:] if request.path[:1] == ("contexts",) else request.path
+    if request.method != "POST" or not path:
+        return request.method == "POST"
+    return path[0] == "compatibility" or (path[0] == "subjects" and len(path) == 2)
+
+
+def read_users(path: Path) -> dict[str, User]:
+    """Users by name from a file. Raises UsageError; what is in it is never shown."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read", detail=type(error).__name__) from error
+    users: dict[str, User] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        name, colon, rest = line.partition(":")
+        password, _, role = rest.strip().partition(",")
+        if (
+            not colon
+            or not name.strip()
+            or not password.strip()
+            or role.strip() not in ("", "read", "write")
+        ):
+            raise UsageError(
+                f"{path}:{number} names no user", hint="NAME: PASSWORD, or NAME: PASSWORD, read"
+            )
+        users[name.strip()] = User(password.strip(), role.strip() == "read")
+    if not users:
+        raise UsageError(f"{path} names no user", hint="NAME: PASSWORD")
+    return users
+
+
+def _tls(settings: Settings) -> ssl.SSLContext | None:
+    if settings.certificate is None and settings.key is None:
+        if settings.client_ca is not None:
+            raise UsageError("--client-ca needs --cert and --key")
+        return None
+    if settings.certificate is None or settings.key is None:
+        raise UsageError("--cert and --key go together")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(settings.certificate, settings.key)
+        if settings.client_ca is not None:
+            context.load_verify_locations(settings.client_ca)
+            context.verify_mode = ssl.CERT_REQUIRED
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            "the certificate or the key cannot be used",
+            detail=str(error),
+            hint="both are PEM files",
+        ) from error
+    return context
