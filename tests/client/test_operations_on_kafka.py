@@ -15,7 +15,8 @@ from servers.kafka import Kafka, KafkaUnavailable
 from tailrace.cli.main import cli
 from tailrace.client.admin import Admin
 from tailrace.client.errors import RequestError
-from tailrace.client.moves import PlannedMove, begin
+from tailrace.client.log import connect
+from tailrace.client.moves import PlannedMove, begin, throttled
 from tailrace.client.operations import Operations
 from tailrace.errors import TailraceError
 
@@ -24,13 +25,13 @@ PATIENCE = 120.0
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
     try:
-        kafka = Kafka(tmp_path_factory.mktemp("three"), 3)
+        cluster = Kafka(tmp_path_factory.mktemp("three"), 3)
     except KafkaUnavailable as reason:
         pytest.skip(f"needs a real Kafka: {reason}")
-    yield kafka
-    kafka.stop()
+    yield cluster
+    cluster.stop()
 
 
 def _cluster(kafka: Kafka, *arguments: str) -> tuple[int, Any]:
@@ -62,70 +63,70 @@ def _partitions(kafka: Kafka, topic: str) -> list[dict[str, Any]]:
     return partitions
 
 
-def test_status_is_what_librdkafka_is_told(three: Kafka) -> None:
-    _make(three, "orders", 6, 3)
-    status, document = _cluster(three, "status")
+def test_status_is_what_librdkafka_is_told(kafka: Kafka) -> None:
+    _make(kafka, "orders", 6, 3)
+    status, document = _cluster(kafka, "status")
     assert status == 0
     assert document["controller"]["id"] in (1, 2, 3)
     assert document["controller"]["voters"] == [1, 2, 3]
     assert [(each["id"], each["state"]) for each in document["brokers"]] == [
         (1, "up"), (2, "up"), (3, "up"),
     ]  # fmt: skip
-    told = AdminClient({"bootstrap.servers": three.bootstrap}).list_topics("orders", timeout=30)
-    for each in _partitions(three, "orders"):
+    told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics("orders", timeout=30)
+    for each in _partitions(kafka, "orders"):
         other = told.topics["orders"].partitions[each["partition"]]
         assert (each["leader"], set(each["replicas"]), set(each["in_sync"])) == (
             other.leader, set(other.replicas), set(other.isrs),
         )  # fmt: skip
 
 
-def test_a_broker_that_is_gone_is_told_and_preferred_leaders_are_elected_again(three: Kafka) -> None:  # fmt: skip
-    _make(three, "payments", 6, 3)
-    three.kill(2)
-    _until(lambda: _cluster(three, "status")[1]["suspects"][:1] != [])
-    _until(lambda: all(3 not in each["in_sync"] for each in _partitions(three, "payments")))
-    status, document = _cluster(three, "status")
+def test_a_broker_that_is_gone_is_told_and_preferred_leaders_are_elected_again(kafka: Kafka) -> None:  # fmt: skip
+    _make(kafka, "payments", 6, 3)
+    kafka.kill(2)
+    _until(lambda: _cluster(kafka, "status")[1]["suspects"][:1] != [])
+    _until(lambda: all(3 not in each["in_sync"] for each in _partitions(kafka, "payments")))
+    status, document = _cluster(kafka, "status")
     assert status == 1
     assert document["suspects"][0]["broker"] == 3
     assert document["offline"] == []
-    three.restart(2)
-    _until(lambda: _cluster(three, "status")[0] == 0)
-    _, planned = _cluster(three, "elect", "payments")
+    kafka.restart(2)
+    _until(lambda: _cluster(kafka, "status")[0] == 0)
+    _, planned = _cluster(kafka, "elect", "payments")
     assert planned["executed"] is False
     assert planned["elections"]
     assert all(each["preferred"] == 3 for each in planned["elections"])
-    _, held = _cluster(three, "elect", "payments", "--execute")
+    _, held = _cluster(kafka, "elect", "payments", "--execute")
     assert held["executed"] is True
     _until(
-        lambda: all(each["leader"] == each["preferred"] for each in _partitions(three, "payments"))
+        lambda: all(each["leader"] == each["preferred"] for each in _partitions(kafka, "payments"))
     )
-    assert _cluster(three, "elect", "payments")[1]["elections"] == []
+    assert _cluster(kafka, "elect", "payments")[1]["elections"] == []
 
 
-def test_partitions_are_moved_and_no_throttle_is_left(three: Kafka) -> None:
-    _make(three, "carts", 4, 2)
-    _, planned = _cluster(three, "move", "carts", "--to", "1,2")
+def test_partitions_are_moved_and_no_throttle_is_left(kafka: Kafka) -> None:
+    _make(kafka, "carts", 4, 2)
+    _, planned = _cluster(kafka, "move", "carts", "--to", "1,2")
     assert planned["executed"] is False
-    before = {each["partition"]: each["replicas"] for each in _partitions(three, "carts")}
+    before = {each["partition"]: each["replicas"] for each in _partitions(kafka, "carts")}
     assert any(3 in replicas for replicas in before.values())
     _, moved = _cluster(
-        three, "move", "carts", "--to", "1,2", "--throttle", "50MB", "--execute", "--wait"
+        kafka, "move", "carts", "--to", "1,2", "--throttle", "50MB", "--execute", "--wait"
     )
     assert moved["executed"] is True
-    after = {each["partition"]: each["replicas"] for each in _partitions(three, "carts")}
+    after = {each["partition"]: each["replicas"] for each in _partitions(kafka, "carts")}
     assert all(set(replicas) == {1, 2} for replicas in after.values())
     for each in moved["moves"]:
         assert before[each["partition"]] == each["from"]
         assert after[each["partition"]] == each["to"]
-    _, document = _cluster(three, "status")
+    _, document = _cluster(kafka, "status")
     assert document["throttles"] == []
     assert document["moves"] == []
 
 
-def test_a_refused_move_leaves_nothing_half_done(three: Kafka) -> None:
-    _make(three, "whole", 2, 1)
-    before = _partitions(three, "whole")
-    with Admin(three.bootstrap) as admin:
+def test_a_refused_move_leaves_nothing_half_done(kafka: Kafka) -> None:
+    _make(kafka, "whole", 2, 1)
+    before = _partitions(kafka, "whole")
+    with Admin(kafka.bootstrap) as admin:
         good, bad = (
             PlannedMove("whole", 0, tuple(before[0]["replicas"]), (1, 2)),
             PlannedMove("whole", 1, tuple(before[1]["replicas"]), (77,)),
@@ -133,4 +134,27 @@ def test_a_refused_move_leaves_nothing_half_done(three: Kafka) -> None:
         with pytest.raises(RequestError):
             begin(admin, [good, bad])
         _until(lambda: not Operations(admin).moves())
-    assert _partitions(three, "whole")[1]["replicas"] == before[1]["replicas"]
+    assert _partitions(kafka, "whole")[1]["replicas"] == before[1]["replicas"]
+
+
+def test_a_move_is_cancelled_and_its_throttle_taken_away(kafka: Kafka) -> None:
+    """At one byte a second it cannot end by itself."""
+    _make(kafka, "slow", 1, 1)
+    with connect(kafka.bootstrap) as log, log.producer() as producer:
+        for _ in range(20):
+            producer.send("slow", value=bytes(500_000))
+    (home,) = _partitions(kafka, "slow")[0]["replicas"]
+    target = next(id for id in (1, 2, 3) if id != home)
+    move = PlannedMove("slow", 0, (home,), (target,))
+    with Admin(kafka.bootstrap) as admin, throttled(admin, [move], 1):
+        begin(admin, [move])
+        _, document = _cluster(kafka, "status")
+        assert [each["topic"] for each in document["moves"]] == ["slow"]
+        assert document["throttles"]
+        assert not document["left_throttles"]
+        _, planned = _cluster(kafka, "move", "--cancel")
+        assert (planned["executed"], len(planned["moves"])) == (False, 1)
+        assert _cluster(kafka, "move", "--cancel", "--execute")[1]["executed"] is True
+        _until(lambda: not Operations(admin).moves())
+        assert _cluster(kafka, "status")[1]["throttles"] == []
+    assert _partitions(kafka, "slow")[0]["replicas"] == [home]

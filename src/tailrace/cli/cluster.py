@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -134,16 +133,10 @@ def elect(
     if accept_loss and not unclean:
         raise UsageError("only an unclean election loses anything", hint="leave --accept-loss out")
     from tailrace.client.admin import Admin
-    from tailrace.client.elections import elect as hold
-    from tailrace.client.elections import plan_elections
-    from tailrace.client.operations import Operations
+    from tailrace.client.elections import plan_or_elect
 
     with Admin(bootstrap_address(address)) as admin:
-        state = Operations(admin).status()
-        chosen = _chosen(places, state) if places else None
-        elections = plan_elections(state, unclean=unclean, only=chosen)
-        if execute:
-            hold(admin, elections, unclean=unclean)
+        elections = plan_or_elect(admin, places, unclean=unclean, execute=execute)
     rows = [asdict(each) for each in elections]
     if as_json:
         print_json({"executed": execute, "elections": rows})
@@ -182,53 +175,37 @@ def move(
     """
     rate = _move_options(places, leaving, to, throttle, execute, wait, cancel)
     from tailrace.client.admin import Admin
-    from tailrace.client.moves import begin, clear_throttles, plan_moves, throttled
-    from tailrace.client.moves import cancel as stop
+    from tailrace.client.moves import plan_or_cancel, plan_or_move
     from tailrace.client.operations import Operations
 
     with Admin(bootstrap_address(address)) as admin:
-        operations = Operations(admin)
-        state = operations.status()
-        chosen = _chosen(places, state) if places else None
         if cancel:
-            found = [
-                each
-                for each in state.moves
-                if chosen is None or (each.topic, each.partition) in chosen
-            ]
-            rows = [
-                {
-                    "topic": each.topic,
-                    "partition": each.partition,
-                    "from": list(each.replicas),
-                    "to": [one for one in each.replicas if one not in each.adding],
-                }
-                for each in found
-            ]
-            if execute:
-                stop(admin, [(each.topic, each.partition) for each in found])
-                if len(found) == len(state.moves):
-                    clear_throttles(admin, state.throttles)
-            _told(rows, execute, as_json, "nothing is on its way")
-            return
-        sizes = {
-            place: size
-            for broker in state.brokers
-            if broker.state == "up"
-            for place, size in (operations.sizes(broker.id) or {}).items()
-        }
-        brokers = None if to is None else [int(each) for each in to.split(",")]
-        moves = plan_moves(state, sizes, places=chosen, leaving=leaving, to=brokers)
-        if execute:
-            if state.left_throttles:
-                clear_throttles(admin, state.throttles)
-            with contextlib.ExitStack() as stack:
-                if rate is not None:
-                    stack.enter_context(throttled(admin, moves, rate))
-                begin(admin, moves)
+            moves = plan_or_cancel(admin, places, execute=execute)
+        else:
+            brokers = None if to is None else [int(each) for each in to.split(",")]
+            operations = Operations(admin)
+
+            def done(moved: set[tuple[str, int]]) -> None:
                 if wait:
-                    _await_moves(operations, {(each.topic, each.partition) for each in moves})
-        _told([each.document() for each in moves], execute, as_json, "nothing to move")
+                    _await_moves(operations, moved)
+
+            moves = plan_or_move(
+                admin,
+                places,
+                leaving=leaving,
+                to=brokers,
+                execute=execute,
+                throttle=rate,
+                then=done,
+            )
+    if as_json:
+        print_json({"executed": execute, "moves": [each.document() for each in moves]})
+        return
+    nothing = "nothing is on its way" if cancel else "nothing to move"
+    rows = [each.document() for each in moves]
+    print_rows(rows, ["topic", "partition", "from", "to"], as_json=False, empty=nothing)
+    if rows and not execute:
+        click.echo("nothing was changed; --execute begins it")
 
 
 def _move_options(
@@ -276,31 +253,3 @@ def _await_moves(operations: Operations, places: set[tuple[str, int]]) -> None:
 
     while any((each.topic, each.partition) in places for each in operations.moves()):
         SYSTEM.sleep(0.5)
-
-
-def _told(rows: list[dict[str, object]], execute: bool, as_json: bool, nothing: str) -> None:
-    if as_json:
-        print_json({"executed": execute, "moves": rows})
-        return
-    print_rows(rows, ["topic", "partition", "from", "to"], as_json=False, empty=nothing)
-    if rows and not execute:
-        click.echo("nothing was changed; --execute begins it")
-
-
-def _chosen(places: tuple[str, ...], state: ClusterState) -> list[tuple[str, int]]:
-    """TOPIC or TOPIC/PARTITION, each of which must exist."""
-    known = {topic.name: len(topic.partitions) for topic in state.topics}
-    found: list[tuple[str, int]] = []
-    for text in places:
-        name, slash, number = text.rpartition("/")
-        if not slash:
-            name, number = text, ""
-        if name not in known:
-            raise UsageError(f'there is no topic "{name}"', hint="`tailrace topic list`")
-        if not slash:
-            found += [(name, each) for each in range(known[name])]
-        elif number.isdigit() and int(number) < known[name]:
-            found.append((name, int(number)))
-        else:
-            raise UsageError(f'"{name}" has no partition {number!r}', detail=f"it has {known[name]}")  # fmt: skip
-    return found

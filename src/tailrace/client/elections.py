@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tailrace.client.admin import Admin, Place
 from tailrace.client.errors import RequestError
-from tailrace.client.operations import ClusterState
+from tailrace.client.operations import ClusterState, Operations, parse_places
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import elect_leaders as messages
@@ -41,6 +41,19 @@ def plan_elections(
         if (chosen is None or (topic.name, each.partition) in chosen)
         and (each.leader < 0 if unclean else 0 <= each.leader != each.preferred)
     ]
+
+
+def plan_or_elect(
+    admin: Admin, places: Iterable[str], *, unclean: bool, execute: bool
+) -> list[Election]:
+    """The elections among TOPIC or TOPIC/PARTITION (none named: everywhere), held if `execute`."""
+    state = Operations(admin).status()
+    named = list(places)
+    only = parse_places(named, state) if named else None
+    elections = plan_elections(state, unclean=unclean, only=only)
+    if execute:
+        elect(admin, elections, unclean=unclean)
+    return elections
 
 
 def elect(admin: Admin, elections: Iterable[Election], *, unclean: bool) -> None:

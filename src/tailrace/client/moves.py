@@ -9,8 +9,8 @@ command left is told by `status`, and taken away by `clear_throttles`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 from tailrace.client.admin import BROKER_RESOURCE, Admin, Place
@@ -19,7 +19,9 @@ from tailrace.client.operations import (
     THROTTLED_RATES,
     THROTTLED_REPLICAS,
     ClusterState,
+    Operations,
     Throttle,
+    parse_places,
 )
 from tailrace.errors import UsageError
 from tailrace.wire.apis import APIS, ApiKey
@@ -114,6 +116,73 @@ def plan_moves(
                 held[newcomer] += 1
             moves.append(PlannedMove(*place, each.replicas, tuple(after)))
     return moves
+
+
+def plan_or_move(
+    admin: Admin,
+    places: Iterable[str],
+    *,
+    leaving: int | None = None,
+    to: Sequence[int] | None = None,
+    execute: bool = False,
+    throttle: int | None = None,
+    then: Callable[[set[Place]], None] = lambda moved: None,
+) -> list[PlannedMove]:
+    """The moves of TOPIC or TOPIC/PARTITION; begun if `execute`. `then` is called once they have
+    begun, and the throttle lasts until it returns. A throttle that an earlier command left is
+    taken away first."""
+    operations = Operations(admin)
+    state = operations.status()
+    named = list(places)
+    if leaving is None and (to is None or not named):
+        raise UsageError(
+            "what is to move, and where to?",
+            hint="tailrace cluster move orders --to 1,2; tailrace cluster move --from 3",
+        )
+    sizes = {
+        place: size
+        for broker in state.brokers
+        if broker.state == "up"
+        for place, size in (operations.sizes(broker.id) or {}).items()
+    }
+    chosen = parse_places(named, state) if named else None
+    moves = plan_moves(state, sizes, places=chosen, leaving=leaving, to=to)
+    if not execute:
+        return moves
+    if state.left_throttles:
+        clear_throttles(admin, state.throttles)
+    if not moves:
+        return moves
+    with nullcontext() if throttle is None else throttled(admin, moves, throttle):
+        begin(admin, moves)
+        then({(each.topic, each.partition) for each in moves})
+    return moves
+
+
+def plan_or_cancel(
+    admin: Admin, places: Iterable[str], *, execute: bool = False
+) -> list[PlannedMove]:
+    """Moves on their way (of these topics, if named), as they would go back; stopped if
+    `execute`. Throttles go with the last of them."""
+    state = Operations(admin).status()
+    named = list(places)
+    chosen = set(parse_places(named, state)) if named else None
+    found = [
+        each for each in state.moves if chosen is None or (each.topic, each.partition) in chosen
+    ]
+    if execute:
+        cancel(admin, [(each.topic, each.partition) for each in found])
+        if len(found) == len(state.moves):
+            clear_throttles(admin, state.throttles)
+    return [
+        PlannedMove(
+            each.topic,
+            each.partition,
+            each.replicas,
+            tuple(broker for broker in each.replicas if broker not in each.adding),
+        )
+        for each in found
+    ]
 
 
 def begin(admin: Admin, moves: Sequence[PlannedMove]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 from tailrace.client.admin import BROKER_RESOURCE, TOPIC_RESOURCE, Admin
 from tailrace.client.cluster import METADATA
 from tailrace.client.errors import BrokerUnavailableError, RequestError
+from tailrace.errors import UsageError
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import describe_configs as configs
@@ -461,3 +462,22 @@ class Operations:
 
 def _total(sizes: dict[tuple[str, int], int] | None) -> int:
     return -1 if sizes is None else sum(sizes.values())
+
+
+def parse_places(places: Iterable[str], state: ClusterState) -> list[tuple[str, int]]:
+    """TOPIC or TOPIC/PARTITION, each of which must exist. Raises UsageError."""
+    known = {topic.name: len(topic.partitions) for topic in state.topics}
+    found: list[tuple[str, int]] = []
+    for text in places:
+        name, slash, number = text.rpartition("/")
+        if not slash:
+            name, number = text, ""
+        if name not in known:
+            raise UsageError(f'there is no topic "{name}"', hint="`tailrace topic list`")
+        if not slash:
+            found += [(name, each) for each in range(known[name])]
+        elif number.isdigit() and int(number) < known[name]:
+            found.append((name, int(number)))
+        else:
+            raise UsageError(f'"{name}" has no partition {number!r}', detail=f"it has {known[name]}")  # fmt: skip
+    return found

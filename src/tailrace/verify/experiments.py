@@ -255,6 +255,9 @@ def _min_insync_1(stage: _Stage, copies: int) -> Outcome:
 
     stage.wait(lambda: stage.state().leader == follower, 10.0)
     stage.until(led, "the follower as leader")
+    with Admin(stage.log.address) as admin:
+        # Nothing more is written, and what is there cannot be read below this number of copies.
+        admin.alter_topic_config(TOPIC, {"min.insync.replicas": "1"})
     return stage.outcome({"min.insync.replicas": copies})
 
 
