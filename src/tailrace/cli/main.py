@@ -40,6 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
     "cluster": ("cluster", "Leaders, in-sync replicas and controller of a log; elections, moves."),
+    "mirror": ("mirror", "Topics of one log kept in another, exactly once."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
     "acl": ("acl", "Who may do what at the log."),
     "events": ("events", "Event topics: states, histories, commands, owners."),

@@ -256,8 +256,9 @@ def _min_insync_1(stage: _Stage, copies: int) -> Outcome:
     stage.wait(lambda: stage.state().leader == follower, 10.0)
     stage.until(led, "the follower as leader")
     with Admin(stage.log.address) as admin:
-        # Nothing more is written, and what is there cannot be read below this number of copies.
+        # Below this number of copies nothing new can be read, not even what is there already.
         admin.alter_topic_config(TOPIC, {"min.insync.replicas": "1"})
+    stage.write(BATCH, retry_seconds=60.0)  # the high watermark moves with the next write
     return stage.outcome({"min.insync.replicas": copies})
 
 
