@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tailrace.cli.output import json_option, print_json, print_rows, tell
+from tailrace.cli.output import bootstrap_address, json_option, print_json, print_rows, tell
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:

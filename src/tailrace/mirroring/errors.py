@@ -34,10 +34,9 @@ class MirrorLoopError(MirrorError):
 
 
 class MirrorSourceLostError(MirrorError):
-    """The source does not hold any more what comes next: retention removed it
-    (`mirror-records-gone`), the log was cut back by an unclean election
-    (`mirror-source-truncated`), or the topic was deleted and made again
-    (`mirror-topic-replaced`). The partition stops; going on would pass records over, or mix
-    two histories. A mirror of another name, into other topics, starts from the beginning."""
+    """The source does not hold any more what comes next: retention removed it, the log was cut
+    back by an unclean election, or the topic was deleted and made again. The mirror stops; going
+    on would pass records over, or mix two histories. A mirror of another name, into topics of
+    other names (`--names prefix`), starts from the beginning."""
 
     code = "mirror-source-lost"

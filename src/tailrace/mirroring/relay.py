@@ -230,7 +230,7 @@ class Mirror:
                 )
 
     def _read_rows(self) -> None:
-        fetcher = Fetcher(str(self._target_admin.cluster.bootstrap), clock=self._clock)
+        fetcher = Fetcher(self._target_admin.cluster.bootstrap, clock=self._clock)
         try:
             found = read_rows(self._target_admin, fetcher)
         finally:
