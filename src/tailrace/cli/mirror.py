@@ -25,12 +25,16 @@ def mirror() -> None:
     """Topics of one log kept in another, exactly once."""
 
 
+def _address(context: click.Context, parameter: click.Parameter, said: str | None) -> str | None:
+    return None if said is None else bootstrap_address(said)
+
+
 def to_option(command: Command) -> Command:
-    return click.option("--to", "target", metavar="ADDRESS", required=True, help="HOST:PORT of the log that is written.")(command)  # fmt: skip
+    return click.option("--to", "target", metavar="ADDRESS", required=True, callback=_address, help="The log that is written: HOST:PORT, or a project's directory.")(command)  # fmt: skip
 
 
 def from_option(command: Command) -> Command:
-    return click.option("--from", "source", metavar="ADDRESS", required=True, help="HOST:PORT of the log that is read.")(command)  # fmt: skip
+    return click.option("--from", "source", metavar="ADDRESS", required=True, callback=_address, help="The log that is read: HOST:PORT, or a project's directory.")(command)  # fmt: skip
 
 
 @mirror.command()
@@ -197,7 +201,7 @@ def translate(name: str, place: str, target: str, back: bool, as_json: bool) -> 
 @mirror.command("fail-over")
 @click.argument("name")
 @to_option
-@click.option("--from", "source", metavar="ADDRESS", help="The source, if it still answers: then what has not arrived is counted.")  # fmt: skip
+@click.option("--from", "source", metavar="ADDRESS", callback=_address, help="The source, if it still answers: then what has not arrived is counted.")  # fmt: skip
 @click.option("--execute", is_flag=True, help="Do it; without it, only say what would be missing.")
 @json_option
 def fail_over(name: str, target: str, source: str | None, execute: bool, as_json: bool) -> None:
