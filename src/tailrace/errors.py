@@ -32,7 +32,7 @@ from tailrace.masking import mask
 
 ROOMS_WITH_ERRORS = (
     "records", "log", "wire", "schemas", "broker", "client", "registry", "sources", "facts",
-    "pipelines", "sinks", "views", "mirror", "verify", "project", "node", "console",
+    "pipelines", "sinks", "views", "mirroring", "verify", "project", "node", "console",
 )  # fmt: skip
 
 

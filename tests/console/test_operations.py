@@ -52,6 +52,28 @@ def test_a_group_is_moved_only_when_told_to(console: Console) -> None:
     assert console.client.post("/api/groups/readers/reset", json={"to": "soon"}).status_code == 400
 
 
+def test_the_cluster_is_shown_and_nothing_is_moved_without_a_plan_that_can_be(console: Console) -> None:  # fmt: skip
+    produce(console.served.bootstrap, "clicks", (b"k", b"v"))
+    shown = console.client.get("/api/cluster").json()
+    assert shown["controller"]["id"] == shown["brokers"][0]["id"] == 1
+    assert "clicks" in [topic["name"] for topic in shown["topics"]]
+    assert shown["under_replicated"] == shown["offline"] == []
+    elect, move = "/api/cluster/elect", "/api/cluster/move"
+    held = console.client.post(elect, json={"topics": ["clicks/0"], "execute": True})
+    assert held.json() == {"executed": True, "elections": []}
+    planned = console.client.post(move, json={"topics": ["clicks"], "to": [1]})
+    assert planned.json() == {"executed": False, "moves": []}
+    for path, wrong in (
+        (elect, {"unclean": True}),
+        (elect, {"topics": ["nothing"]}),
+        (move, {}),
+        (move, {"from": 1, "execute": True}),  # nobody else could hold the copies
+        (move, {"topics": ["clicks"], "to": [9]}),
+        (move, {"cancel": True, "from": 1}),
+    ):
+        assert console.client.post(path, json=wrong).status_code == 400
+
+
 def test_a_view_is_shown_as_it_was(console: Console) -> None:
     assert console.client.get("/api/past/open_orders").json() == {"span": None, "rows": None}
     ticks = LogTicks(console.served.bootstrap)

@@ -40,6 +40,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "certificate": ("certificate", "Certificates to try TLS with on a laptop."),
     "topic": ("topic", "List, create, read, write and alter topics."),
     "group": ("group", "Consumer groups: lag, members, reset."),
+    "cluster": ("cluster", "Leaders, in-sync replicas and controller of a log; elections, moves."),
+    "mirror": ("mirror", "Topics of one log kept in another, exactly once."),
     "quota": ("quota", "How much clients may send, fetch and ask."),
     "acl": ("acl", "Who may do what at the log."),
     "registry": ("registry", "A schema registry with Confluent's REST interface."),

@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tailrace.records.batch import Headers, encode_columns
+from tailrace.records.batch import Buffer, Headers, decode_records, encode_columns, read_header
+from tailrace.records.rehead import with_head
 
 if TYPE_CHECKING:
     from tailrace.records.columns import RecordColumns
@@ -15,7 +16,7 @@ RECORD_OVERHEAD_BYTES = 20
 
 
 class Pending:
-    """Records waiting for one partition, in order: rows, Arrow columns, rows again.
+    """Records waiting for one partition, in order: rows, Arrow columns, whole batches, rows again.
 
     `take` gives the next batch without removing it; `done` removes what was written. A
     batch holds records of one kind.
@@ -24,7 +25,7 @@ class Pending:
     __slots__ = ("_waiting", "size_bytes", "taken")
 
     def __init__(self) -> None:
-        self._waiting: deque[Rows | Columns] = deque()
+        self._waiting: deque[Rows | Columns | Whole] = deque()
         self.size_bytes = 0
         self.taken = 0  # records of the batch on its way
 
@@ -52,6 +53,12 @@ class Pending:
 
     def extend_columns(self, columns: RecordColumns) -> None:
         made = Columns(columns)
+        self.size_bytes += made.size_bytes
+        self._waiting.append(made)
+
+    def add_batch(self, batch: Buffer) -> None:
+        """A batch of another log that is passed through; see `Whole`."""
+        made = Whole(batch)
         self.size_bytes += made.size_bytes
         self._waiting.append(made)
 
@@ -136,6 +143,63 @@ class Columns:
         self.size_bytes -= self._columns.size_bytes(self._first, count)
         self._first += count
         self._taken = 0
+        return count
+
+
+class Whole:
+    """A batch from another log, without gaps: its records, codec and times stay as they are, and
+    only the head becomes ours. One that the log finds too large is opened and cut in two."""
+
+    __slots__ = ("_batch", "_count", "_opened", "size_bytes")
+
+    def __init__(self, batch: Buffer) -> None:
+        header = read_header(batch)
+        if header.record_count != header.last_offset_delta + 1:
+            raise ValueError("a batch with gaps cannot be passed through")
+        self._batch = batch
+        self._count = header.record_count
+        self._opened: Rows | None = None
+        self.size_bytes = len(batch)
+
+    def __len__(self) -> int:
+        return self._count if self._opened is None else len(self._opened)
+
+    def take(self, most_bytes: int, most_records: int) -> int:
+        if self._opened is None and most_records < self._count:
+            self._opened = Rows()
+            for record in decode_records(self._batch):
+                self._opened.add(record.key, record.value, record.timestamp, record.headers)
+            self.size_bytes = self._opened.size_bytes
+        return self._count if self._opened is None else self._opened.take(most_bytes, most_records)
+
+    def encode(
+        self,
+        *,
+        compression: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        transactional: bool,
+    ) -> bytearray:
+        if self._opened is not None:
+            return self._opened.encode(
+                compression=compression,
+                producer_id=producer_id,
+                producer_epoch=producer_epoch,
+                base_sequence=base_sequence,
+                transactional=transactional,
+            )
+        return with_head(
+            self._batch, producer_id, producer_epoch, base_sequence, transactional=transactional
+        )
+
+    def done(self) -> int:
+        if self._opened is not None:
+            count = self._opened.done()
+            self.size_bytes = self._opened.size_bytes
+            return count
+        count, self._count = self._count, 0
+        self._opened, self.size_bytes = Rows(), 0
         return count
 
 

@@ -47,7 +47,7 @@ from tailrace.client.sender import (
     is_retriable,
 )
 from tailrace.clock import SYSTEM, Clock
-from tailrace.records.batch import Headers
+from tailrace.records.batch import Buffer, Headers
 from tailrace.records.partitioner import partition_for
 from tailrace.wire.apis import APIS, Api, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -267,6 +267,17 @@ class TransactionalWriter:
                     [time_list[number] for number in numbers],
                     [header_list[number] for number in numbers],
                 )
+        if self._pending_bytes > self._buffer_bytes:
+            self.flush()
+
+    def send_batch(self, topic: str, partition: int, batch: Buffer) -> None:
+        """Keep a batch of another log, whose records are written as they are: without gaps, and
+        with times of its producer. `client.batches.Whole` says what becomes of it."""
+        self._check()
+        pending = self._pending.setdefault((topic, partition), Pending())
+        before = pending.size_bytes
+        pending.add_batch(batch)
+        self._pending_bytes += pending.size_bytes - before
         if self._pending_bytes > self._buffer_bytes:
             self.flush()
 

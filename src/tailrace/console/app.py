@@ -26,6 +26,7 @@ from tailrace import __version__
 from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
 from tailrace.console.answering import ANSWER_BYTES, encode
+from tailrace.console.cluster import add_cluster
 from tailrace.console.conditions import Condition, compile_condition
 from tailrace.console.demo import Shop, add_demo, is_demo
 from tailrace.console.errors import (
@@ -198,6 +199,7 @@ def create_app(served: Served) -> FastAPI:
     _add_views(app, served)
     doors = add_events(app, served, Json)
     add_operations(app, served, live, Json)
+    add_cluster(app, served, Json)
     if is_demo():
         shop = add_demo(app, served, Json)
     _add_page(app)

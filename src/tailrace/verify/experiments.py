@@ -187,7 +187,7 @@ def _longest_wait(history: History) -> float:
 
 def _acks_1(stage: _Stage, acks: str) -> Outcome:
     stage.create(3)
-    stage.write(RECORDS)
+    stage.write(RECORDS, retry_seconds=60.0)
     leader = stage.state().leader
     followers = [each for each in stage.log.nodes if each.id != leader]
     try:
@@ -206,7 +206,7 @@ def _acks_1(stage: _Stage, acks: str) -> Outcome:
 def _no_retry(stage: _Stage, retries: bool) -> Outcome:
     stage.create(3, {"min.insync.replicas": "2"})
     leader = stage.state().leader
-    stage.write(RECORDS)
+    stage.write(RECORDS, retry_seconds=60.0)
     stage.node(leader).kill()
     stage.write(RECORDS, retry_seconds=120.0 if retries else 0.0, request_seconds=5.0, pause=0.05)
     stage.until(lambda: stage.state().leader not in (-1, leader), "another leader")
@@ -220,7 +220,7 @@ def _unclean_election(stage: _Stage, unclean: bool) -> Outcome:
     stage.create(
         2, {"unclean.leader.election.enable": str(unclean).lower(), "min.insync.replicas": "1"}
     )
-    stage.write(RECORDS // 2)
+    stage.write(RECORDS // 2, retry_seconds=60.0)
     first = stage.state()
     follower = next(each for each in first.replicas if each != first.leader)
     stage.node(follower).kill()
@@ -236,7 +236,7 @@ def _unclean_election(stage: _Stage, unclean: bool) -> Outcome:
 def _min_insync_1(stage: _Stage, copies: int) -> Outcome:
     """The machine of the last in-sync replica never comes back; somebody asks for any leader."""
     stage.create(2, {"min.insync.replicas": str(copies)})
-    stage.write(RECORDS // 2)
+    stage.write(RECORDS // 2, retry_seconds=60.0)
     first = stage.state()
     follower = next(each for each in first.replicas if each != first.leader)
     stage.node(follower).kill()
@@ -255,12 +255,16 @@ def _min_insync_1(stage: _Stage, copies: int) -> Outcome:
 
     stage.wait(lambda: stage.state().leader == follower, 10.0)
     stage.until(led, "the follower as leader")
+    with Admin(stage.log.address) as admin:
+        # Below this number of copies nothing new can be read, not even what is there already.
+        admin.alter_topic_config(TOPIC, {"min.insync.replicas": "1"})
+    stage.write(BATCH, retry_seconds=60.0)  # the high watermark moves with the next write
     return stage.outcome({"min.insync.replicas": copies})
 
 
 def _hang(stage: _Stage, seconds: float) -> Outcome:
     stage.create(3, {"min.insync.replicas": "2"})
-    stage.write(RECORDS // 2)
+    stage.write(RECORDS // 2, retry_seconds=60.0)
     leader = stage.node(stage.state().leader)
     resuming = threading.Timer(HANG_SECONDS, leader.resume)
     leader.pause()

@@ -269,8 +269,8 @@ def _owner(inodes: set[str]) -> int | None:
         if not name.isdigit():
             continue
         try:
-            for each in os.scandir(f"/proc/{name}/fd"):
-                if os.readlink(each.path) in inodes:
+            for descriptor in os.listdir(f"/proc/{name}/fd"):
+                if os.readlink(f"/proc/{name}/fd/{descriptor}") in inodes:
                     return int(name)
         except OSError:
             continue

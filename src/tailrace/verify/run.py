@@ -10,7 +10,7 @@ import contextlib
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import FrameType
@@ -188,16 +188,19 @@ class _Run:
 
     def _load_and_hurt(self, topology: Topology) -> None:
         self._watch = watch = Watch(self._address, self._topic, self._recorder)
-        self._workload = Workload(
+        self._workload = workload = Workload(
             self._address,
             self._topic,
             self._plan.partitions,
             self._recorder,
-            self._plan.load,
+            replace(
+                self._plan.load,
+                stay_seconds=min(self._plan.load.stay_seconds, self._plan.seconds / 3),
+            ),
             watch.asked,
         )
         watch.start()
-        self._workload.start()
+        workload.start()
         self._tell(f'writing to "{self._topic}", {self._plan.partitions} partitions')
         faults = Faults(self._nodes, topology, self._topic, self._recorder, self._wait)
         self._flows(0)
@@ -216,6 +219,8 @@ class _Run:
                 faults.await_in_sync()
                 done += 1
         self._wait(lambda: False, until - self._clock.monotonic())
+        # However short the run: the group rebalanced.
+        self._wait(lambda: bool(workload.departures), PATIENCE_SECONDS)
 
     def _flows(self, since: int) -> None:
         """Wait until every partition acknowledges, and the group is given records again."""

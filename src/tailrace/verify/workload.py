@@ -84,6 +84,7 @@ class Workload:
         self._written = threading.Event()  # producers end
         self._ended = threading.Event()  # everything ends
         self._calm = threading.Event()  # no more departures
+        self.departures = 0
         self._reached = {name: [-1] * partitions for name in (self.group, "wire", "rdkafka")}
         self._producing: list[threading.Thread] = []
         self._consuming: list[threading.Thread] = []
@@ -320,6 +321,7 @@ class Workload:
                     until = clock.monotonic() + self._load.stay_seconds
                     while not self._ended.is_set():
                         if leaves and not self._calm.is_set() and clock.monotonic() > until:
+                            self.departures += 1
                             break
                         self._poll(consumer, client, self.group, listener)
             except ClientError:

@@ -1,0 +1,160 @@
+"""Cluster status, elections and moves on three brokers of Apache Kafka, beside librdkafka's view."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from confluent_kafka.admin import AdminClient
+
+from servers.kafka import Kafka, KafkaUnavailable
+from tailrace.cli.main import cli
+from tailrace.client.admin import Admin
+from tailrace.client.errors import RequestError
+from tailrace.client.log import connect
+from tailrace.client.moves import PlannedMove, begin, throttled
+from tailrace.client.operations import Operations
+from tailrace.errors import TailraceError
+
+pytestmark = pytest.mark.cluster
+PATIENCE = 120.0
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    try:
+        cluster = Kafka(tmp_path_factory.mktemp("three"), 3)
+    except KafkaUnavailable as reason:
+        pytest.skip(f"needs a real Kafka: {reason}")
+    yield cluster
+    cluster.stop()
+
+
+def _cluster(kafka: Kafka, *arguments: str) -> tuple[int, Any]:
+    result = CliRunner().invoke(
+        cli, ["cluster", *arguments, "--bootstrap", kafka.bootstrap, "--json"]
+    )
+    if isinstance(result.exception, TailraceError):
+        raise result.exception
+    return result.exit_code, json.loads(result.output)
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.2)
+
+
+def _make(kafka: Kafka, name: str, partitions: int, copies: int) -> None:
+    with Admin(kafka.bootstrap) as admin:
+        admin.create_topic(name, partitions, replication_factor=copies)
+    _until(lambda: _cluster(kafka, "status")[0] == 0)
+
+
+def _partitions(kafka: Kafka, topic: str) -> list[dict[str, Any]]:
+    _, document = _cluster(kafka, "status")
+    (found,) = [each for each in document["topics"] if each["name"] == topic]
+    partitions: list[dict[str, Any]] = found["partitions"]
+    return partitions
+
+
+def test_status_is_what_librdkafka_is_told(kafka: Kafka) -> None:
+    _make(kafka, "orders", 6, 3)
+    status, document = _cluster(kafka, "status")
+    assert status == 0
+    assert document["controller"]["id"] in (1, 2, 3)
+    assert document["controller"]["voters"] == [1, 2, 3]
+    assert [(each["id"], each["state"]) for each in document["brokers"]] == [
+        (1, "up"), (2, "up"), (3, "up"),
+    ]  # fmt: skip
+    told = AdminClient({"bootstrap.servers": kafka.bootstrap}).list_topics("orders", timeout=30)
+    for each in _partitions(kafka, "orders"):
+        other = told.topics["orders"].partitions[each["partition"]]
+        assert (each["leader"], set(each["replicas"]), set(each["in_sync"])) == (
+            other.leader, set(other.replicas), set(other.isrs),
+        )  # fmt: skip
+
+
+def test_a_broker_that_is_gone_is_told_and_preferred_leaders_are_elected_again(kafka: Kafka) -> None:  # fmt: skip
+    _make(kafka, "payments", 6, 3)
+    kafka.kill(2)
+    _until(lambda: _cluster(kafka, "status")[1]["suspects"][:1] != [])
+    _until(lambda: all(3 not in each["in_sync"] for each in _partitions(kafka, "payments")))
+    status, document = _cluster(kafka, "status")
+    assert status == 1
+    assert document["suspects"][0]["broker"] == 3
+    assert document["offline"] == []
+    kafka.restart(2)
+    _until(lambda: _cluster(kafka, "status")[0] == 0)
+    _, planned = _cluster(kafka, "elect", "payments")
+    assert planned["executed"] is False
+    assert planned["elections"]
+    assert all(each["preferred"] == 3 for each in planned["elections"])
+    _, held = _cluster(kafka, "elect", "payments", "--execute")
+    assert held["executed"] is True
+    _until(
+        lambda: all(each["leader"] == each["preferred"] for each in _partitions(kafka, "payments"))
+    )
+    assert _cluster(kafka, "elect", "payments")[1]["elections"] == []
+
+
+def test_partitions_are_moved_and_no_throttle_is_left(kafka: Kafka) -> None:
+    _make(kafka, "carts", 4, 2)
+    _, planned = _cluster(kafka, "move", "carts", "--to", "1,2")
+    assert planned["executed"] is False
+    before = {each["partition"]: each["replicas"] for each in _partitions(kafka, "carts")}
+    assert any(3 in replicas for replicas in before.values())
+    _, moved = _cluster(
+        kafka, "move", "carts", "--to", "1,2", "--throttle", "50MB", "--execute", "--wait"
+    )
+    assert moved["executed"] is True
+    after = {each["partition"]: each["replicas"] for each in _partitions(kafka, "carts")}
+    assert all(set(replicas) == {1, 2} for replicas in after.values())
+    for each in moved["moves"]:
+        assert before[each["partition"]] == each["from"]
+        assert after[each["partition"]] == each["to"]
+    _, document = _cluster(kafka, "status")
+    assert document["throttles"] == []
+    assert document["moves"] == []
+
+
+def test_a_refused_move_leaves_nothing_half_done(kafka: Kafka) -> None:
+    _make(kafka, "whole", 2, 1)
+    before = _partitions(kafka, "whole")
+    with Admin(kafka.bootstrap) as admin:
+        good, bad = (
+            PlannedMove("whole", 0, tuple(before[0]["replicas"]), (1, 2)),
+            PlannedMove("whole", 1, tuple(before[1]["replicas"]), (77,)),
+        )
+        with pytest.raises(RequestError):
+            begin(admin, [good, bad])
+        _until(lambda: not Operations(admin).moves())
+    assert _partitions(kafka, "whole")[1]["replicas"] == before[1]["replicas"]
+
+
+def test_a_move_is_cancelled_and_its_throttle_taken_away(kafka: Kafka) -> None:
+    """At one byte a second it cannot end by itself."""
+    _make(kafka, "slow", 1, 1)
+    with connect(kafka.bootstrap) as log, log.producer() as producer:
+        for _ in range(20):
+            producer.send("slow", value=bytes(500_000))
+    (home,) = _partitions(kafka, "slow")[0]["replicas"]
+    target = next(id for id in (1, 2, 3) if id != home)
+    move = PlannedMove("slow", 0, (home,), (target,))
+    with Admin(kafka.bootstrap) as admin, throttled(admin, [move], 1):
+        begin(admin, [move])
+        _, document = _cluster(kafka, "status")
+        assert [each["topic"] for each in document["moves"]] == ["slow"]
+        assert document["throttles"]
+        assert not document["left_throttles"]
+        _, planned = _cluster(kafka, "move", "--cancel")
+        assert (planned["executed"], len(planned["moves"])) == (False, 1)
+        assert _cluster(kafka, "move", "--cancel", "--execute")[1]["executed"] is True
+        _until(lambda: not Operations(admin).moves())
+        assert _cluster(kafka, "status")[1]["throttles"] == []
+    assert _partitions(kafka, "slow")[0]["replicas"] == [home]

@@ -1,0 +1,73 @@
+"""A mirror between Apache Kafka and the embedded broker, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mirroring.test_mirror import Logs, _assert_equal, _make, _mirror, _run_and_die, _write
+from servers.kafka import Kafka, KafkaUnavailable
+from tailrace.broker.embedded import BrokerThread
+from tailrace.client.admin import Admin
+from tailrace.client.operations import Operations
+
+pytestmark = pytest.mark.cluster
+
+
+@pytest.fixture(scope="module")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kafka]:
+    try:
+        cluster = Kafka(tmp_path_factory.mktemp("mirrored"), 3, {"min.insync.replicas": "1"})
+    except KafkaUnavailable as reason:
+        pytest.skip(f"needs a real Kafka: {reason}")
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture(params=["from-kafka", "to-kafka"])
+def logs(request: pytest.FixtureRequest, kafka: Kafka, tmp_path: Path) -> Iterator[Logs]:
+    with BrokerThread(tmp_path / "log", durable=False) as broker:
+        pair = (kafka.bootstrap, broker.address)
+        yield Logs(*(pair if request.param == "from-kafka" else reversed(pair)))
+    with Admin(kafka.bootstrap) as admin:
+        for name in ("orders", "__tailrace_mirrors"):
+            if admin.describe_topic(name) is not None:
+                admin.delete_topic(name)
+
+
+def test_both_sides_are_equal_after_kills_at_every_step(logs: Logs) -> None:
+    _make(logs)
+    at = 1
+    while True:
+        _write(logs.source, "orders", 40, seed=at)
+        if not _run_and_die(logs, at):
+            break
+        at += 1
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+    _assert_equal(logs)
+
+
+def test_a_leader_that_is_killed_is_waited_for(logs: Logs, kafka: Kafka) -> None:
+    with Admin(logs.source) as admin:
+        copies = 3 if logs.source == kafka.bootstrap else 1
+        admin.create_topic("orders", 2, {"retention.ms": "-1"}, replication_factor=copies)
+    with Admin(logs.target) as admin:
+        copies = 3 if logs.target == kafka.bootstrap else 1
+        admin.create_topic("orders", 2, replication_factor=copies)
+        admin.create_topic("__tailrace_mirrors", 1, {"cleanup.policy": "compact"}, replication_factor=copies)  # fmt: skip
+    _write(logs.source, "orders", 80)
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        with Admin(kafka.bootstrap) as admin:
+            state = Operations(admin).status()
+        leader = next(each for each in state.topics if each.name == "orders").partitions[0].leader
+        kafka.kill(leader - 1)
+        try:
+            _write(logs.source, "orders", 80, seed=1)
+            mirror.run_until_caught_up()
+        finally:
+            kafka.restart(leader - 1)
+    _assert_equal(logs)
