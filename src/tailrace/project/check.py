@@ -10,20 +10,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from tailrace.client.event_topics import refuse_loss
-from tailrace.config import EnvironmentValue, parse_address
-from tailrace.errors import MissingVariableError, TailraceError
-from tailrace.facts.mistakes import mistakes
+from tailrace.config import parse_address
+from tailrace.errors import TailraceError
+from tailrace.facts.mistakes import mistakes as event_mistakes
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import View
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph
+from tailrace.project.connections import mistakes
 from tailrace.project.errors import ProjectError
 from tailrace.project.load import Project
 from tailrace.project.places import tell_place
@@ -37,23 +38,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing looked at: good when `error` is None."""
+    """One thing looked at: wrong with an `error`, to be looked at by a person with `warning`,
+    else good."""
 
     what: str
     found: str = ""
     error: TailraceError | None = None
+    warning: bool = False
 
 
-def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
-    """Look at everything, one thing after the other."""
+def check(
+    project: Project, *, connect: bool = False, connections: bool = True
+) -> Iterator[Checked]:
+    """Look at everything, one thing after the other. Without `connections` what depends on
+    this machine is left out: variables, addresses and files of databases."""
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
-        yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
+        found = f"whoever reaches {log.listen} reads and writes everything"
+        yield Checked("log.insecure", found, warning=True)
     if log.bootstrap is None and log.broker.get("listeners"):
-        yield _look("log.broker", _listeners, dict(log.broker))
+        listeners = _look("log.broker", _listeners, dict(log.broker))
+        yield dataclasses.replace(listeners, warning="warning: " in listeners.found)
     for warning in project.settings.console.warnings:
-        yield Checked("console", f"warning: {warning}")
+        yield Checked("console", warning, warning=True)
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
     for declared in project.events.values():
@@ -68,15 +76,17 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
         if isinstance(topology.error, ProjectError):
             told.update(topology.error.about)
         yield topology
-    absent = {part: error.message for part, error in missing_variables(project)}
-    if not connect:
-        for source in project.sources.values():
-            found = absent.get(("source", source.name), "")
-            yield Checked(f"source {source.name}", f"{found} here" if found else source.kind)
+    wrong = mistakes(project) if connections else {}
+    for source in project.sources.values():
+        error = wrong.get(("source", source.name))
+        if error is not None or not connect:
+            yield Checked(f"source {source.name}", "" if error else source.kind, error)
     for sink in project.sinks.values():
-        found = absent.get(("sink", sink.name), "")
+        error = wrong.get(("sink", sink.name))
         what = f"{sink.subject} → {sink.declaration.place}"
-        yield Checked(f"sink {sink.name}", f"{what}; {found} here" if found else what)
+        yield Checked(f"sink {sink.name}", "" if error else what, error)
+    if connect and any(kind == "source" for kind, _ in wrong):
+        return  # columns and types need every source
     if connect:
         yield from _connected(project, told)
     elif project.views:
@@ -89,29 +99,6 @@ def check(project: Project, *, connect: bool = False) -> Iterator[Checked]:
             yield from _compiled(project, tables, told)
 
 
-def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
-    """Parts (kind, name) whose declaration refers to a variable the environment lacks."""
-    declared: list[tuple[str, str, object, str]] = [
-        ("source", source.name, source, project.places[source.name])
-        for source in project.sources.values()
-    ]
-    declared += [
-        ("sink", sink.name, sink.declaration, project.places[sink.subject])
-        for sink in project.sinks.values()
-    ]
-    for kind, name, declaration, place in declared:
-        for field in dataclasses.fields(declaration):  # type: ignore[arg-type]
-            value = getattr(declaration, field.name)
-            for one in value.values() if isinstance(value, Mapping) else (value,):
-                if not isinstance(one, EnvironmentValue):
-                    continue
-                try:
-                    one.resolve()
-                except MissingVariableError as error:
-                    error.detail = f"{field.name} of {kind} {name}, declared at {place}"
-                    yield (kind, name), error
-
-
 def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
     try:
         return Checked(what, look(*about))
@@ -122,7 +109,7 @@ def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
 def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
     what = f"events {declared.name}"
-    found = list(mistakes(declared))
+    found = list(event_mistakes(declared))
     for error in found:
         error.detail = error.detail.replace(f"{project.directory}/", "")
         yield Checked(what, error=error)
@@ -228,7 +215,8 @@ def _compiled(
                 yield Checked(
                     f"view {view.name}: key",
                     f"({', '.join(view.key)}) is not unique by the query alone; two rows with "
-                    "one key would put the view aside",
+                    "one key would suspend the view",
+                    warning=True,
                 )
 
 
@@ -295,6 +283,6 @@ def _absent(source: Source, found: Collection[str]) -> TableMissingError | None:
 
 def refuse_mistakes(project: Project) -> None:
     """Raise the first mistake that can be known without running."""
-    for one in check(project):
+    for one in check(project, connections=False):
         if one.error is not None:
             raise one.error
