@@ -52,6 +52,7 @@ def check(
 ) -> Iterator[Checked]:
     """Look at everything, one thing after the other. Without `connections` what depends on
     this machine is left out: variables, addresses and files of databases."""
+    wrong = mistakes(project) if connections else {}
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
@@ -75,8 +76,9 @@ def check(
         topology = _look("topology", _topology, project)
         if isinstance(topology.error, ProjectError):
             told.update(topology.error.about)
-        yield topology
-    wrong = mistakes(project) if connections else {}
+        known = {error.message for error in wrong.values()}
+        if topology.error is None or topology.error.message not in known:  # else told below
+            yield topology
     for source in project.sources.values():
         error = wrong.get(("source", source.name))
         if error is not None or not connect:
