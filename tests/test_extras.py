@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import sqlite3
 import subprocess
 import sys
 import tomllib
 from collections.abc import Mapping
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -109,6 +111,8 @@ def project(tmp_path: Path) -> Path:
     for name, text in PROJECT.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as connection:
+        connection.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY)")
     return tmp_path
 
 

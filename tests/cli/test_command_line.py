@@ -76,6 +76,7 @@ def test_every_command_that_ends_can_answer_in_json() -> None:
     lasting = {
         "demo",
         "up",
+        "mcp",
         "broker start",
         "registry start",
         "test",

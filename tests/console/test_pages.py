@@ -69,7 +69,7 @@ def test_a_group_is_moved_after_a_question(page: Page, site: Site) -> None:
     page.get_by_role("button", name="No").click()
     page.get_by_role("button", name="Move the group").click()
     page.get_by_role("button", name="Yes, move the group").click()
-    expect(page.get_by_text("Moved 1 partitions.")).to_be_visible()
+    expect(page.get_by_text("Moved 1 partition.")).to_be_visible()
     moved = site.console.client.get("/api/groups/readers").json()["partitions"]
     assert moved[0]["committed"] == 0
 
@@ -77,7 +77,7 @@ def test_a_group_is_moved_after_a_question(page: Page, site: Site) -> None:
 def test_a_topic_is_read_from_a_time_and_shows_its_size(page: Page, site: Site) -> None:
     produce(site, "events", (b"k", b'{"n":1}'))
     page.goto(f"{site.address}/#/topics/events")
-    page.get_by_text("1 partitions").click()
+    page.get_by_text("1 partition,").click()
     expect(page.get_by_role("table", name="Partitions")).to_contain_text(" B")
     page.get_by_label("Records from").select_option("time")
     page.get_by_label("Time", exact=True).fill("2001-01-01T00:00:00")

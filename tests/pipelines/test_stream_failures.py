@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import shutil
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -343,10 +344,26 @@ def test_a_full_disk_is_told_before_a_stream_begins(tmp_path: Path) -> None:
     assert files.begin([wanted], lambda _: Start()) == [Start()]
 
 
+def test_a_rate_is_over_the_time_that_has_passed() -> None:
+    def batch(number: int, second: int, rows: int) -> dict[str, object]:
+        at = datetime.fromtimestamp(second, UTC).isoformat()
+        return {"batchId": number, "timestamp": at, "numInputRows": rows, "durationMs": {}}
+
+    progress = StreamProgress()
+    progress.take([batch(0, 100, 16)])  # in 200 ms, as Spark says
+    progress.pass_time(110_000)
+    assert progress.rows_per_second == 1.6
+    progress.take([batch(1, 130, 104)])
+    progress.pass_time(160_000)
+    assert progress.rows_per_second == 2.0  # of a minute
+    progress.pass_time(400_000)
+    assert progress.rows_per_second == 0.0
+
+
 def test_progress_becomes_gauges() -> None:
     progress = StreamProgress(state="failed", lag=7, dead=2)
     report = {
-        "batchId": 3, "numInputRows": 10, "processedRowsPerSecond": 5.0,
+        "batchId": 3, "numInputRows": 10, "timestamp": "2026-01-01T00:00:00.000Z",
         "durationMs": {"triggerExecution": 40},
         "eventTime": {"watermark": "2026-01-01T00:00:00.000Z"},
         "stateOperators": [{"numRowsDroppedByWatermark": 4, "numRowsTotal": 9}],

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import tailrace as tr
+from tailrace.cli.main import main
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.node.errors import UnknownPartError
 from tailrace.node.parts import parts_of
@@ -142,12 +143,52 @@ def test_a_variable_that_is_not_set_is_told_with_its_place(
     code = HEAD + 'far = sources.Postgres("far", dsn=tr.env("NO_SUCH_DSN"), tables=["orders"])\n'
     made = project(tmp_path, code)
     told = {one.what: one for one in check(made)}["source far"]
-    assert told.error is None  # a machine that checks need not be the one that runs
-    assert "NO_SUCH_DSN is not set here" in told.found
+    assert isinstance(told.error, MissingVariableError)
+    assert "source far, declared at pipelines/main.py:3" in told.error.detail
+    # the machine that checks may not be the one that runs
+    assert not any(one.error for one in check(made, connections=False))
     with pytest.raises(MissingVariableError) as caught:
         plan(tmp_path)
     assert "source far, declared at pipelines/main.py:3" in caught.value.detail
     assert [part.kind for part in plan(tmp_path, only=["console"]).parts] == ["broker", "console"]
+
+
+SINK = 'v = tr.view("v", "SELECT id FROM x GROUP BY id", to={})'
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ('s = sources.Postgres("s", dsn="my secret database", tables=["a"])', "the address of source 's' is malformed"),
+        ('s = sources.MySQL("s", dsn=tr.env("SOME_DSN"), tables=["a"])', "no MySQL address"),
+        ('s = sources.SQLite("s", "nope.db", tables=["a"])', "the database of source 's' is not there"),
+        (SINK.format('sinks.Postgres("my secret database", table="t")'), "the address of sink 'v.postgres' is malformed"),
+        (SINK.format('sinks.Redis("my-secret-host", prefix="p")'), "the address of sink 'v.redis' is malformed"),
+        (SINK.format('sinks.Webhook(url="https://")'), "the address of sink 'v.webhook' is malformed"),
+        (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "column 'id' of sink 'v.sqlite' has no type"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_reached_is_an_error_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, error: str
+) -> None:
+    monkeypatch.setenv("SOME_DSN", "a secret that is no address")
+    made = project(tmp_path, HEAD + 'x = tr.topic("x", schema="id INT")\n' + code + "\n")
+    (wrong,) = [one.error for one in check(made) if one.error]
+    assert error in wrong.message
+    assert "declared at pipelines/main.py:4" in wrong.detail
+    assert "secret" not in wrong.render()
+    assert not list(tmp_path.glob("*.db"))
+
+
+def test_a_warning_has_no_tick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = HEAD + 'x = tr.topic("x", schema="id INT, n INT")\n'
+    project(tmp_path, code + 'v = tr.view("v", "SELECT id, n FROM x", key="id")\n')
+    with pytest.raises(SystemExit) as leaving:
+        main(["check", str(tmp_path)])
+    assert leaving.value.code == 0
+    shown = capsys.readouterr().out
+    assert "! view v: key" in shown
+    assert "✓ view v: key" not in shown
 
 
 @pytest.mark.parametrize(

@@ -600,3 +600,20 @@ def test_keys_round_trip_through_the_progress_record(values: list[Any]) -> None:
             orjson.dumps(freeze([v for v in values if not isinstance(v, int) or abs(v) < 2**63]))
         )
     ) == [v for v in values if not isinstance(v, int) or abs(v) < 2**63]
+
+
+def test_the_time_from_a_commit_to_the_log_is_measured(file: File, capture: Any) -> None:
+    file.run(ORDERS)
+    told: list[int] = []
+
+    def measured() -> bool:
+        file.run("INSERT INTO orders (customer) VALUES ('a')")
+        told.extend(report["freshness_ms"] for report in read_reports(running.part.directory))
+        return any(told)
+
+    with capture() as running:
+        running.copied()
+        running.until(measured)
+        running.reach(file.position())
+        # nothing comes any more: nothing is late
+        running.until(lambda: read_reports(running.part.directory)[0]["freshness_ms"] == 0)

@@ -79,7 +79,7 @@ export const viewRows = (name: string, limit = 200) =>
 export const sql = (text: string) => call<Rows>("api/sql", { sql: text });
 export const explain = (name: string) => call<{ text: string }>(`api/views/${encodeURIComponent(name)}/explain`);
 export const topic = (name: string) =>
-  call<{ name: string; config: Record<string, string>; partitions: { partition: number; first: number; end: number; bytes?: number | null }[] }>(
+  call<{ name: string; config: Record<string, string>; changed?: string[]; partitions: { partition: number; first: number; end: number; bytes?: number | null }[] }>(
     `api/topics/${encodeURIComponent(name)}`,
   );
 export const latest = (name: string, from: string) =>

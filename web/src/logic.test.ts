@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { age, bytes, cell, columnsOf, count, numbersOf, peek, pretty, rate } from "./format";
+import { age, bytes, cell, columnsOf, compare, count, many, numbersOf, peek, pretty, rate, setting } from "./format";
 import { around, layout, MOST_FOR_DAGRE, NODE_HEIGHT } from "./layout";
 import { applyEvent, changedCells, differing } from "./rows";
-import { barsOf, linesOf, sparkPath, timeColumn } from "./series";
+import { barsOf, linesOf, reach, sparkPath, timeColumn } from "./series";
 import type { Row } from "./types";
 import { onlyLooks } from "./who";
 
@@ -26,7 +26,7 @@ describe("figures", () => {
   test("values become text, never markup", () => {
     expect(cell("<img onerror=alert(1)>")).toBe("<img onerror=alert(1)>");
     expect(cell({ a: 1 })).toBe('{"a":1}');
-    expect(cell(null)).toBe("∅");
+    expect(cell(null)).toBe("NULL");
     expect(pretty("not json")).toBe("not json");
     expect(columnsOf([{ a: 1 }, { b: 2 }])).toEqual(["a", "b"]);
     expect([...numbersOf([{ a: 1, b: "2.50", c: "2", d: null }], ["a", "b", "c", "d"])]).toEqual(["a", "b"]);
@@ -130,5 +130,28 @@ describe("a chart of any view", () => {
   test("and as bars otherwise, the largest first", () => {
     const bars = barsOf([{ c: "NL", n: 1 }, { c: "DE", n: 4 }], ["c"], "n");
     expect(bars.map((bar) => [bar.label, bar.share])).toEqual([["DE", 1], ["NL", 0.25]]);
+  });
+});
+
+describe("what people read", () => {
+  test("orders values by what they are", () => {
+    expect(["10", "9", "101", "b", "a", null].sort(compare)).toEqual(["9", "10", "101", "a", "b", null]);
+    expect([3, 20, 1].sort(compare)).toEqual([1, 3, 20]);
+    expect(["10.50", "9.75"].sort(compare)).toEqual(["9.75", "10.50"]);
+  });
+  test("says settings in words", () => {
+    expect(setting("retention.ms", "604800000")).toBe("7 days (604800000)");
+    expect(setting("flush.messages", "9223372036854775807")).toBe("unlimited (9223372036854775807)");
+    expect(setting("cleanup.policy", "compact")).toBe("compact");
+    expect(many(1, "partition")).toBe("1 partition");
+  });
+  test("leaves out a step that has not ended", () => {
+    const rows = [0, 60, 120].map((at) => ({ minute: new Date(at * 1000).toISOString(), n: 5 }));
+    expect(linesOf(rows, "minute", "n", 150_000)[0]).toEqual([0, 60]);
+    expect(linesOf(rows, "minute", "n", 180_001)[0]).toEqual([0, 60, 120]);
+  });
+  test("does not let one high value flatten all others", () => {
+    expect(reach([...Array<number>(30).fill(10), 4000])).toBe(15);
+    expect(reach([10, 4000])).toBe(4000);
   });
 });

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { render } from "preact";
+import { useEffect, useRef } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { askEarly, logOut, openSession, tokenOfLink } from "./api";
@@ -75,18 +76,24 @@ function decoded(text: string): string {
 function App() {
   const state = live.value;
   const alarms = state?.alarms.length ?? 0;
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone the tabs scroll sideways: the one that is open is in sight.
+    const open = tabs.current?.querySelector<HTMLElement>("[aria-current]");
+    if (tabs.current && open) tabs.current.scrollLeft = open.offsetLeft - tabs.current.offsetLeft - 40;
+  }, [route.value]);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); document.getElementById("content")?.focus(); }}>Skip to content</a>
       <header class="top">
         <a class="brand" href="#/"><Mark /> Tailrace</a>
         {state ? <span class="project">{state.project}</span> : null}
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref={tabs}>
           {PAGES.map(([path, label]) => (
             <a href={`#${path}`} aria-current={current(path) ? "page" : undefined} key={path}>{label}{path === "/alarms" && alarms ? <span class="badge">{alarms}</span> : null}</a>
           ))}
         </nav>
-        <button type="button" class="quiet" aria-label={`Colours: ${theme.value}`} title={`Colours: ${theme.value}`} onClick={nextTheme}>◐</button>
+        <button type="button" class="quiet" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value} (t)`} onClick={nextTheme}>◐</button>
         <button type="button" class="quiet" aria-label="Keys" title="Keys (?)" onClick={() => (help.value = !help.value)}>?</button>
         <Who />
         <span class={`pulse ${connected.value ? (state?.ready ? "" : "wait") : "lost"}`} role="status">
@@ -141,12 +148,16 @@ function Locked() {
 }
 
 function Keys() {
+  const first = useRef<HTMLButtonElement>(null);
+  useEffect(() => first.current?.focus(), []);
   return (
-    <div class="card keys" role="dialog" aria-label="Keys">
+    <div class="card keys" role="dialog" aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <button type="button" class="quiet close" ref={first} onClick={() => (help.value = false)}>Close</button>
       <dl class="settings">
         {PAGES.map(([, label], index) => <div key={label}><dt><kbd>{index + 1}</kbd></dt><dd>{label}</dd></div>)}
         <div><dt><kbd>/</kbd></dt><dd>find</dd></div>
-        <div><dt><kbd>t</kbd></dt><dd>colours</dd></div>
+        <div><dt><kbd>t</kbd></dt><dd>switch the theme</dd></div>
         <div><dt><kbd>Esc</kbd></dt><dd>close this</dd></div>
       </dl>
     </div>

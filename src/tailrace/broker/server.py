@@ -353,7 +353,7 @@ class Broker:
         )
         if not validate_only:
             self._know(topic)
-            controller_log.info("topic created", extra={"topic": name, "partitions": partitions})
+            controller_log.debug("topic created", extra={"topic": name, "partitions": partitions})
         return topic
 
     def auto_create(self, name: str) -> Topic:

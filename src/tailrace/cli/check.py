@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.output import directory_argument, json_option, print_json
+from tailrace.errors import UsageError
 from tailrace.masking import mask
 
 if TYPE_CHECKING:
@@ -20,21 +21,27 @@ SECRETS = ("console.token", "console.viewer_token", "registry.password")
 @directory_argument(exists=True)
 @click.option("--connect", is_flag=True, help="Also ask the databases: tables, columns, types.")
 @click.option("--origins", is_flag=True, help="Say where each setting came from, defaults too.")
+@click.option("--elsewhere", is_flag=True, help="It runs on another machine: leave out variables, addresses and files of databases.")  # fmt: skip
 @json_option
-def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
-    """Load and validate everything in DIRECTORY: names, SQL, inputs, settings."""
+def check(directory: Path, connect: bool, origins: bool, elsewhere: bool, as_json: bool) -> int:
+    """Load and validate everything in DIRECTORY: names, SQL, inputs, settings, addresses.
+
+    ✓ is good, ! is for you to look at, ✗ is wrong and makes the exit status 1.
+    """
+    if connect and elsewhere:
+        raise UsageError("--connect asks the databases, --elsewhere leaves them out")
     from tailrace.project import load
     from tailrace.project.check import check as look
 
     project = load.load(directory)
-    checked = list(look(project, connect=connect, ask=True))
+    checked = list(look(project, connect=connect, ask=True, connections=not elsewhere))
     good = all(one.error is None for one in checked)
     if as_json:
         print_json(
             {
                 "good": good,
                 "checked": [
-                    {"what": one.what, "found": one.found, "error": one.error and one.error.as_dict()}
+                    {"what": one.what, "found": one.found, "warning": one.warning, "error": one.error and one.error.as_dict()}
                     for one in checked
                 ],
                 "origins": {name: str(origin) for name, origin in project.settings.origins.items()},
@@ -42,7 +49,8 @@ def check(directory: Path, connect: bool, origins: bool, as_json: bool) -> int:
         )  # fmt: skip
         return 0 if good else 1
     for one in checked:
-        click.echo(f"{'✗' if one.error else '✓'} {one.what:<28} {one.found}".rstrip())
+        mark = "✗" if one.error else "!" if one.warning else "✓"
+        click.echo(f"{mark} {one.what:<28} {one.found}".rstrip())
         if one.what == "settings":
             _tell_origins(project.settings, every=origins)
     for one in checked:

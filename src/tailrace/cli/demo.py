@@ -63,13 +63,13 @@ def demo(
     console: str | None,
     verbose: bool,
 ) -> int:
-    """Run the shop: capture, Spark views, copies, console."""
+    """Run the shop: capture, Spark views, sinks, console."""
     from tailrace.config import parse_duration
 
     seconds = parse_duration(lasting).total_seconds() if lasting else None
     with ExitStack() as stack:
         directory = keep or Path(stack.enter_context(_scratch()))
-        return _run(stack, directory.resolve(), seconds, not no_browser, rate, listen, console, verbose)  # fmt: skip
+        return _run(stack, directory.resolve(), seconds, not no_browser, rate, listen, console, verbose, keep is not None)  # fmt: skip
 
 
 def _run(
@@ -81,6 +81,7 @@ def _run(
     listen: str,
     console: str | None,
     verbose: bool,
+    kept: bool,
 ) -> int:
     from tailrace import console_token
     from tailrace.node.plan import plan
@@ -118,7 +119,7 @@ def _run(
     project = plan(directory, flags={"log.listen": listen, "console.listen": console})
     show = tell if verbose else _errors_only
     supervisor = stack.enter_context(Supervisor(project, echo=show))
-    say("starting the log, capture, Spark, views, copies and the console")
+    say("starting the log, capture, Spark, views, sinks and the console")
     supervisor.start()
     say(f"log      {supervisor.address}  (any Kafka client)")
     stack.enter_context(_people(directory, dsn, rate))
@@ -143,6 +144,8 @@ def _run(
             if line is not None:
                 ready_at = now
                 click.echo(line)
+                for told in _ways_on(directory, kept=kept):
+                    say(told)
         if ready_at is not None and address and now - shown_at > 10:
             shown_at = now - 8  # try again soon while there is nothing to show
             for line in _figures(address, token):
@@ -156,6 +159,15 @@ def _run(
         say(f"it did not become ready: {states or 'no part has reported'}")
     say("stopping")
     return 0 if ready_at is not None else 1
+
+
+def _ways_on(directory: Path, *, kept: bool) -> Iterator[str]:
+    """Where the demo is, how to ask it, how to end it."""
+    yield f"project  {directory}"
+    yield f'ask it   tailrace sql "SELECT * FROM open_orders" --project {directory}'
+    yield f"look     tailrace status --project {directory}"
+    end = "everything stays there" if kept else "the directory goes with it"
+    yield f"stop     Ctrl-C; {end}"
 
 
 def is_over(elapsed: float, seconds: float, *, ready: bool) -> bool:

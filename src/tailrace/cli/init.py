@@ -24,4 +24,5 @@ def init(directory: Path, example: str | None, as_json: bool) -> None:
     for path in written:
         click.echo(f"  {path}")
     way = "" if directory.resolve() == Path.cwd() else f"cd {directory} && "
-    click.echo(f"now: {way}tailrace check")
+    makes = any(path.name == "make_database.py" for path in written)
+    click.echo(f"now: {way}{'python make_database.py && ' if makes else ''}tailrace check")

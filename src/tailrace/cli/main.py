@@ -26,42 +26,55 @@ from tailrace.errors import (
 from tailrace.extras import component_missing
 from tailrace.masking import mask
 
-# name → (module in tailrace.cli, one line of help); shown in this order.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "A moving shop: real database, capture, views, copies, console."),
-    "init": ("init", "Make a project."),
-    "up": ("up", "Run a project."),
-    "apply": ("apply", "Take over the changed files of a running project; shown first."),
-    "check": ("check", "Validate everything without running it."),
-    "test": ("test", "Run the project's own tests."),
-    "status": ("status", "Every part: running, lagging, stopped."),
-    "graph": ("graph", "Draw what feeds what."),
-    "broker": ("broker", "The log alone: start it, its users, a look into its files."),
-    "certificate": ("certificate", "Certificates to try TLS with on a laptop."),
-    "topic": ("topic", "List, create, read, write and alter topics."),
-    "group": ("group", "Consumer groups: lag, members, reset."),
-    "cluster": ("cluster", "Leaders, in-sync replicas and controller of a log; elections, moves."),
-    "mirror": ("mirror", "Topics of one log kept in another, exactly once."),
-    "quota": ("quota", "How much clients may send, fetch and ask."),
-    "acl": ("acl", "Who may do what at the log."),
-    "registry": ("registry", "A schema registry with Confluent's REST interface."),
-    "schema": ("schema", "Schemas of a registry: list, get, check, register."),
-    "events": ("events", "Event topics: states, histories, commands, owners."),
-    "source": ("source", "Databases captured into the log."),
-    "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
-    "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
-    "pattern": ("pattern", "Patterns of events: steps, partial matches, how they are kept."),
-    "sql": ("sql", "Query the project's views in one consistent tick."),
-    "sink": ("sink", "Copies: status, replay, verify, dead letters."),
-    "search": ("search", "Search the embedded full-text copies."),
-    "mcp": ("mcp", "Answer an assistant's questions about a project (Model Context Protocol)."),
-    "plan": ("plan", "How many partitions and brokers a load needs; when a disk is full."),
-    "verify": ("verify", "Does a log keep its promises while its processes are hurt?"),
-    "doctor": ("doctor", "What this machine has, lacks, and what that means."),
-    "errors": ("errors", "Explain an error code."),
-    "version": ("version", "Version of Tailrace and of its dependencies."),
-    "completion": ("completion", "Shell completion for bash, zsh or fish."),
+# group → name → (module in tailrace.cli, one line of help); shown in this order.
+GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Start": {
+        "demo": ("demo", "A shop with live traffic: database, capture, views, sinks, console."),
+        "init": ("init", "Make a project."),
+        "up": ("up", "Run a project."),
+        "apply": ("apply", "Take over the changed files of a running project; shown first."),
+    },
+    "Look": {
+        "status": ("status", "Show every part: running, lagging, stopped."),
+        "sql": ("sql", "Query the project's views in one consistent tick."),
+        "search": ("search", "Search the embedded full-text sinks."),
+        "graph": ("graph", "Draw what feeds what."),
+        "mcp": ("mcp", "Answer an assistant's questions (Model Context Protocol)."),
+    },
+    "Validate": {
+        "check": ("check", "Validate everything without running it."),
+        "test": ("test", "Run the project's own tests."),
+        "plan": ("plan", "Tell how many partitions and brokers a load needs."),
+        "doctor": ("doctor", "Tell what this machine has and lacks, and what that means."),
+        "errors": ("errors", "Explain an error code."),
+    },
+    "Operate a project": {
+        "source": ("source", "Databases captured into the log."),
+        "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
+        "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
+        "pattern": ("pattern", "Patterns of events: steps, partial matches, how they are kept."),
+        "sink": ("sink", "Sinks: status, replay, verify, dead letters."),
+        "events": ("events", "Event topics: states, histories, commands, owners."),
+        "schema": ("schema", "Schemas of a registry: list, get, check, register."),
+    },
+    "Operate the log": {
+        "topic": ("topic", "Topics: list, create, read, write, alter."),
+        "group": ("group", "Consumer groups: lag, members, reset."),
+        "broker": ("broker", "The log alone: start it, its users, a look into its files."),
+        "cluster": ("cluster", "Leaders, in-sync replicas, controller; elections, moves."),
+        "mirror": ("mirror", "Topics of one log kept in another, exactly once."),
+        "verify": ("verify", "Test the promises of a log while its processes are hurt."),
+        "registry": ("registry", "A schema registry with Confluent's REST interface."),
+        "quota": ("quota", "How much clients may send, fetch and ask."),
+        "acl": ("acl", "Who may do what at the log."),
+        "certificate": ("certificate", "Certificates to try TLS with on a laptop."),
+    },
+    "This program": {
+        "version": ("version", "Version of Tailrace and of its dependencies."),
+        "completion": ("completion", "Shell completion for bash, zsh or fish."),
+    },
 }
+COMMANDS = {name: told for group in GROUPS.values() for name, told in group.items()}
 
 
 class LazyCommands(click.Group):
@@ -91,8 +104,9 @@ class LazyCommands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in group.items()], col_max=14)
 
 
 @click.group(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"]})

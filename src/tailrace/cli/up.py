@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +48,7 @@ def up(
 def run_project(project: Plan, *, quiet: bool = False, watch: bool = False) -> None:
     """Supervise until a signal comes; prints `console …` and `ready` on stdout."""
     from tailrace import console_token
+    from tailrace.cli.progress import Progress
     from tailrace.node.supervisor import Supervisor
     from tailrace.node.takeover import TakeOver
     from tailrace.telemetry import logs
@@ -61,30 +62,38 @@ def run_project(project: Plan, *, quiet: bool = False, watch: bool = False) -> N
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, leave)
-    echo = (lambda line: None) if quiet else tell
+    progress = Progress(quiet=quiet)
+    echo = (lambda line: None) if quiet else progress.say
     with Supervisor(project, echo=echo) as supervisor:
         supervisor.start()
-        changes = TakeOver(supervisor, tell, watch, stopping=lambda: bool(stop))
+        changes = TakeOver(supervisor, progress.say, watch, stopping=lambda: bool(stop))
         announced = ready = False
-        wait = FillWait()
+        wait = FillWait(say=progress.say)
         while not stop:
             supervisor.run_once()
             supervisor.check_state()
+            reports = [] if ready else read_reports(supervisor.directory)
+            progress.look(reports)
             if not announced:
-                for report in read_reports(supervisor.directory):
+                for report in reports:
                     if report["kind"] == "console" and report.get("address"):
                         token = console_token.read(supervisor.directory)
+                        progress.done(again=True)
                         click.echo(f"console {console_token.link(report['address'], token)}")
                         announced = True
             if not ready and supervisor.parts_run():
                 line = wait.line(supervisor.filling(), supervisor.clock.monotonic())
                 ready = line is not None
                 if line is not None:
+                    progress.done()
                     click.echo(line)
             if announced:
                 changes.step()
         changes.close()
-        click.echo("stopping", err=True)
+        progress.done()
+        tell("stopping")
+        supervisor.drain(lambda: progress.leave(supervisor.running))
+        progress.done()
 
 
 @dataclass(slots=True)
@@ -94,6 +103,7 @@ class FillWait:
 
     began: float | None = None
     said: float = float("-inf")
+    say: Callable[[str], None] = tell
 
     def line(self, filling: Mapping[str, str], now: float) -> str | None:
         """The line to print, if it is time; tells on stderr meanwhile how far fills are."""
@@ -107,5 +117,5 @@ class FillWait:
             return f"ready, still filling: {words}"
         if now - self.said >= TELL_SECONDS:
             self.said = now
-            tell(f"filling: {words}")
+            self.say(f"filling: {words}")
         return None

@@ -145,6 +145,7 @@ class Figures:
         return {
             "name": name,
             "config": {key: entry.value for key, entry in sorted(config.items())},
+            "changed": sorted(key for key, entry in config.items() if not entry.is_default),
             "partitions": [
                 {
                     "partition": index,

@@ -368,7 +368,7 @@ class Store:
             self._move_stray(entry, index)
             topic.partitions.append(self._open_partition(entry, index, config))
         self._show(topic)
-        log.info("topic created", extra={"topic": name, "partitions": count, "id": str(entry.id)})
+        log.debug("topic created", extra={"topic": name, "partitions": count, "id": str(entry.id)})
         return topic
 
     def delete_topic(self, name: str) -> None:

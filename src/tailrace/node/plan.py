@@ -64,7 +64,8 @@ def loaded(
 ) -> tuple[Project, Plan]:
     """The same in this process, with the project."""
     from tailrace.project import load
-    from tailrace.project.check import missing_variables, refuse_mistakes
+    from tailrace.project.check import refuse_mistakes
+    from tailrace.project.connections import missing_variables
 
     project = load.load(directory, flags=flags)
     refuse_mistakes(project)

@@ -41,6 +41,7 @@ from tailrace.node.errors import (
 )
 from tailrace.node.health import filling
 from tailrace.node.journal import Journal
+from tailrace.node.noise import Quiet
 from tailrace.node.parts import DRAIN, PartSpec
 from tailrace.node.plan import Plan, of_project
 from tailrace.node.processes import end_leftovers, record, signal_group
@@ -77,6 +78,7 @@ class Child:
     group: int | None = None  # of the process before this one
     unfinished: bytes = b""
     last_lines: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    quiet: Quiet = field(default_factory=Quiet)
 
 
 class Supervisor:
@@ -222,8 +224,14 @@ class Supervisor:
             self._report(child.spec, {"state": "failed", "error": error.as_dict()})
         raise error
 
-    def drain(self) -> None:
-        """Stop every part, inputs first and the log last; nothing is killed silently."""
+    @property
+    def running(self) -> list[tuple[str, str]]:
+        """The parts that have a process now: kind and name."""
+        return [(c.spec.kind, c.spec.name) for c in self._children.values() if c.process]
+
+    def drain(self, look: Callable[[], None] = lambda: None) -> None:
+        """Stop every part, inputs first and the log last; nothing is killed silently. `look` is
+        called again and again meanwhile."""
         self._stopping = True
         for kind in DRAIN:
             group = [c for c in self._children.values() if c.spec.kind == kind and c.process]
@@ -240,9 +248,11 @@ class Supervisor:
                         signal_group(process.pid, signal.SIGKILL)
                         process.wait()
                     self.run_once(0.05)
+                    look()
                 if process:
                     self._read(child)
                     self._forget(child)
+                    look()
         self._write_children()
 
     # --- a changed project -------------------------------------------------------------
@@ -470,6 +480,8 @@ class Supervisor:
             FILES.write_whole(path, news, sync=False, shared=True)
 
     def _forget(self, child: Child) -> None:
+        for told in child.quiet.rest():
+            self._echo(_prefixed(child, told))
         if child.process is not None and child.process.stdout is not None:
             with contextlib.suppress(KeyError, ValueError):
                 self._selector.unregister(child.process.stdout)
@@ -492,14 +504,18 @@ class Supervisor:
             for line in lines:
                 text = mask(line.decode(errors="replace").rstrip())
                 child.last_lines.append(text)
-                shown = f"{child.spec.kind + ' ' + child.spec.name:<24} | {text}"
-                self._echo(shown)
-                self._journal.write(shown)
+                self._journal.write(_prefixed(child, text))
+                for told in child.quiet.take(text):
+                    self._echo(_prefixed(child, told))
 
     def _write_children(self) -> None:
         running = [(c.spec.id, c.process.pid) for c in self._children.values() if c.process]
         with contextlib.suppress(OSError):  # pdeathsig ends them too, if we should go
             record(self.directory / CHILDREN, running)
+
+
+def _prefixed(child: Child, line: str) -> str:
+    return f"{child.spec.kind + ' ' + child.spec.name:<24} | {line}"
 
 
 def _for_pipelines(marks: Marks) -> tuple[object, ...]:

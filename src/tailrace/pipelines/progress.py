@@ -6,18 +6,21 @@ and `publish` are all a reader needs, so the gauges are the same in every proces
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any
 
 from tailrace.telemetry.metrics import gauge
 
+RATE_MS = 60_000
+
 _GAUGES = {
     "batch": ("tailrace_stream_batch", "Number of the last complete micro-batch"),
     "rows": ("tailrace_stream_batch_rows", "Rows read in the last micro-batch"),
     "rows_total": ("tailrace_stream_rows", "Rows read since the process started"),
-    "rows_per_second": ("tailrace_stream_rows_per_second", "Rows a second, last micro-batch"),
+    "rows_per_second": ("tailrace_stream_rows_per_second", "Rows a second over the last minute"),
     "milliseconds": ("tailrace_stream_batch_milliseconds", "Time of the last micro-batch"),
     "busy_seconds": ("tailrace_stream_busy_seconds", "How long the micro-batch of now has run"),
     "watermark_ms": ("tailrace_stream_watermark_milliseconds", "Event-time watermark since 1970"),
@@ -49,6 +52,8 @@ class StreamProgress:
     blocked: int = 0
     failures: int = 0
     error: dict[str, str] | None = None
+    _begun: deque[tuple[int, int]] = field(default_factory=deque, init=False)  # when, rows
+    _first_ms: int | None = field(default=None, init=False)
 
     def take(self, reports: Iterable[Mapping[str, Any]]) -> None:
         """Add Spark's progress reports, oldest first; those seen already change nothing."""
@@ -59,7 +64,7 @@ class StreamProgress:
             self.batch = number
             self.rows = int(report["numInputRows"] or 0)
             self.rows_total += self.rows
-            self.rows_per_second = report.get("processedRowsPerSecond")
+            self._begun.append((_milliseconds(str(report["timestamp"])), self.rows))
             self.milliseconds = report["durationMs"].get("triggerExecution")
             mark = (report.get("eventTime") or {}).get("watermark")
             if mark is not None:
@@ -69,8 +74,16 @@ class StreamProgress:
             if operators:
                 self.state_rows = sum(int(one.get("numRowsTotal") or 0) for one in operators)
 
+    def pass_time(self, wall_ms: int) -> None:
+        """Work out the rate over the last minute, or the time since the first batch."""
+        self._first_ms = min(self._first_ms or wall_ms, *(at for at, _ in self._begun), wall_ms)
+        while self._begun and self._begun[0][0] < wall_ms - RATE_MS:
+            self._begun.popleft()
+        seconds = max(1.0, min(RATE_MS, wall_ms - self._first_ms) / 1000)
+        self.rows_per_second = round(sum(rows for _, rows in self._begun) / seconds, 3)
+
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.init}
 
 
 def _milliseconds(text: str) -> int:
@@ -79,10 +92,10 @@ def _milliseconds(text: str) -> int:
 
 def publish(streams: Mapping[str, Mapping[str, Any]]) -> None:
     """Set the gauges of these streams from their documents, by name."""
-    for field, (name, text) in _GAUGES.items():
+    for fact, (name, text) in _GAUGES.items():
         metric = gauge(name, text, ["stream"])
         for stream, document in streams.items():
-            value = document.get(field)
+            value = document.get(fact)
             if value is not None:
                 metric.labels(stream).set(value)
     failed = gauge(

@@ -323,6 +323,7 @@ class RunningStreams:
             self._log = LogRanges(part.bootstrap)
         if life.running is not None:
             life.progress.take(life.running.query.recentProgress)
+            life.progress.pass_time(part.clock.wall_ms())
             life.pause = FIRST_PAUSE if life.progress.state == "running" else life.pause
             life.progress.lag = self._lag(life.running)
             life.progress.busy_seconds = self._busy(life.running)

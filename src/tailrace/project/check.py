@@ -17,15 +17,16 @@ import orjson
 
 from tailrace.client.errors import RegistryError
 from tailrace.client.event_topics import refuse_loss
-from tailrace.config import EnvironmentValue, parse_address
-from tailrace.errors import MissingVariableError, TailraceError
+from tailrace.config import parse_address
+from tailrace.errors import TailraceError
 from tailrace.facts.errors import EventsDeclarationError
-from tailrace.facts.mistakes import mistakes
+from tailrace.facts.mistakes import mistakes as event_mistakes
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import Pattern, Topic, View
 from tailrace.pipelines.errors import DeclarationError
 from tailrace.project import graph, subjects
 from tailrace.project.checked import Checked
+from tailrace.project.connections import mistakes
 from tailrace.project.errors import ProjectError
 from tailrace.project.event_tables import event_tables, tables_of
 from tailrace.project.load import Project
@@ -44,18 +45,25 @@ if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
 
 
-def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iterator[Checked]:
-    """Look at everything, one thing after the other; `ask`: also the registry, if it answers."""
+def check(
+    project: Project, *, connect: bool = False, ask: bool = False, connections: bool = True
+) -> Iterator[Checked]:
+    """Look at everything, one thing after the other; `ask`: also the registry, if it answers.
+    Without `connections` what depends on this machine is left out: variables, addresses and files
+    of databases."""
+    wrong = mistakes(project) if connections else {}
     yield Checked("settings", f"project {project.name}, log {project.settings.bootstrap}")
     log = project.settings.log
     if log.bootstrap is None and not is_loopback(parse_address(log.listen)[0]):
-        yield Checked("log.insecure", f"whoever reaches {log.listen} reads and writes everything")
+        found = f"whoever reaches {log.listen} reads and writes everything"
+        yield Checked("log.insecure", found, warning=True)
     if log.bootstrap is None and asks_everybody(log.broker):
-        yield _look("log.broker", _listeners, dict(log.broker))
+        listeners = _look("log.broker", _listeners, dict(log.broker))
+        yield dataclasses.replace(listeners, warning="warning: " in listeners.found)
     elif log.bootstrap is None and log.broker:
         yield _look("log.broker", _broker_settings, dict(log.broker))
     for warning in project.settings.console.warnings:
-        yield Checked("console", f"warning: {warning}")
+        yield Checked("console", warning, warning=True)
     for name, settings in project.settings.topics.items():
         embedded = log.bootstrap is None
         yield _look(f"topic {name}", _topic_settings, name, dict(settings), embedded)
@@ -72,24 +80,23 @@ def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iter
         topology = _look("topology", _topology, project)
         if isinstance(topology.error, ProjectError):
             told.update(topology.error.about)
-        yield topology
+        known = {error.message for error in wrong.values()}
+        if topology.error is None or topology.error.message not in known:  # else told below
+            yield topology
     yield from _patterns(project, told)
-    absent = {part: error.message for part, error in missing_variables(project)}
-    if not connect:
-        for source in project.sources.values():
-            found = absent.get(("source", source.name), "")
-            wrong = _absent_columns(
-                source, project.places[source.name], _known_tables(project, source) or []
-            )
-            yield Checked(f"source {source.name}", f"{found} here" if found else source.kind, wrong)
+    for source in project.sources.values():
+        error = wrong.get(("source", source.name))
+        if error is None and not connect:
+            known_tables = _known_tables(project, source) or []
+            error = _absent_columns(source, project.places[source.name], known_tables)
+        if error is not None or not connect:
+            yield Checked(f"source {source.name}", "" if error else source.kind, error)
     for sink in project.sinks.values():
-        found = absent.get(("sink", sink.name), "")
-        checked = _look(f"sink {sink.name}", _sink, project, sink)
-        yield (
-            checked
-            if checked.error or not found
-            else dataclasses.replace(checked, found=f"{checked.found}; {found} here")
-        )
+        error = wrong.get(("sink", sink.name))
+        what = f"sink {sink.name}"
+        yield _look(what, _sink, project, sink) if error is None else Checked(what, "", error)
+    if connect and any(kind == "source" for kind, _ in wrong):
+        return  # columns and types need every source
     topics: Mapping[str, Topic] | None = None
     if ask or connect:
         topics = yield from _registered(project, connect)
@@ -133,29 +140,6 @@ def _registered(
     return dict(zip(project.topics, found, strict=True))
 
 
-def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], MissingVariableError]]:
-    """Parts (kind, name) whose declaration refers to a variable the environment lacks."""
-    declared: list[tuple[str, str, object, str]] = [
-        ("source", source.name, source, project.places[source.name])
-        for source in project.sources.values()
-    ]
-    declared += [
-        ("sink", sink.name, sink.declaration, project.places[sink.subject])
-        for sink in project.sinks.values()
-    ]
-    for kind, name, declaration, place in declared:
-        for field in dataclasses.fields(declaration):  # type: ignore[arg-type]
-            value = getattr(declaration, field.name)
-            for one in value.values() if isinstance(value, Mapping) else (value,):
-                if not isinstance(one, EnvironmentValue):
-                    continue
-                try:
-                    one.resolve()
-                except MissingVariableError as error:
-                    error.detail = f"{field.name} of {kind} {name}, declared at {place}"
-                    yield (kind, name), error
-
-
 def _look(what: str, look: Callable[..., str], *about: object) -> Checked:
     try:
         return Checked(what, look(*about))
@@ -192,7 +176,7 @@ def _sink(project: Project, sink: Copy) -> str:
 def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     """An event topic: its types, `evolve`, and what tailrace.toml says of it."""
     what = f"events {declared.name}"
-    found = list(mistakes(declared))
+    found = list(event_mistakes(declared))
     if not found:
         try:
             list(tables_of(declared))
@@ -377,7 +361,8 @@ def _compiled(
                 yield Checked(
                     f"view {view.name}: key",
                     f"({', '.join(view.key)}) is not unique by the query alone; two rows with "
-                    "one key would put the view aside",
+                    "one key would suspend the view",
+                    warning=True,
                 )
 
 
@@ -492,6 +477,6 @@ def _absent(source: Source, found: Collection[str]) -> TableMissingError | None:
 
 def refuse_mistakes(project: Project) -> None:
     """Raise the first mistake that can be known without running."""
-    for one in check(project):
+    for one in check(project, connections=False):
         if one.error is not None:
             raise one.error

@@ -9,8 +9,10 @@ from tailrace.errors import TailraceError
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One thing looked at: good when `error` is None."""
+    """One thing looked at: wrong with an `error`, to be looked at by a person with `warning`,
+    else good."""
 
     what: str
     found: str = ""
     error: TailraceError | None = None
+    warning: bool = False

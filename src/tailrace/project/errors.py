@@ -57,6 +57,20 @@ class CycleError(ProjectError):
     code = "cycle"
 
 
+class AddressError(ProjectError):
+    """The address of a source or sink is malformed. The hint shows what it looks like; the address
+    itself is never repeated, for it may hold a password."""
+
+    code = "address"
+
+
+class FileMissingError(ProjectError):
+    """The SQLite file of a source is not there. Tailrace never makes it: a misspelt path would
+    become an empty database. A running project waits for the file."""
+
+    code = "file-missing"
+
+
 class HistoryNeededError(ProjectError):
     """A stream reads a table's inserts, but the table's topic is compacted and forgets
     old changes. Give the source `history={"table": "90 days"}` (or "forever")."""

@@ -103,7 +103,7 @@ class Delivery:
         self.sink = sink
         self.settings = settings or DeliverySettings()
         self.position: SinkPosition | None = None
-        self.freshness_ms: int | None = None
+        self._latency_ms = 0  # the longest of what was applied since it was last told
         self.refused = 0
         self._reader = reader
         self._dead_letters = dead_letters
@@ -148,6 +148,15 @@ class Delivery:
             return 0
         return max(0, self._clock.wall_ms() - self.position.at_ms)
 
+    def freshness_ms(self) -> int | None:
+        """How late what was applied since this was last asked came here; of what is not here
+        yet, its age. 0 when there was nothing to do; None before the first look."""
+        behind = self.behind_ms
+        if behind is None:
+            return None
+        found, self._latency_ms = max(behind, self._latency_ms), 0
+        return found
+
     def step(self, timeout: float) -> int:
         """Bring the copy as far as the log is; how many records were read for it."""
         pace = self.copy.declaration.pace
@@ -177,8 +186,9 @@ class Delivery:
         if isinstance(self.sink, Resting):
             self.sink.rest()
         self._goal_reached = goal
-        if goal.position.at_ms:
-            self.freshness_ms = max(0, self._clock.wall_ms() - goal.position.at_ms)
+        if goal.position.at_ms and read:
+            taken = max(0, self._clock.wall_ms() - goal.position.at_ms)
+            self._latency_ms = max(taken, self._latency_ms)
         return read
 
     def _is_elsewhere(self, goal: Goal) -> bool:

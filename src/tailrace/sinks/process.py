@@ -133,7 +133,7 @@ def _report(part: Part, delivery: Delivery, state: str, error: TailraceError | N
     part.report(
         state,
         error=None if error is None else error.as_dict(),
-        freshness_ms=delivery.freshness_ms,
+        freshness_ms=delivery.freshness_ms(),
         position=None if position is None else position.encode(),
         dead_letters=delivery.refused,
         lag=delivery.lag,

@@ -117,6 +117,8 @@ class Journal:
         self._unconfirmed: list[tuple[float, int]] = []
         self.events_written = 0
         self.transactions_committed = 0
+        self._oldest_ms: int | None = None  # commit of the oldest transaction not in the log yet
+        self._latency_ms: int | None = None  # the longest since it was last asked for
 
     # --- start -----------------------------------------------------------------------------
 
@@ -238,6 +240,8 @@ class Journal:
 
     def note(self, document: Mapping[str, object]) -> None:
         """A record in `<source>.transactions`."""
+        if document.get("status") == "END":
+            self.committed_at(int(str(document["ts_ms"])))
         self.add(self._source.transactions_topic, [None], [orjson.dumps(document)])
 
     def register(self, shape: TableSchema, position: int) -> TableSchema:
@@ -393,8 +397,23 @@ class Journal:
             self._clock.wall_ms(),
         )  # fmt: skip
         self._log.commit()
+        if self._oldest_ms is not None:
+            taken = max(0, self._clock.wall_ms() - self._oldest_ms)
+            self._latency_ms = max(taken, self._latency_ms or 0)
+            self._oldest_ms = None
         self._sent = False
         self.transactions_committed += 1
+
+    def committed_at(self, wall_ms: int) -> None:
+        """A transaction of this time, or a later one, is on its way to the log."""
+        if self._oldest_ms is None or wall_ms < self._oldest_ms:
+            self._oldest_ms = wall_ms
+
+    def latency_ms(self) -> int | None:
+        """How long the slowest transaction took from its commit to the log, of those that came
+        there since this was last asked; None if none did."""
+        found, self._latency_ms = self._latency_ms, None
+        return found
 
     def durable_position(self, *, delay: float = FLUSH_MS * 3 / 1000) -> int | None:
         """The newest position whose commit the broker has had time to write to disk."""

@@ -2,17 +2,19 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api";
-import { count } from "../format";
+import { count, many } from "../format";
 import { live, me } from "../live";
 import { Act, Chart, Empty, FaultBox, faultOf, LongTable, State, Table, useLoaded } from "../parts/common";
 import type { Fault, Moves } from "../types";
 import { onlyLooks } from "../who";
 
+const OWN = "Tailrace's own readers are not groups: views keep their positions in ticks, streams in checkpoints, sinks in their targets.";
+
 export function Groups() {
   const [wanted, setWanted] = useState("");
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.groups.length === 0) return <><h1>Groups</h1><Empty>No consumer group has committed an offset yet. Any Kafka client with a <code>group.id</code> makes one.</Empty></>;
+  if (state.groups.length === 0) return <><h1>Groups</h1><Empty>No consumer group has committed an offset yet. Any Kafka client with a <code>group.id</code> makes one. {OWN}</Empty></>;
   const shown = state.groups.filter((group) => group.name.includes(wanted));
   return (
     <>
@@ -26,6 +28,7 @@ export function Groups() {
         numbers={new Set(["members", "lag"])}
         items={shown}
         identify={(group) => group.name}
+        values={(group, column) => ({ group: group.name, state: group.state, members: group.members, lag: group.lag })[column]}
         cells={(group) => (
           <>
             <td><a href={`#/groups/${encodeURIComponent(group.name)}`}>{group.name}</a></td>
@@ -84,7 +87,7 @@ function Reset({ name, members }: { name: string; members: number }) {
         <>
           <Table rows={plan.partitions} name="What would change" />
           <Act label="Move the group" sure={`Move ${plan.partitions.length} partitions of ${name}? Records are read again or passed over.`}
-            work={() => api.reset(name, to, true)} told={(done) => `Moved ${done.partitions.length} partitions.`} />
+            work={() => api.reset(name, to, true)} told={(done) => `Moved ${many(done.partitions.length, "partition")}.`} />
         </>
       ) : null}
     </section>

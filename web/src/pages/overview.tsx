@@ -32,7 +32,7 @@ export function Overview() {
       {graph.nodes.length > 12 ? (
         <form class="filters" onSubmit={(event) => event.preventDefault()}>
           <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
-          {graph.nodes.length > MOST_FOR_DAGRE ? <span class="note">{chosen.nodes.length} of {graph.nodes.length} nodes</span> : null}
+          {wanted || graph.nodes.length > MOST_FOR_DAGRE ? <span class="note">{chosen.nodes.length} of {graph.nodes.length} nodes{wanted ? <> <button type="button" class="quiet" onClick={() => setWanted("")}>show all</button></> : null}</span> : null}
         </form>
       ) : null}
       {chosen.nodes.length === 0 ? <Empty>{wanted ? `Nothing is called “${wanted}”.` : <>This project declares nothing yet. Put a source and a <code>tr.view(…)</code> into <code>pipelines/</code>, then start it again.</>}</Empty> : (
@@ -51,7 +51,7 @@ export function Overview() {
             const id = `${edge.from}→${edge.to}`;
             return (
               <g data-edge={id}>
-                <title>{`${edge.from} → ${edge.to}: ${rate(flow)}${fresh ? `, ${fresh} fresh` : ""}${held ? `, ${held}` : ""}`}</title>
+                <title>{`${edge.from} → ${edge.to}: ${rate(flow)}${fresh ? `, latency ${fresh}` : ""}${held ? `, ${held}` : ""}`}</title>
                 <path d={edge.path} class={`edge ${flow > 0 ? "flowing" : ""} ${held ? "held" : ""}`} style={{ strokeWidth: thickness(flow) }} />
                 {flow > 0 && labelled.leaving.has(id) ? <text x={edge.x + 6} y={edge.y - 5} class="edge-label">{rate(flow)}</text> : null}
                 {labelled.arriving.has(id) && (held || fresh) ? <text x={edge.endX - 6} y={edge.endY - 5} class={held ? "edge-label end held" : "edge-label end"}>{held || fresh}</text> : null}
@@ -61,7 +61,7 @@ export function Overview() {
         />
       )}
       <p class="legend">
-        <span class="node-source"><i />source</span> <span class="node-table"><i />topic</span> <span class="node-view"><i />view or stream</span> <span class="node-sink"><i />copy</span>
+        <span class="node-source"><i />source</span> <span class="node-table"><i />topic</span> <span class="node-view"><i />view or stream</span> <span class="node-sink"><i />sink</span>
         <span><span class="key" />records a second</span> <span><span class="key held" />the reader is behind</span>
       </p>
       <h2>Parts</h2>
@@ -75,15 +75,18 @@ export function Overview() {
 /** The whole in five figures. */
 function Headline({ state }: { state: Live }) {
   const own = state.topics.filter((topic) => !topic.internal);
+  const sources = new Set(state.parts.filter((part) => part.kind === "source").map((part) => part.name));
+  const captured = own.filter((topic) => { const [source = "", , table] = topic.name.split("."); return sources.has(source) && table !== undefined; });
   const pipelines = state.parts.find((part) => part.kind === "pipelines");
   const copies = state.parts.filter((part) => part.kind === "sink");
   const running = copies.filter((part) => part.state === "running").length;
   const slowest = Math.max(0, ...copies.map((part) => part.freshness_ms ?? 0));
   return (
     <dl class="headline">
-      <div><dt>records into the log</dt><dd data-live="all:rate">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))}</dd><dd><Spark series="all:rate" /></dd></div>
+      {sources.size ? <div><dt>changes captured</dt><dd data-live="all:captured">{rate(captured.reduce((sum, topic) => sum + topic.rate, 0))}</dd><dd class="about">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))} records into the log</dd></div>
+        : <div><dt>records into the log</dt><dd data-live="all:rate">{rate(own.reduce((sum, topic) => sum + topic.rate, 0))}</dd><dd><Spark series="all:rate" /></dd></div>}
       {pipelines ? <div><dt>views behind the database</dt><dd data-live="all:freshness">{age(pipelines.freshness_ms)}</dd><dd><Spark series={`part:pipelines-${pipelines.name}`} /></dd></div> : null}
-      {copies.length ? <div><dt>copies in step</dt><dd data-live="all:copies">{running} <small>of {copies.length}</small></dd><dd class="about">slowest {age(slowest)} behind</dd></div> : null}
+      {copies.length ? <div><dt>sinks in step</dt><dd data-live="all:copies">{running} <small>of {copies.length}</small></dd><dd class="about">slowest {age(slowest)} late</dd></div> : null}
       <div><dt>kept in the log</dt><dd data-live="all:bytes">{bytes(state.topics.reduce((sum, topic) => sum + (topic.bytes ?? 0), 0))}</dd><dd class="about">{count(own.reduce((sum, topic) => sum + topic.records, 0))} records, {own.length} topics</dd></div>
       <div><dt>alarms</dt><dd class={state.alarms.length ? "bad" : "good"}>{state.alarms.length || "none"}</dd><dd class="about">{state.alarms.length ? <a href="#/alarms">what to do</a> : "nothing deserves attention"}</dd></div>
     </dl>
@@ -112,11 +115,11 @@ export function PartCard({ part }: { part: Part }) {
         <span class="kind">{part.kind}</span> <State state={part.state} /> <a href={partLink(part.kind, part.name)}><strong>{part.name}</strong></a>
       </header>
       <dl>
-        <dt>fresh</dt>
+        <dt>latency</dt>
         <dd>{age(part.freshness_ms)}</dd>
         <dt>lag</dt>
         <dd>{count(part.lag)}</dd>
-        <dt>process</dt>
+        <dt>pid</dt>
         <dd>{part.pid ?? "–"}</dd>
       </dl>
       {part.error ? <FaultBox fault={part.error} /> : null}
@@ -181,6 +184,7 @@ class Known {
   fresh(name: string): string {
     const node = this.nodes.get(name);
     const part = node && (node.kind === "table" || node.kind === "topic" ? undefined : this.part(node));
+    if (node?.kind === "view" || node?.kind === "stream") return ""; // all views share a tick: said once, above
     return typeof part?.freshness_ms === "number" ? age(part.freshness_ms) : "";
   }
 

@@ -1,6 +1,6 @@
 /** One part with everything it reports; and what deserves attention. */
 
-import { age, cell, count } from "../format";
+import { age, cell, many } from "../format";
 import { live } from "../live";
 import { AlarmBox, Chart, Empty, FaultBox, State } from "../parts/common";
 
@@ -15,8 +15,12 @@ export function PartPage({ id }: { id: string }) {
     <>
       <h1>{part.kind} {part.name} <State state={part.state} /></h1>
       {part.error ? <FaultBox fault={part.error} /> : null}
-      <p>{age(part.freshness_ms)} fresh, {count(part.lag)} records behind</p>
-      <Chart series={`part:${id}`} label="freshness" unit={age} />
+      {typeof part.freshness_ms === "number" ? (
+        <>
+          <p>latency {age(part.freshness_ms)}, lag {many(part.lag ?? 0, "record")}</p>
+          <Chart series={`part:${id}`} label="latency" unit={age} />
+        </>
+      ) : null}
       <dl class="settings">
         {facts.map(([name, value]) => (
           <div key={name}><dt>{name.replaceAll("_", " ")}</dt><dd data-live={`${id}:${name}`}>{cell(value)}</dd></div>

@@ -1,16 +1,16 @@
 /** Pipelines: batch times, rows, watermarks, late and dead records. */
 
 import * as api from "../api";
-import { age, cell, count, rate } from "../format";
+import { age, cell, count, moment, rate } from "../format";
 import { live, viewFault } from "../live";
 import { Chart, Empty, FaultBox, LongTable, State, useLoaded } from "../parts/common";
 import { DeadLetters } from "../parts/letters";
 import type { Fault } from "../types";
 
-const time = (ms: number) => new Date(ms).toLocaleString();
+const time = (ms: number) => moment(ms);
 const milliseconds = (value: number) => age(value);
 const SHOWN = new Set(["state", "error"]);
-const NAMES: Record<string, string> = { milliseconds: "took", watermark_ms: "watermark", rows_per_second: "rows a second", rows_total: "rows so far" };
+const NAMES: Record<string, string> = { milliseconds: "batch time", watermark_ms: "watermark", rows_per_second: "rows a second", rows_total: "rows so far" };
 
 /** A fact of a stream as people read it. */
 function shown(fact: string, found: unknown): string {
@@ -36,11 +36,11 @@ export function Pipelines() {
           <h2>Views</h2>
           <dl class="facts">
             <div><dt>tick</dt><dd data-live="tick">{count(value.tick.number)}</dd></div>
-            <div><dt>took</dt><dd>{age(value.tick.milliseconds)}</dd></div>
+            <div><dt>tick time</dt><dd>{age(value.tick.milliseconds)}</dd></div>
             {value.tick.rows !== null ? <div><dt>changes</dt><dd>{count(value.tick.rows)}</dd></div> : null}
-            <div><dt>behind</dt><dd>{count(value.tick.lag)}</dd></div>
-            <div><dt>fresh</dt><dd>{age(value.tick.freshness_ms)}</dd></div>
-            <div><dt>dead records</dt><dd>{count(value.dead)}</dd></div>
+            <div><dt>lag in records</dt><dd>{count(value.tick.lag)}</dd></div>
+            <div><dt>latency</dt><dd>{age(value.tick.freshness_ms)}</dd></div>
+            <div><dt>dead letters</dt><dd>{count(value.dead)}</dd></div>
           </dl>
           <Chart series={`${part}:tick`} label="time a tick takes" unit={milliseconds} />
           <LongTable
@@ -65,8 +65,8 @@ export function Pipelines() {
           <h2>Streams</h2>
           <LongTable
             name="Streams"
-            columns={["stream", "batch", "rows", "rate", "took", "late", "dead"]}
-            numbers={new Set(["batch", "rows", "rate", "took", "late", "dead"])}
+            columns={["stream", "batch", "rows", "rate", "batch time", "late", "dead letters"]}
+            numbers={new Set(["batch", "rows", "rate", "batch time", "late", "dead letters"])}
             items={value.streams}
             identify={(stream) => stream.name}
             cells={(stream) => (

@@ -19,10 +19,11 @@ export function Sources() {
     <h1>Sources</h1>
     <LongTable
       name="Sources"
-      columns={["source", "state", "fresh", "behind", "retained WAL", "position"]}
-      numbers={new Set(["fresh", "behind", "retained WAL"])}
+      columns={["source", "state", "latency", "lag", "retained WAL", "position"]}
+      numbers={new Set(["latency", "lag", "retained WAL"])}
       items={sources}
       identify={(part) => part.name}
+      values={(part, column) => ({ source: part.name, state: part.state, latency: part.freshness_ms, lag: part.lag, "retained WAL": part["wal_retained_bytes"], position: part["position"] })[column]}
       cells={(part) => (
         <>
           <td><a href={`#/sources/${encodeURIComponent(part.name)}`}>{part.name}</a></td>
@@ -58,7 +59,7 @@ export function SourcePage({ name }: { name: string }) {
           <p class="note">It grows while capture does not run, and may fill the primary's disk: <code>tailrace source doctor {name}</code></p>
         </>
       ) : <p class="note">This source keeps no replication slot.</p>}
-      {copying.length ? <p>First copy under way: {copying.join(", ")}</p> : null}
+      {copying.length ? <p>Initial snapshot under way: {copying.join(", ")}</p> : null}
       <h2>Tables</h2>
       {tables.length ? <ul class="plain">{tables.map((table) => <li key={table}><a href={`#/topics/${encodeURIComponent(table)}`}>{table}</a></li>)}</ul> : <Empty>Tables are found when the source starts.</Empty>}
       <p><a href="#/schemas">How their columns changed</a></p>

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import * as api from "../api";
-import { bytes, count, peek, pretty, rate } from "../format";
+import { bytes, clock, count, many, moment, peek, pretty, rate, setting, zone } from "../format";
 import { live } from "../live";
 import type { LogRecord } from "../types";
 import { Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
@@ -24,17 +24,18 @@ export function Topics() {
       {shown.length ? (
         <LongTable
           name="Topics"
-          columns={["topic", "partitions", "records", "size", "rate"]}
+          columns={["topic", "records", "rate", "size", "partitions"]}
           numbers={new Set(["partitions", "records", "size", "rate"])}
           items={shown}
           identify={(topic) => topic.name}
+          values={(topic, column) => ({ topic: topic.name, partitions: topic.partitions, records: topic.records, size: topic.bytes, rate: topic.rate })[column]}
           cells={(topic) => (
             <>
               <td><a href={`#/topics/${encodeURIComponent(topic.name)}`}>{topic.name}</a></td>
-              <td class="number">{topic.partitions}</td>
               <td class="number">{count(topic.records)}</td>
-              <td class="number">{bytes(topic.bytes)}</td>
               <td class="number" data-live={`rate:${topic.name}`}>{rate(topic.rate)}</td>
+              <td class="number">{bytes(topic.bytes)}</td>
+              <td class="number">{topic.partitions}</td>
             </>
           )}
         />
@@ -56,10 +57,10 @@ export function TopicPage({ name }: { name: string }) {
       <Chart series={`topic:${name}`} label="records a second" unit={count} />
       {about ? (
         <details>
-          <summary>{about.partitions.length} partitions, {Object.keys(about.config).length} settings</summary>
+          <summary>{many(about.partitions.length, "partition")}, {many(Object.keys(about.config).length, "setting")}{about.changed?.length ? `, ${about.changed.length} changed` : ""}</summary>
           <div class="scroll">
             <table aria-label="Partitions">
-              <thead><tr><th scope="col">partition</th><th scope="col">first</th><th scope="col">end</th><th scope="col">size</th></tr></thead>
+              <thead><tr><th scope="col" class="number">partition</th><th scope="col" class="number">first offset</th><th scope="col" class="number">end offset</th><th scope="col" class="number">size</th></tr></thead>
               <tbody>
                 {about.partitions.map((part) => (
                   <tr key={part.partition}><td class="number">{part.partition}</td><td class="number">{part.first}</td><td class="number">{part.end}</td><td class="number">{bytes(part.bytes)}</td></tr>
@@ -67,7 +68,8 @@ export function TopicPage({ name }: { name: string }) {
               </tbody>
             </table>
           </div>
-          <dl class="settings">{Object.entries(about.config).map(([key, value]) => (<div key={key}><dt>{key}</dt><dd>{value}</dd></div>))}</dl>
+          <dl class="settings">{Object.entries(about.config).map(([key, value]) => (<div key={key} class={about.changed?.includes(key) ? "changed" : ""}><dt>{key}</dt><dd>{setting(key, value)}{about.changed?.includes(key) ? <em> not the default</em> : null}</dd></div>))}</dl>
+          <p class="note">Markers at the end of transactions take an offset each, too: offsets of records may skip some.</p>
         </details>
       ) : null}
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -87,15 +89,15 @@ export function TopicPage({ name }: { name: string }) {
           <li key={`${record.partition}-${record.offset}`}>
             <details>
               <summary>
-                <code>{record.partition}:{record.offset}</code> <time>{new Date(record.timestamp).toLocaleTimeString()}</time>{" "}
+                <code>{record.partition}:{record.offset}</code> <time>{clock(record.timestamp)}</time>{" "}
                 <Peek record={record} />
               </summary>
-              <p class="note">key <code>{record.key ?? "∅"}</code>, written {new Date(record.timestamp).toLocaleString()}</p>
+              <p class="note">key <code>{record.key ?? "NULL"}</code>, written {moment(record.timestamp)} ({zone()})</p>
               <pre>{pretty(record.value)}</pre>
               {Object.keys(record.headers).length ? (
                 <table class="headers" aria-label="Headers">
                   <thead><tr><th scope="col">header</th><th scope="col">value</th></tr></thead>
-                  <tbody>{Object.entries(record.headers).map(([header, value]) => <tr key={header}><td>{header}</td><td><code>{value ?? "∅"}</code></td></tr>)}</tbody>
+                  <tbody>{Object.entries(record.headers).map(([header, value]) => <tr key={header}><td>{header}</td><td><code>{value ?? "NULL"}</code></td></tr>)}</tbody>
                 </table>
               ) : null}
             </details>
@@ -109,5 +111,5 @@ export function TopicPage({ name }: { name: string }) {
 /** One line of a record: its key, and what a change did to which row. */
 function Peek({ record }: { record: LogRecord }) {
   const { op, text } = peek(record.value);
-  return <>{op ? <span class={`op op-${op}`}>{op}</span> : null} <b>{record.key ?? "∅"}</b> <span class="peek">{text}</span></>;
+  return <>{op ? <span class={`op op-${op}`}>{op}</span> : null} <b>{record.key ?? "NULL"}</b> <span class="peek">{text}</span></>;
 }

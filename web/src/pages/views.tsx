@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
-import { cell, columnsOf, count, numbersOf } from "../format";
+import { cell, columnsOf, compare, count, numbersOf } from "../format";
 import { follow, live, viewFault } from "../live";
 import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
 import { ChartOf } from "../parts/chartof";
@@ -57,7 +57,7 @@ export function Views() {
 export function ViewPage({ name }: { name: string }) {
   const { value: about } = useLoaded(() => api.views().then((found) => found.views.find((view) => view.name === name) ?? null, () => null), [name], 10_000);
   const { rows, changed, fault } = useRows(name, about === null ? null : about.rows > MOST_LIVE);
-  const listed = rows ? [...rows.entries()] : [];
+  const listed = rows ? [...rows.entries()].sort(([a], [b]) => byKey(a, b)) : [];
   const aside = viewFault(live.value, name);
   return (
     <>
@@ -121,6 +121,21 @@ function useRows(name: string, large: boolean | null) {
   return { rows, changed: changed.current, fault };
 }
 
+/** The order of two keys by their values, not by their text: 9 comes before 10. */
+function byKey(a: string, b: string): number {
+  const [left, right] = [parts(a), parts(b)];
+  for (let at = 0; at < Math.max(left.length, right.length); at += 1) {
+    const order = compare(left[at], right[at]);
+    if (order) return order;
+  }
+  return 0;
+}
+
+function parts(key: string): unknown[] {
+  const found: unknown = JSON.parse(key);
+  return Array.isArray(found) ? found : typeof found === "object" && found !== null ? Object.values(found) : [found];
+}
+
 const FRESH_MS = 1500;
 
 function LiveTable({ name, rows, changed }: { name: string; rows: [string, Row][]; changed: Map<string, number> }) {
@@ -134,6 +149,7 @@ function LiveTable({ name, rows, changed }: { name: string; rows: [string, Row][
       numbers={numbers}
       items={rows}
       identify={([key]) => key}
+      values={([, row], column) => row[column]}
       cells={([key, row]) => columns.map((column) => {
         const fresh = (changed.get(`${key}\n${column}`) ?? 0) > since;
         return <td key={column} class={`${numbers.has(column) ? "number" : ""} ${fresh ? "fresh" : ""}`} title={cell(row[column])}>{cell(row[column])}</td>;
@@ -152,7 +168,10 @@ export function SqlBox({ first }: { first: string }) {
         setAnswer(found);
         setFault(null);
       },
-      (error: unknown) => setFault(faultOf(error)),
+      (error: unknown) => {
+        setAnswer(null); // rows of another question
+        setFault(faultOf(error));
+      },
     );
   return (
     <form class="sql" onSubmit={(event) => { event.preventDefault(); void ask(); }}>

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { cell, columnsOf, numbersOf } from "../format";
+import { cell, columnsOf, moment, numbersOf } from "../format";
 import { barsOf, linesOf, timeColumn } from "../series";
 import type { Row } from "../types";
 
@@ -47,7 +47,7 @@ function Lines({ rows, time, value }: { rows: readonly Row[]; time: string; valu
     const style = getComputedStyle(box);
     const [ink, accent] = [style.color, style.getPropertyValue("--accent") || "#0d9488"];
     const axis = { stroke: ink, grid: { show: false }, ticks: { show: false } };
-    const plot = new uPlot({ width: Math.max(240, box.clientWidth), height: 220, series: [{}, { label: value, stroke: accent, fill: `${accent}22`, width: 1.5 }], axes: [axis, { ...axis, size: 70 }], legend: { show: false } }, linesOf(rows, time, value), box);
+    const plot = new uPlot({ width: Math.max(240, box.clientWidth), height: 220, series: [{}, { label: value, stroke: accent, fill: `${accent}22`, width: 1.5 }], axes: [{ ...axis, values: (_: uPlot, ticks: number[]) => ticks.map((at) => moment(at * 1000).slice(5, 16)), space: 110 }, { ...axis, size: 70 }], legend: { show: false } }, linesOf(rows, time, value), box);
     return () => plot.destroy();
   }, [rows, time, value]);
   return <figure><figcaption>{value} by {time}</figcaption><div ref={place} class="chart wide" /></figure>;

@@ -5,9 +5,9 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { ComponentChildren } from "preact";
 import uPlot from "uplot";
 import { ApiError, history as pastOf } from "../api";
-import { cell, columnsOf, numbersOf } from "../format";
+import { cell, clock, columnsOf, compare, numbersOf } from "../format";
 import { history, live, me, moved, seed } from "../live";
-import { sparkPath } from "../series";
+import { reach, sparkPath } from "../series";
 import type { Alarm, Fault, Row } from "../types";
 import { onlyLooks } from "../who";
 
@@ -53,6 +53,7 @@ export function Table({ rows, name, keys }: { rows: readonly Row[]; name: string
       numbers={numbers}
       items={rows}
       identify={(_, index) => keys?.[index] ?? String(index)}
+      values={keys ? undefined : (row, column) => row[column]}
       cells={(row) => columns.map((column) => (
         <td key={column} class={numbers.has(column) ? "number" : ""} title={cell(row[column])}>{cell(row[column])}</td>
       ))}
@@ -65,15 +66,20 @@ const PLAIN = 100;
 const BEYOND = 15;
 
 /** A table of any length: beyond a hundred rows only those in sight are in the page. */
-export function LongTable<T>({ name, columns, numbers, items, identify, cells }: {
+export function LongTable<T>({ name, columns, numbers, items: given, identify, cells, values }: {
   name: string;
   columns: readonly string[];
   numbers?: ReadonlySet<string>;
   items: readonly T[];
   identify: (item: T, index: number) => string;
   cells: (item: T) => ComponentChildren;
+  /** What a column is sorted by; without it the table is not sorted. */
+  values?: (item: T, column: string) => unknown;
 }) {
   const [top, setTop] = useState(0);
+  const [order, setOrder] = useState<{ column: string; down: boolean } | null>(null);
+  const items = order && values ? [...given].sort((a, b) => compare(values(a, order.column), values(b, order.column)) * (order.down ? -1 : 1)) : given;
+  const sort = (column: string) => setOrder(order?.column !== column ? { column, down: false } : order.down ? null : { column, down: true });
   const box = useRef<HTMLDivElement>(null);
   const long = items.length > PLAIN;
   const first = long ? Math.max(0, Math.min(Math.floor(top / LINE), items.length - 1) - BEYOND) : 0;
@@ -85,7 +91,11 @@ export function LongTable<T>({ name, columns, numbers, items, identify, cells }:
       onScroll={long ? (event) => setTop(event.currentTarget.scrollTop) : undefined}>
       <table aria-label={name} aria-rowcount={items.length + 1}>
         <thead>
-          <tr>{columns.map((column) => <th key={column} scope="col" class={numbers?.has(column) ? "number" : ""}>{column}</th>)}</tr>
+          <tr>{columns.map((column) => (
+            <th key={column} scope="col" class={numbers?.has(column) ? "number" : ""} aria-sort={order?.column === column ? (order.down ? "descending" : "ascending") : undefined}>
+              {values ? <button type="button" class="sort" onClick={() => sort(column)}>{column}{order?.column === column ? (order.down ? " ▾" : " ▴") : ""}</button> : column}
+            </th>
+          ))}</tr>
         </thead>
         <tbody>
           {first > 0 ? <tr aria-hidden="true" key="above" style={{ height: `${first * LINE}px` }} /> : null}
@@ -206,8 +216,8 @@ export function Chart({ series, label, unit }: { series: string; label: string; 
         width: Math.max(240, box.clientWidth),
         height: 150,
         series: [{}, { label, stroke: accent, fill: `${accent}22`, width: 1.5, points: { show: false } }],
-        axes: [axis, { ...axis, size: 70, ...(unit ? { values: (_: uPlot, ticks: number[]) => ticks.map(unit) } : {}) }],
-        scales: { y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low ?? 0), Math.max(high ?? 1, 1)] } },
+        axes: [{ ...axis, values: (_: uPlot, ticks: number[]) => ticks.map((at) => clock(at * 1000)), space: 80 }, { ...axis, size: 70, ...(unit ? { values: (_: uPlot, ticks: number[]) => ticks.map(unit) } : {}) }],
+        scales: { y: { range: (_: uPlot, low: number, high: number) => [Math.min(0, low ?? 0), Math.max(Math.min(high ?? 1, reach(history.get(series)?.values ?? [])), 1)] } },
         legend: { show: false },
         cursor: { show: false },
       },
@@ -230,10 +240,13 @@ export function Chart({ series, label, unit }: { series: string; label: string; 
     if (kept && plot.current) plot.current.setData([kept.at, kept.values]);
   };
   useEffect(draw, [series, live.value]);
-  const newest = history.get(series)?.values.at(-1);
+  const known = history.get(series)?.values ?? [];
+  const newest = known.at(-1);
+  const peak = Math.max(0, ...known);
+  const cut = peak > reach(known);
   return (
     <figure>
-      <figcaption>{label}{newest !== undefined ? <>: <b data-live={`chart:${series}`}>{unit ? unit(newest) : newest}</b></> : ": no figure yet"}</figcaption>
+      <figcaption>{label}{newest !== undefined ? <>: <b data-live={`chart:${series}`}>{unit ? unit(newest) : newest}</b>{cut ? `, peak ${unit ? unit(peak) : peak}` : ""}</> : ": no figure yet"}</figcaption>
       <div ref={place} class="chart" />
     </figure>
   );

@@ -15,7 +15,7 @@ const PLUGS = [
   ["kill/broker", "Kill the broker"],
   ["kill/source", "Kill the capture"],
   ["kill/views", "Kill the views' server"],
-  ["kill/sink", "Kill a copy"],
+  ["kill/sink", "Kill a sink"],
 ] as const;
 
 const REVENUE = "SELECT minute, sum(revenue) AS revenue FROM revenue_per_minute GROUP BY minute ORDER BY minute DESC LIMIT 60";
@@ -86,7 +86,7 @@ function Shop() {
   const sellers = useAtTick(() => api.viewRows("best_sellers"));
   const { value: revenue } = useLoaded(() => api.sql(REVENUE), [], 5000);
   const minutes = [...(revenue?.rows ?? [])].reverse().map((row) => Number(row["revenue"]));
-  const line = sparkPath(minutes);
+  const line = sparkPath(minutes.slice(0, -1)); // this minute has not ended: it would look like a fall
   return (
     <>
       <section class="card" aria-label="Revenue">
@@ -94,7 +94,7 @@ function Shop() {
         {line ? (
           <figure>
             <figcaption>this minute <b>{minutes.at(-1)?.toFixed(2)}</b>, last <b>{minutes.at(-2)?.toFixed(2)}</b></figcaption>
-            <svg class="spark tiny" style={{ height: "72px" }} viewBox="0 0 100 26" preserveAspectRatio="none" role="img" aria-label={`Revenue of the last ${minutes.length} minutes`}>
+            <svg class="spark tiny" style={{ height: "72px" }} viewBox="0 0 100 26" preserveAspectRatio="none" role="img" aria-label={`Revenue of the last ${minutes.length - 1} whole minutes`}>
               <path class="area" d={`${line} V26 H0 Z`} /><path d={line} />
             </svg>
           </figure>

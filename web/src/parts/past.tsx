@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import * as api from "../api";
-import { count } from "../format";
+import { count, moment } from "../format";
 import { differing } from "../rows";
 import type { Fault, Past, Row } from "../types";
 import { Empty, FaultBox, faultOf, Table } from "./common";
@@ -49,7 +49,7 @@ function Machine({ name, now }: { name: string; now: Map<string, Row> | null }) 
       <p class="filters">
         <label>Tick <input type="range" aria-label="Tick" min={oldest.tick} max={newest.tick} value={tick ?? newest.tick} onInput={(event) => setTick(Number(event.currentTarget.value))} /></label>
         <label>or <input type="number" aria-label="Tick number" min={oldest.tick} max={newest.tick} value={tick ?? newest.tick} onInput={(event) => setTick(Number(event.currentTarget.value))} /></label>
-        {past.at ? <span data-live="past">tick {past.tick}, {new Date(past.at).toLocaleString()}</span> : null}
+        {past.at ? <span data-live="past">tick {past.tick}, {moment(past.at)}</span> : null}
       </p>
       {fault ? <FaultBox fault={fault} /> : null}
       {past.rows && !fault ? (

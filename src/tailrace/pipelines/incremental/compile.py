@@ -16,7 +16,8 @@ from tailrace.pipelines.incremental.graph import Graph, TableInput, ViewPlan
 from tailrace.pipelines.incremental.sql.arrange import arrange
 from tailrace.pipelines.incremental.sql.bind import QueryBinder
 from tailrace.pipelines.incremental.sql.catalog import Catalog
-from tailrace.pipelines.incremental.sql.infer import best_key, keys_of
+from tailrace.pipelines.incremental.sql.dependencies import is_unique
+from tailrace.pipelines.incremental.sql.infer import best_key
 from tailrace.pipelines.incremental.sql.lower import Lowering
 from tailrace.pipelines.incremental.sql.parse import parse, place, point
 from tailrace.pipelines.incremental.sql.plan import Field, Plan, Project
@@ -135,8 +136,7 @@ def _compile(
 
 def _proven(plan: Plan, key: tuple[str, ...]) -> bool:
     """Whether the query itself makes a key unique."""
-    columns = {field.id for field in plan.fields if field.name in key}
-    return any(set(known) <= columns for known in keys_of(plan, numbered=True))
+    return is_unique(plan, [field.id for field in plan.fields if field.name in key])
 
 
 def _bind(

@@ -430,7 +430,8 @@ class MySQLCapture:
         now = self._clock.wall_ms()
         transaction = reception.transaction
         behind = transaction is not None
-        freshness = now - transaction.committed_ms if transaction is not None else 0
+        waits = now - transaction.committed_ms if transaction is not None else 0
+        freshness = max(waits, self._journal.latency_ms() or 0)
         metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
             source=self.source.name
         ).set(transaction.bytes if transaction is not None else 0)

@@ -230,7 +230,8 @@ class PostgresCapture:
         reception = self._reception
         behind = max(stream.wal_end - reception.position, 0)
         now = self._clock.wall_ms()
-        freshness = now - reception.last_commit_ms if behind and reception.last_commit_ms else 0
+        waits = now - reception.last_commit_ms if behind and reception.last_commit_ms else 0
+        freshness = max(waits, reception.journal.latency_ms() or 0)
         labels = {"source": self.source.name}
         metrics.gauge("tailrace_source_lag_bytes", "WAL not yet in the log", ["source"]).labels(
             **labels

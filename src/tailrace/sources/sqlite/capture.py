@@ -91,6 +91,8 @@ class SQLiteCapture:
         self._missing: TableMissingError | None = None
         self._position = 0
         self._schema_version = -1
+        self._looked_ms: int | None = None
+        self._not_before: int | None = None  # what is read now was committed after that
         self._data_version = -1
         self._trimmed_at = 0.0
         self._reported_at = 0.0
@@ -279,6 +281,8 @@ class SQLiteCapture:
         """Look once; whether there was something to do."""
         connection = self._connection
         copying = self._next_copies()
+        # SQLite does not say when it commits: after the last look at the latest.
+        before, self._looked_ms = self._looked_ms, self._clock.wall_ms()
         version = int(connection.execute("PRAGMA data_version").fetchone()[0])
         busy = False
         if version != self._data_version or copying:
@@ -298,6 +302,8 @@ class SQLiteCapture:
                 if busy:
                     self._data_version = -1
                 else:
+                    if before is not None:
+                        self._not_before = before
                     busy = self._drain(connection, {}, copying)
             finally:
                 connection.execute("ROLLBACK")
@@ -335,6 +341,8 @@ class SQLiteCapture:
         newest = connection.execute(f"SELECT max(id) FROM {CHANGES}").fetchone()[0] or 0
         if newest <= self._position:
             return False
+        if self._not_before is not None:
+            self._journal.committed_at(self._not_before)
         first = self._position + 1
         group = _Group(first, self._clock.wall_ms(), newest)
         part, self._resume = self._resume.part, replace(self._resume, part=None)
@@ -660,7 +668,7 @@ class SQLiteCapture:
         copies = self._journal.copies
         self._part.report(
             "running" if self._missing is None else "lagging",
-            freshness_ms=0,
+            freshness_ms=self._journal.latency_ms() or 0,
             lag=max(self._newest() - self._position, 0),
             position=self._journal.position_text(self._position),
             copying=[t for t, s in copies.items() if s.get("state") in ACTIVE],
