@@ -162,9 +162,9 @@ SINK = 'v = tr.view("v", "SELECT id FROM x GROUP BY id", to={})'
         ('s = sources.Postgres("s", dsn="my secret database", tables=["a"])', "the address of source 's' is malformed"),
         ('s = sources.MySQL("s", dsn=tr.env("SOME_DSN"), tables=["a"])', "no MySQL address"),
         ('s = sources.SQLite("s", "nope.db", tables=["a"])', "the database of source 's' is not there"),
-        (SINK.format('sinks.Postgres("my secret database", table="t")'), "the address of sink 'v.postgres' is malformed"),
-        (SINK.format('sinks.Redis("my-secret-host", prefix="p")'), "the address of sink 'v.redis' is malformed"),
-        (SINK.format('sinks.Webhook(url="https://")'), "the address of sink 'v.webhook' is malformed"),
+        (SINK.format('sinks.Postgres(tr.env("SOME_DSN"), table="t")'), "the address of sink 'v.postgres' is malformed"),
+        (SINK.format('sinks.Redis(tr.env("SOME_DSN"), prefix="p")'), "the address of sink 'v.redis' is malformed"),
+        (SINK.format('sinks.Webhook(url=tr.env("SOME_DSN"))'), "the address of sink 'v.webhook' is malformed"),
         (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "column 'id' of sink 'v.sqlite' has no type"),
     ],
 )  # fmt: skip
