@@ -275,6 +275,9 @@ class PartitionOwner:
         reached("events.acknowledged")
         changes, known = batch.committed(base)
         self._sent.popleft()
+        first = self.partition.index.stamp.next
+        if base > first + self._writer.marker_records:
+            changes.foreign = self._count_foreign(first, base)
         trouble: Exception | None = None
         try:
             note = self.partition.note
@@ -291,6 +294,13 @@ class PartitionOwner:
         if trouble is not None:
             self.partition.start_afresh()
             raise trouble
+
+    def _count_foreign(self, first: int, end: int) -> int:
+        """What others have written between two batches of ours."""
+        try:
+            return self.partition.count_records(first, end)
+        except ClientError:
+            return 0  # a figure only: nothing may keep the answers
 
     def _answer(self, batch: DecidedBatch) -> None:
         answers: list[tuple[Ask, Answer]] = []

@@ -47,6 +47,8 @@ def states_group(topic: str) -> str:
 class PublishingWriter(PartitionWriter):
     """Writes events and states. A batch waits here until `receive`, which is one transaction."""
 
+    marker_records = 1  # the end of a transaction
+
     def __init__(self, log: Log, topic: str, partition: int, timeout: float) -> None:
         super().__init__(log, topic, partition, timeout)
         self._waiting: deque[DecidedBatch] = deque()
