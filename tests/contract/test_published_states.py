@@ -14,7 +14,12 @@ from servers.accounts import Account, declare, deposit, open_account, withdraw
 from tailrace.client.log import Log
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
-from tailrace.facts.errors import EventsDeclarationError, Rejected
+from tailrace.facts.errors import (
+    CommandResultError,
+    EventsDeclarationError,
+    EventsTooLargeError,
+    Rejected,
+)
 from tailrace.facts.opened import OpenedEvents
 
 
@@ -142,3 +147,32 @@ def test_a_topic_that_is_no_table_of_states_is_refused(log: Log, name: str, tmp_
         "events-differ",
         True,
     )
+
+
+def test_a_state_that_cannot_be_in_the_table_is_not_decided(
+    log: Log, name: str, tmp_path: Path
+) -> None:
+    with notes(name).open(log, index=tmp_path / "index") as board:
+        log.alter_topic(f"{name}.state", {"max.message.bytes": "5000"})
+    with notes(name).open(log, index=tmp_path / "index") as board:
+        with pytest.raises(EventsTooLargeError) as wrong:
+            board.append("n", [Put("x" * 4500)])
+        assert f"{name}.state" in wrong.value.detail or wrong.value.message.startswith("the events")
+        assert board.append("n", [Put("short")]).version == 1
+        assert table(log, name) == {"n": {"text": "short"}}
+
+
+def test_a_state_that_is_no_json_fails_its_command_alone(
+    log: Log, name: str, tmp_path: Path
+) -> None:
+    declared = tr.events(name, Put | Closed, state=Note, partitions=1, publish=True)
+
+    @declared.evolve
+    def note(state: Note | None, event: object) -> Note | None:
+        return Note(object()) if isinstance(event, Closed) else Note("fine")  # type: ignore[arg-type]
+
+    with declared.open(log, index=tmp_path / "index") as board:
+        with pytest.raises(CommandResultError) as wrong:
+            board.append("n", [Closed()])
+        assert "cannot be written as JSON" in wrong.value.message
+        assert board.append("n", [Put("x")]).version == 1

@@ -249,12 +249,22 @@ def _arguments(given: tuple[str, ...]) -> dict[str, str]:
 @click.argument("topic")
 @json_option
 def owners(topic: str, as_json: bool) -> None:
-    """Where the owner of each partition listens."""
+    """Where the owner of each partition listens, and the epoch of its fence."""
+    from tailrace.client.event_topics import fences
+
     with _calling(topic) as opened:
         found = opened.owners()
         count = opened.declared.partitions
-    rows = [{"partition": number, "owner": found.get(number)} for number in range(count)]
-    print_rows(rows, ["partition", "owner"], as_json=as_json)
+        known = fences(opened.log.cluster(timeout=PATIENCE), topic, count)
+    rows = [
+        {
+            "partition": number,
+            "owner": found.get(number),
+            "epoch": known[number].epoch if number in known else None,
+        }
+        for number in range(count)
+    ]
+    print_rows(rows, ["partition", "owner", "epoch"], as_json=as_json)
 
 
 @events.command()

@@ -300,8 +300,8 @@ class Partition(Generic[S]):
 
     def snapshot(self, stream: bytes, known: Known) -> StreamEntry:
         """The entry of a stream, with a snapshot where one is due."""
-        if known.version % SNAPSHOT_EVERY == 0 and known.state is not None:
-            return StreamEntry(known.version, known.offset, known.version, encode_json(known.state))
+        if known.version % SNAPSHOT_EVERY == 0:
+            return self.with_snapshot(*known)
         return StreamEntry(known.version, known.offset)
 
     def apply(
@@ -437,7 +437,10 @@ class Partition(Generic[S]):
         """The entry of a stream with its state; without it where that is None."""
         if state is None:
             return StreamEntry(version, offset)
-        return StreamEntry(version, offset, version, encode_json(state))
+        try:
+            return StreamEntry(version, offset, version, encode_json(state))
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return StreamEntry(version, offset)  # fields that hold what they should not
 
     def _refuse_newer(self) -> None:
         """A deployment older than the log is told before it decides anything."""
