@@ -127,6 +127,12 @@ ODD = st.sampled_from(
         ("c", b"Deposited", b"1", meta(3), b"no json"),
         ("d", b"Deposited\xff", b"1", meta(3), b"{}"),
         ("s" * 500, b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("s" * 600, b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"command":"c1"}', b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"id":"x","command":"c1","actor":5}', b'{"amount":1}'),
+        ("", b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("a\0b", b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"id":"x","command":""}', b'{"amount":1}'),
         ("e", b"Deposited", b"1", b'{"id":"x","command":"' + b"x" * 600 + b'"}', b'{"amount":1}'),
     ]
 )  # fmt: skip
