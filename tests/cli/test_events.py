@@ -120,6 +120,7 @@ def test_the_commands_of_a_person_at_a_terminal(project: Project) -> None:
         assert time.monotonic() < deadline, row
         time.sleep(0.1)
     assert (row["streams"], row["partitions"]) == (1, 2)
+    assert (row["rebuild_events"], row["rebuild_seconds"]) == (2, rebuilt["seconds"])  # type: ignore[index]
     assert told("verify", "accounts")["differences"] == {}  # type: ignore[index]
 
 

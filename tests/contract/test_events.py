@@ -285,7 +285,12 @@ def test_foreign_records_are_counted_and_change_nothing(
         producer.send(accounts.name, key=None, value=None, partition=number).result(10)
     with accounts.open(log, index=tmp_path / "two") as bank:
         assert bank.execute(deposit, "a", amount=5).version == 2
-        assert [each.index.stamp.foreign for each in bank.owned() if each.number == number] == [2]
+        (own,) = [each for each in bank.owned() if each.number == number]
+        assert own.index.stamp.foreign == 2
+        with log.producer() as producer:  # while it is owned, too
+            producer.send(accounts.name, key=b"a", value=b"{}", partition=number).result(10)
+        assert bank.execute(deposit, "a", amount=0).version == 3
+        assert own.index.stamp.foreign == 3
         assert bank.state("a").value.balance == 10
 
 

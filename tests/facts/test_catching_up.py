@@ -83,6 +83,11 @@ def judge(log: LocalLog, records: list[Given], more: list[Given] = []) -> None: 
                 end = log.end_offsets(name)[0]
                 first = slow.index.stamp.next
                 fast.catch_up(end)
+                plain = EventReader(log, 10.0, columns_from_bytes=1 << 30)
+                for offsets in (range(end), range(0, end, 3), range(1, end, 7)):
+                    seen = fast._reader.at_offsets(name, 0, offsets)
+                    assert seen == plain.at_offsets(name, 0, offsets)
+                plain.close()
                 pieces = slow._reader.pieces(name, 0, first, end)
                 for piece, following in pieces:
                     slow.take_events(one_by_one(piece), following, 0)
@@ -122,6 +127,12 @@ ODD = st.sampled_from(
         ("c", b"Deposited", b"1", meta(3), b"no json"),
         ("d", b"Deposited\xff", b"1", meta(3), b"{}"),
         ("s" * 500, b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("s" * 600, b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"command":"c1"}', b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"id":"x","command":"c1","actor":5}', b'{"amount":1}'),
+        ("", b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("a\0b", b"Deposited", b"1", meta(3), b'{"amount":1}'),
+        ("f", b"Deposited", b"1", b'{"id":"x","command":""}', b'{"amount":1}'),
         ("e", b"Deposited", b"1", b'{"id":"x","command":"' + b"x" * 600 + b'"}', b'{"amount":1}'),
     ]
 )  # fmt: skip

@@ -62,3 +62,58 @@ def test_a_table_with_history_has_versions(tmp_path: Path) -> None:
         shop.upsert("shop.orders", {"id": number, "currency": "EUR", "amount": 10, "at": at})
     shop.tick()
     assert {row["id"]: row["value"] for row in shop.rows("priced")} == {1: 20, 2: 30}
+
+
+EVENTS = """
+from dataclasses import dataclass
+import tailrace as tr
+
+@dataclass(frozen=True)
+class Opened:
+    owner: str
+
+@dataclass(frozen=True)
+class Deposited:
+    amount: int
+
+@dataclass(frozen=True)
+class Account:
+    owner: str = ""
+    balance: int = 0
+
+accounts = tr.events("accounts", Opened | Deposited, state=Account, publish=True)
+
+@accounts.evolve
+def account(state, event):
+    match event:
+        case Opened(owner):
+            return Account(owner, state.balance)
+        case Deposited(amount):
+            return Account(state.owner, state.balance + amount)
+
+paid_in = tr.view("paid_in", "SELECT stream, sum(amount) AS total FROM accounts.deposited GROUP BY stream")
+openings = tr.view("openings", "SELECT stream, version, actor, Opened.owner FROM accounts WHERE type = 'Opened'")
+rich = tr.view("rich", "SELECT stream, owner FROM accounts.state WHERE balance > 100")
+other = tr.view("other", "SELECT id FROM seen")
+seen = tr.topic("seen", schema="id BIGINT")
+"""
+
+
+def test_events_feed_views_as_the_log_would(tmp_path: Path) -> None:
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "bank"\n')
+    (tmp_path / "pipelines").mkdir()
+    (tmp_path / "pipelines" / "bank.py").write_text(EVENTS)
+    loaded = load.load(tmp_path)
+    opened, deposited = (each.cls for each in loaded.events["accounts"].types)
+    bank = ProjectUnderTest(loaded).tables({})
+    bank.append("accounts", "a", opened("ann"), deposited(80), actor="teller")
+    bank.append("accounts", "b", deposited(500))
+    bank.tick(now=START)
+    assert {row["stream"]: row["total"] for row in bank.rows("paid_in")} == {"a": 80, "b": 500}
+    assert bank.rows("openings") == [
+        {"stream": "a", "version": 1, "actor": "teller", "owner": "ann"}
+    ]
+    assert bank.rows("rich") == [{"stream": "b", "owner": ""}]
+    bank.append("accounts", "a", deposited(30))
+    bank.tick()
+    assert {row["stream"] for row in bank.rows("rich")} == {"a", "b"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,9 +88,40 @@ def _row(log: Log, declared: Events[Any], figures: dict[str, Any]) -> dict[str, 
         "bytes": figures.get("bytes") if exists else 0,
         "streams": figures.get("streams") if exists else 0,
         "foreign": figures.get("foreign") if exists else 0,
-        "rebuild_events": figures.get("rebuilt_events"),
-        "rebuild_seconds": figures.get("rebuilt_seconds"),
+        **_measured(declared.name, figures),
     }
+
+
+def _measured(topic: str, figures: dict[str, Any]) -> dict[str, object]:
+    """The time of a rebuild: the last one of its owners, or of `tailrace events rebuild`."""
+    events, seconds = figures.get("rebuilt_events"), figures.get("rebuilt_seconds")
+    if not events:
+        import orjson
+
+        events = seconds = None
+        with contextlib.suppress(OSError, orjson.JSONDecodeError, AttributeError):
+            found = orjson.loads(_measure_path(topic).read_bytes())
+            events, seconds = found.get("events"), found.get("seconds")
+    return {"rebuild_events": events, "rebuild_seconds": seconds}
+
+
+def _measure_path(topic: str) -> Path:
+    from tailrace import config
+
+    return config.load(".").state_directory / "events" / f"{topic}.rebuild.json"
+
+
+def _keep_measure(topic: str, told: dict[str, Any]) -> None:
+    """For `events list`; a directory that cannot be written only loses the figure."""
+    import orjson
+
+    from tailrace.files import FILES
+    from tailrace.modes import make_private
+
+    path = _measure_path(topic)
+    with contextlib.suppress(OSError):
+        make_private(path.parent)
+        FILES.write_whole(path, orjson.dumps(told), sync=False)
 
 
 @events.command()
@@ -218,12 +250,22 @@ def _arguments(given: tuple[str, ...]) -> dict[str, str]:
 @click.argument("topic")
 @json_option
 def owners(topic: str, as_json: bool) -> None:
-    """Where the owner of each partition listens."""
+    """Where the owner of each partition listens, and the epoch of its fence."""
+    from tailrace.client.event_topics import fences
+
     with _calling(topic) as opened:
         found = opened.owners()
         count = opened.declared.partitions
-    rows = [{"partition": number, "owner": found.get(number)} for number in range(count)]
-    print_rows(rows, ["partition", "owner"], as_json=as_json)
+        known = fences(opened.log.cluster(timeout=PATIENCE), topic, count)
+    rows = [
+        {
+            "partition": number,
+            "owner": found.get(number),
+            "epoch": known[number].epoch if number in known else None,
+        }
+        for number in range(count)
+    ]
+    print_rows(rows, ["partition", "owner", "epoch"], as_json=as_json)
 
 
 @events.command()
@@ -247,6 +289,7 @@ def rebuild(topic: str, as_json: bool) -> None:
         "foreign": found.foreign,
         "broken": found.broken,
     }
+    _keep_measure(topic, told)
     if as_json:
         print_json(told)
     else:

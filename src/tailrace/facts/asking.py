@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
@@ -125,6 +125,14 @@ class LoopChannel:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
+
+    def is_current(self) -> bool:
+        """Whether this thread runs the loop now."""
+        return asyncio._get_running_loop() is self._loop
+
+    def soon(self, work: Callable[[], None]) -> None:
+        """Have the loop do something after its present turn; for its own thread."""
+        self._loop.call_soon(work)
 
     def deliver(self, answers: list[tuple[Ask, Answer]]) -> None:
         try:

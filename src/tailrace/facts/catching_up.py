@@ -19,23 +19,14 @@ import pyarrow.compute as pc
 
 from tailrace.facts.errors import EventsError
 from tailrace.facts.index import (
-    LONGEST_COMMAND_ID,
-    LONGEST_STREAM,
     CommandEntry,
     IndexBatch,
     StreamEntry,
 )
 from tailrace.facts.partition import Folding, Partition, begin
+from tailrace.facts.records import LONGEST_COMMAND_ID, CommandOf, decode_commands, is_stream
 from tailrace.records.event_columns import EventColumns
 
-
-class Command(msgspec.Struct, frozen=True, gc=False):
-    """Of the meta data, what the index needs."""
-
-    command: str
-
-
-decode_commands = msgspec.json.Decoder(list[Command]).decode
 Decode = Callable[[bytes], Any]
 
 
@@ -57,9 +48,8 @@ def take_columns(
     decoders = [_decoder(partition, name) for name in names]
     numbers: list[int] = kinds.indices.to_pylist()
     offsets: list[int] = columns.offsets.tolist()
-    widest = pc.max(pc.binary_length(columns.streams)).as_py()
-    longest = max(len(each.command) for each in commands)
-    if widest > LONGEST_STREAM or longest * 4 > LONGEST_COMMAND_ID:
+    sizes = [len(each.command) for each in commands]  # in letters: at most 4 bytes each
+    if not min(sizes) or max(sizes) * 4 > LONGEST_COMMAND_ID:
         return False
     streams = _fold(partition, columns, versions, numbers, decoders, offsets)
     if streams is None:
@@ -97,13 +87,19 @@ def _fold(
     decoders: list[Decode],
     offsets: list[int],
 ) -> dict[bytes, Folding] | None:
-    """Every stream of the piece after it; None where a version is not the next of its stream."""
+    """Every stream of the piece after it; None where a version is not the next of its stream, or
+    a key can be no stream."""
     evolve = partition.declared.function
     assert evolve is not None
+    keys: list[bytes] = columns.streams.to_pylist()
+    different = set(keys)
+    if not all(map(is_stream, different)):
+        return None
+    entries = partition.index.entries(different) if partition.index.stamp.events else {}
     streams: dict[bytes, Folding] = {}
     find = streams.get
     for stream, version, number, value, offset in zip(
-        columns.streams.to_pylist(),
+        keys,
         versions,
         numbers,
         columns.values.to_pylist(),
@@ -112,7 +108,7 @@ def _fold(
     ):
         folding = find(stream)
         if folding is None:
-            folding = streams[stream] = begin(partition, stream)
+            folding = streams[stream] = begin(partition, stream, entries.get(stream))
         if version != folding.version + 1:
             return None
         folding.version = version
@@ -140,7 +136,7 @@ def _raising(error: EventsError) -> Decode:
 
 
 def _note_commands(
-    batch: IndexBatch, commands: list[Command], columns: EventColumns, since: int
+    batch: IndexBatch, commands: list[CommandOf], columns: EventColumns, since: int
 ) -> None:
     recent = columns.timestamps >= since
     if not recent.all():
@@ -166,7 +162,8 @@ def _note_streams(
     for stream, each in streams.items():
         batch.add_run(stream, each.version - len(each.offsets) + 1, each.offsets)
         old = 0 if each.before is None else each.before.snapshot_version
-        batch.streams[stream] = (
+        into = batch.new_streams if each.before is None else batch.streams
+        into[stream] = (
             partition.with_snapshot(each.version, each.state, each.offsets[-1])
             if each.known and partition.snapshot_due(old, each.version)
             else StreamEntry(each.version, each.offsets[-1])

@@ -23,7 +23,7 @@ from tailrace.facts.errors import (
     VersionConflictError,
 )
 from tailrace.facts.event_types import EventType, encode_json
-from tailrace.facts.index import CommandEntry, IndexBatch
+from tailrace.facts.index import LONGEST_STREAM, CommandEntry, IndexBatch
 from tailrace.facts.partition import Known, Partition
 from tailrace.facts.records import (
     BatchOfEvents,
@@ -37,6 +37,8 @@ from tailrace.records.event_headers import split_name
 
 MOST_ASKS = 2_000
 NOT_RECORDS_BYTES = 256
+MOST_STATE_BYTES = 8 * 1024 * 1024
+"""Of the states that one batch publishes."""
 
 
 class Decided(NamedTuple):
@@ -61,6 +63,9 @@ class DecidedBatch:
         self.by_id: dict[str, Decided] = {}
         self.stored: list[tuple[bytes, Stored]] = []
         self.tagged: list[tuple[str, list[tuple[str, object]]]] = []
+        self.states: dict[bytes, bytes | None] = {}
+        """The states to be published, as JSON; None: the stream has none any more."""
+        self.state_bytes = 0
         self.base = -1
 
     @property
@@ -262,6 +267,13 @@ class Decider:
                 f"{declared.name!r} takes {self.most_bytes:,} (max.message.bytes)",
                 hint="keep large objects elsewhere and write their address",
             )
+        if declared.publish:
+            told = self._published(ask, state)
+            size = 0 if told is None else len(told)
+            if first and batch.state_bytes + size > MOST_STATE_BYTES:
+                return None
+            batch.states[ask.key] = told
+            batch.state_bytes += size
         batch.records.extend(records)
         batch.stored += stored
         if declared.tags:
@@ -272,6 +284,26 @@ class Decider:
         after = Known(version, state, place - 1)
         batch.known[ask.key] = after
         return self._keep(Decided(ask, tuple(written), after, batch))
+
+    def _published(self, ask: Ask, state: object) -> bytes | None:
+        """The state as its table has it. What cannot be in the table is not decided."""
+        if state is None:
+            return None
+        try:
+            told = encode_json(state)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            raise CommandResultError(
+                f"the state of {ask.stream!r} cannot be written as JSON",
+                detail=f"{type(error).__name__}: {error}",
+                hint="correct evolve: the states of this topic are published",
+            ) from error
+        if len(told) > self.most_bytes - LONGEST_STREAM - NOT_RECORDS_BYTES:
+            raise EventsTooLargeError(
+                f"the state of {ask.stream!r} would take {len(told):,} bytes",
+                detail=f"{self.declared.state_topic!r} takes {self.most_bytes:,}",
+                hint="keep large objects elsewhere, or leave publish=True out",
+            )
+        return told
 
     def _type_of(self, event: object, ask: Ask) -> EventType:
         known = self.declared.types.by_class.get(type(event))

@@ -15,7 +15,14 @@ from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.reading import COLUMNS_FROM_BYTES, EventReader, one_by_one
-from tailrace.facts.records import decode_meta, parse_record
+from tailrace.facts.records import (
+    LONGEST_COMMAND_ID,
+    Stored,
+    decode_command,
+    decode_commands,
+    is_stream,
+    parse_record,
+)
 from tailrace.records.batch import Record
 
 if TYPE_CHECKING:
@@ -80,7 +87,9 @@ class _Partition:
             piece.streams.cast(pa.string())
             decoders = [self.declared.types.decoder(each) for each in kinds.dictionary.to_pylist()]
             metas = piece.metas.to_pylist()
-            if len(_decode_metas(b"[" + b",".join(metas) + b"]")) != len(metas):
+            told = decode_commands(b"[" + b",".join(metas) + b"]")
+            sizes = [len(each.command) for each in told]
+            if len(told) != len(metas) or not min(sizes) or max(sizes) * 4 > LONGEST_COMMAND_ID:
                 return False
         except (pa.ArrowInvalid, msgspec.MsgspecError, TailraceError):
             return False
@@ -89,8 +98,11 @@ class _Partition:
         now = changed.get
         begin = (0, None)
         initial = self.declared.initial
+        keys = piece.streams.to_pylist()
+        if not all(map(is_stream, set(keys))):
+            return False
         for stream, version, number, value in zip(
-            piece.streams.to_pylist(),
+            keys,
             versions,
             kinds.indices.to_pylist(),
             piece.values.to_pylist(),
@@ -122,10 +134,7 @@ class _Partition:
         found, broken = self.found, self.found.broken
         for record in one_by_one(piece):
             stored = parse_record(*record)
-            try:
-                if stored is not None:
-                    decode_meta(stored.meta)
-            except msgspec.MsgspecError:
+            if stored is not None and not is_ours(stored):
                 stored = None
             key = b"" if stored is None else stored.stream.encode()
             version, state = self.streams.get(key, (0, None))
@@ -153,12 +162,13 @@ class _Partition:
             self.found.streams[stream.decode()] = told
 
 
-class _Meta(msgspec.Struct, gc=False):
-    id: str
-    command: str
-
-
-_decode_metas = msgspec.json.Decoder(list[_Meta]).decode
+def is_ours(stored: Stored) -> bool:
+    """Whether what looks like an event can be one: its key a stream, its meta data a command's."""
+    try:
+        command = decode_command(stored.meta).command.encode()
+    except msgspec.MsgspecError:
+        return False
+    return is_stream(stored.stream.encode()) and 0 < len(command) <= LONGEST_COMMAND_ID
 
 
 def differences(log: Log, declared: Events[Any], folded: Folded) -> Iterator[tuple[str, str]]:

@@ -366,6 +366,12 @@ class GroupOwners:
         there: Callable[[Peer], T],
     ) -> T:
         """An answer from the owner, wherever it is, waited for while it changes."""
+        owner = self._local.get(number)
+        if owner is not None and owner.serving and not owner.lost:
+            try:
+                return here(owner.partition)
+            except lmdb.Error:
+                pass  # its index was given up, and is read again
         until = SYSTEM.monotonic() + self._timeout
         while True:
             owner = self._local.get(number)

@@ -28,7 +28,7 @@ import hashlib
 import os
 import shutil
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +37,7 @@ import msgspec
 
 from tailrace.clock import SYSTEM
 from tailrace.errors import UsageError
+from tailrace.facts.records import LONGEST_COMMAND_ID, LONGEST_STREAM, is_stream
 from tailrace.modes import make_private
 from tailrace.unsynced import file_mark
 
@@ -48,8 +49,6 @@ FORMAT = 2
 LONGEST_RUN = 256
 """Offsets of so many events of one stream stand together at most."""
 MAP_BYTES = 64 << 30
-LONGEST_STREAM = 480
-LONGEST_COMMAND_ID = 480
 _OPEN, _CLOSED = 1, 2
 _LEFT = struct.Struct(">QQQQ")
 LATE_NS = 5_000_000_000
@@ -103,12 +102,14 @@ class IndexBatch:
     """What one batch of events changes; also what rebuilding collects."""
 
     __slots__ = (
-        "bytes", "commands", "events", "foreign", "kinds", "offsets", "packed_commands",
-        "streams", "tags",
+        "bytes", "commands", "events", "foreign", "kinds", "new_streams", "offsets",
+        "packed_commands", "streams", "tags",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.streams: dict[bytes, StreamEntry] = {}
+        self.new_streams: dict[bytes, StreamEntry] = {}
+        """Of `streams`, those that the index is known to lack: it does not look for them."""
         self.offsets: list[tuple[bytes, bytes]] = []
         self.commands: dict[bytes, CommandEntry] = {}
         self.packed_commands: list[tuple[bytes, bytes]] = []
@@ -239,6 +240,12 @@ class PartitionIndex:
             raw = reading.get(stream)
         return None if raw is None else _stream_entry(raw)
 
+    def entries(self, streams: Iterable[bytes]) -> dict[bytes, StreamEntry]:
+        """Those of the streams that are known."""
+        with self._environment.begin(db=self._streams) as reading:
+            found = reading.cursor().getmulti(sorted(streams))
+            return {bytes(key): _stream_entry(raw) for key, raw in found}
+
     def streams(self) -> Iterator[tuple[str, StreamEntry]]:
         """Every stream, as it was at one moment."""
         with self._environment.begin(db=self._streams) as reading:
@@ -315,6 +322,14 @@ class PartitionIndex:
         self._tell_left(_OPEN)
         with self._environment.begin(write=True) as writing:
             streams = writing.cursor(self._streams)
+            if batch.new_streams:
+                self.stamp.streams += len(batch.new_streams)
+                streams.putmulti(
+                    [
+                        (stream, _STREAM.pack(*entry[:3]) + entry.snapshot)
+                        for stream, entry in sorted(batch.new_streams.items())
+                    ]
+                )
             for stream, entry in batch.streams.items():
                 old = streams.get(stream)
                 if old is None:
@@ -372,7 +387,7 @@ def check_stream(stream: str) -> bytes:
         key = stream.encode()
     except UnicodeEncodeError:
         key = b""
-    if not key or len(key) > LONGEST_STREAM or b"\x00" in key:
+    if not is_stream(key):
         raise UsageError(
             f"{stream!r} cannot be the name of a stream",
             hint=f"1 to {LONGEST_STREAM} bytes of text without NUL",

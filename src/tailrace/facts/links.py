@@ -44,11 +44,19 @@ def prove(secret: str, role: bytes, nonce: bytes) -> bytes:
 class Link:
     """One connection that has shaken hands. `send` is safe from any thread."""
 
-    def __init__(self, links: Links, made: socket.socket, on_frame: OnFrame, on_closed: OnClosed):
+    def __init__(
+        self,
+        links: Links,
+        made: socket.socket,
+        on_frame: OnFrame,
+        on_closed: OnClosed,
+        on_drained: Callable[[], None] = lambda: None,
+    ) -> None:
         self._links = links
         self._socket = made
         self._on_frame = on_frame
         self._on_closed = on_closed
+        self._on_drained = on_drained
         self._lock = threading.Lock()
         self._incoming = bytearray()
         self._outgoing = bytearray()
@@ -150,6 +158,7 @@ class Link:
             position += 4 + size
         if position:
             del incoming[:position]
+            self._on_drained()
         return True
 
     def end(self) -> None:
@@ -199,9 +208,15 @@ class Links:
         return self.address
 
     def connect(
-        self, address: str, secret: str, on_frame: OnFrame, on_closed: OnClosed, timeout: float
+        self,
+        address: str,
+        secret: str,
+        on_frame: OnFrame,
+        on_closed: OnClosed,
+        timeout: float,
+        on_drained: Callable[[], None],
     ) -> Link:
-        """A link to another process. Blocks; raises OSError: ConnectionRefusedError when nobody
+        """A link to another process; `on_drained` after the frames that came together. Blocks; raises OSError: ConnectionRefusedError when nobody
         listens there, PermissionError when it is not who it should be."""
         ((host, port),) = parse_addresses(address)
         made = socket.create_connection((host, port), timeout)
@@ -216,7 +231,7 @@ class Links:
         except BaseException:
             made.close()
             raise
-        link = Link(self, made, on_frame, on_closed)
+        link = Link(self, made, on_frame, on_closed, on_drained)
         link.shaken = True
         with self._lock:
             self._new.append(link)

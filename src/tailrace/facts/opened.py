@@ -16,6 +16,7 @@ import os
 import secrets
 import weakref
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tailrace.facts.partition import Partition
 
 S = TypeVar("S")
+MOST_STREAMS_KNOWN = 65_536
 GRACE_SECONDS = 2.0
 """Whoever looks for an owner knows more than whoever waits: it may answer first."""
 
@@ -74,6 +76,10 @@ class OpenedEvents(Generic[S]):
         self.log = log
         self._timeout = timeout
         self._closed = False
+        # Hashing takes longer than looking a state up.
+        self._partition_of = lru_cache(MOST_STREAMS_KNOWN)(
+            lambda stream: partition_for(stream.encode(), declared.partitions)
+        )
         self._ids = f"{secrets.token_hex(8)}-"
         self._numbers = itertools.count()
         self._channels: dict[int, tuple[asyncio.AbstractEventLoop, LoopChannel]] = {}
@@ -398,7 +404,7 @@ class OpenedEvents(Generic[S]):
 
     def partition_of(self, stream: str) -> int:
         """The partition a stream's events stand in."""
-        return partition_for(stream.encode(), self.declared.partitions)
+        return self._partition_of(stream)
 
     def owners(self) -> dict[int, str]:
         """Where the owner of each partition listens."""

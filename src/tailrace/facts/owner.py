@@ -112,6 +112,11 @@ class PartitionOwner:
                     self._note(error)
                     self._stopping.wait(pause)
                     pause = min(LONGEST_PAUSE, pause * 2)
+                except Exception as error:
+                    log.exception("an owner of events stumbled")
+                    self._note(error)
+                    self._stopping.wait(pause)
+                    pause = min(LONGEST_PAUSE, pause * 2)
         finally:
             self.serving = False
             self._put_back()
@@ -125,13 +130,13 @@ class PartitionOwner:
         """Take over again: what is on its way is in the log or not, and reading tells."""
         self._put_back()
         self.serving = False
-        self.trouble = error if isinstance(error, TailraceError) else self._of_the_index(error)
+        self.trouble = error if isinstance(error, TailraceError) else self._trouble_of(error)
         place = {"topic": self.partition.declared.name, "partition": self.number}
         log.warning("owner begins again", extra={**place, "error": str(error)})
 
-    def _of_the_index(self, error: Exception) -> EventsError:
+    def _trouble_of(self, error: Exception) -> EventsError:
         return EventsError(
-            f"the index of {self.partition.declared.name}/{self.number} cannot be written",
+            f"the owner of {self.partition.declared.name}/{self.number} begins again",
             detail=f"{type(error).__name__}: {error}",
             hint=f"is the disk of {self.partition.index.directory} full? it is tried again",
         )
@@ -275,6 +280,9 @@ class PartitionOwner:
         reached("events.acknowledged")
         changes, known = batch.committed(base)
         self._sent.popleft()
+        first = self.partition.index.stamp.next
+        if base > first + self._writer.marker_records:
+            changes.foreign = self._count_foreign(first, base)
         trouble: Exception | None = None
         try:
             note = self.partition.note
@@ -291,6 +299,13 @@ class PartitionOwner:
         if trouble is not None:
             self.partition.start_afresh()
             raise trouble
+
+    def _count_foreign(self, first: int, end: int) -> int:
+        """What others have written between two batches of ours."""
+        try:
+            return self.partition.count_records(first, end)
+        except ClientError:
+            return 0  # a figure only: nothing may keep the answers
 
     def _answer(self, batch: DecidedBatch) -> None:
         answers: list[tuple[Ask, Answer]] = []

@@ -124,7 +124,7 @@ class LocalOwners:
     def _looked(self, number: int, look: Callable[[Partition[Any]], T]) -> T:
         """An answer from the owner; waited for while it begins again."""
         owner = self._owners[number]
-        until = self._clock.monotonic() + self._timeout
+        until = 0.0
         while True:
             if owner.lost:
                 raise self._missing(number)
@@ -133,6 +133,7 @@ class LocalOwners:
                     return look(owner.partition)
                 except lmdb.Error:
                     pass  # its index was given up, and is read again
+            until = until or self._clock.monotonic() + self._timeout
             if self._clock.monotonic() > until:
                 raise owner.trouble or self._missing(number)
             self._clock.sleep(LOOK_SECONDS)

@@ -25,8 +25,6 @@ from tailrace.facts.errors import (
 )
 from tailrace.facts.event_types import decode_json, encode_json
 from tailrace.facts.index import (
-    LONGEST_COMMAND_ID,
-    LONGEST_STREAM,
     CommandEntry,
     IndexBatch,
     PartitionIndex,
@@ -36,7 +34,13 @@ from tailrace.facts.index import (
 )
 from tailrace.facts.query import Item, Query, tags_of
 from tailrace.facts.reading import EventReader, one_by_one
-from tailrace.facts.records import Stored, decode_meta, parse_record
+from tailrace.facts.records import (
+    LONGEST_COMMAND_ID,
+    Stored,
+    decode_command,
+    is_stream,
+    parse_record,
+)
 from tailrace.records.batch import Record
 from tailrace.records.event_headers import split_name
 
@@ -314,8 +318,8 @@ class Partition(Generic[S]):
 
     def snapshot(self, stream: bytes, known: Known) -> StreamEntry:
         """The entry of a stream, with a snapshot where one is due."""
-        if known.version % SNAPSHOT_EVERY == 0 and known.state is not None:
-            return StreamEntry(known.version, known.offset, known.version, encode_json(known.state))
+        if known.version % SNAPSHOT_EVERY == 0:
+            return self.with_snapshot(*known)
         return StreamEntry(known.version, known.offset)
 
     def apply(
@@ -355,6 +359,11 @@ class Partition(Generic[S]):
         self.visible = end
         return events
 
+    def count_records(self, first: int, end: int) -> int:
+        """How many records there are between two offsets, whatever they are."""
+        pieces = self._reader.pieces(self.declared.name, self.number, first, end)
+        return sum(len(list(one_by_one(piece))) for piece, _ in pieces)
+
     def _take_columns(self, piece: EventColumns, following: int, since: int) -> bool:
         """False if the piece needs a look at each record."""
         # Arrow takes long to load: only for whoever reads much.
@@ -370,22 +379,25 @@ class Partition(Generic[S]):
         for record in records:
             stored = parse_record(*record)
             try:
-                command = b"" if stored is None else decode_meta(stored.meta).command.encode()
+                command = b"" if stored is None else decode_command(stored.meta).command.encode()
             except msgspec.MsgspecError:
                 stored = None
             if stored is None:
                 batch.foreign += 1
                 continue
             stream = stored.stream.encode()
+            if not is_stream(stream) or not 0 < len(command) <= LONGEST_COMMAND_ID:
+                batch.foreign += 1
+                continue
             folding = streams.get(stream)
             if folding is None:
-                folding = streams[stream] = begin(self, stream)
-            if stored.version <= folding.version or len(stream) > LONGEST_STREAM:
+                folding = streams[stream] = begin(self, stream, self.index.stream(stream))
+            if stored.version <= folding.version:
                 self._tell_foreign(stored)
                 batch.foreign += 1
                 continue
             timestamp = stored.timestamp
-            if stored.timestamp >= since and len(command) <= LONGEST_COMMAND_ID:
+            if stored.timestamp >= since:
                 entry = batch.commands.get(command)
                 batch.commands[command] = (
                     CommandEntry(stored.offset, 1, stored.timestamp)
@@ -450,7 +462,10 @@ class Partition(Generic[S]):
         """The entry of a stream with its state; without it where that is None."""
         if state is None:
             return StreamEntry(version, offset)
-        return StreamEntry(version, offset, version, encode_json(state))
+        try:
+            return StreamEntry(version, offset, version, encode_json(state))
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            return StreamEntry(version, offset)  # fields that hold what they should not
 
     def _refuse_newer(self) -> None:
         """A deployment older than the log is told before it decides anything."""
@@ -466,9 +481,8 @@ class Partition(Generic[S]):
                 )
 
 
-def begin(partition: Partition[Any], stream: bytes) -> Folding:
-    """A stream as the index and the states have it."""
-    entry = partition.index.stream(stream) if partition.index.stamp.events else None
+def begin(partition: Partition[Any], stream: bytes, entry: StreamEntry | None) -> Folding:
+    """A stream as the index (`entry`) and the states have it."""
     if entry is None:
         return Folding(0, partition.declared.initial(), True, None)
     known = partition.states.get(stream)

@@ -12,7 +12,7 @@ import msgspec
 from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
 from tailrace.facts import messages
-from tailrace.facts.asking import Answer, Ask, Done, deliver
+from tailrace.facts.asking import Answer, Ask, Done, LoopChannel, deliver
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import PartitionLostError, from_parts
 from tailrace.facts.links import Link, Links
@@ -44,7 +44,13 @@ class Peer:
         self._numbers = itertools.count(1)
         self._asks: dict[int, tuple[int, Ask, float]] = {}
         self._looks: dict[int, _Look] = {}
-        self._link = links.connect(address, secret, self._on_frame, self._on_closed, timeout)
+        # What is asked in one turn of an event loop is sent together, and answers that come
+        # together are delivered so: a system call and a wake-up for many.
+        self._corked: dict[LoopChannel, list[tuple[int, bytes]]] = {}
+        self._answers: list[tuple[Ask, Answer]] = []
+        self._link = links.connect(
+            address, secret, self._on_frame, self._on_closed, timeout, self._deliver
+        )
 
     @property
     def closed(self) -> bool:
@@ -73,9 +79,22 @@ class Peer:
         )
         frame = messages.encode(told)
         self._asks[number] = (partition, ask, SYSTEM.monotonic())
+        channel = ask.channel
+        if isinstance(channel, LoopChannel) and channel.is_current():
+            corked = self._corked.setdefault(channel, [])
+            corked.append((number, frame))
+            if len(corked) == 1:
+                channel.soon(lambda: self._uncork(channel))
+            return
         self._link.send([frame])
         if self._link.closed:
             self._give_back([number])
+
+    def _uncork(self, channel: LoopChannel) -> None:
+        corked = self._corked.pop(channel)
+        self._link.send([frame for _, frame in corked])
+        if self._link.closed:
+            self._give_back([number for number, _ in corked])
 
     def look(self, partition: int, what: str, timeout: float, **about: Any) -> messages.Answered:
         """Ask a question and wait. Raises TimeoutError, ConnectionError, TailraceError."""
@@ -124,9 +143,14 @@ class Peer:
                 ask.tried = True
                 self._on_unanswered([(partition, ask)])
             else:
-                deliver([(ask, error)])
+                self._answers.append((ask, error))
         elif isinstance(answered, messages.Decided):
-            deliver([(ask, self._done(answered))])
+            self._answers.append((ask, self._done(answered)))
+
+    def _deliver(self) -> None:
+        if self._answers:
+            answers, self._answers = self._answers, []
+            deliver(answers)
 
     def _done(self, answered: messages.Decided) -> Answer:
         try:
@@ -146,6 +170,7 @@ class Peer:
         return None if raw == b"null" else self._decode_state(raw)
 
     def _on_closed(self, link: Link) -> None:
+        self._deliver()
         for look in list(self._looks.values()):
             look.answer(None)
         self._give_back(list(self._asks))

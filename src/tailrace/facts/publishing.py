@@ -14,12 +14,17 @@ it decides anything: the states of a topic that published none so far, or for a 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tailrace.client.admin import Admin
 from tailrace.client.errors import ClientError, ProducerFencedError
 from tailrace.client.offsets import stored_offsets
-from tailrace.facts.errors import EventsError, OutcomeUnknownError, PartitionLostError
+from tailrace.facts.errors import (
+    EventsError,
+    EventsTooLargeError,
+    OutcomeUnknownError,
+    PartitionLostError,
+)
 from tailrace.facts.event_types import encode_json
 from tailrace.facts.failpoints import reached
 from tailrace.facts.records import Stored
@@ -32,11 +37,13 @@ if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.client.sender import Place
     from tailrace.facts.deciding import DecidedBatch
-    from tailrace.facts.partition import Known, Partition
+    from tailrace.facts.partition import Partition
 
 MOST_BYTES = 850_000
 """Of one batch of events: the writer must not cut it in two."""
 BACKFILL_STREAMS = 1_000
+MOST_BESIDE_BYTES = 1_024
+"""What a record has beside its value: its key, a header, lengths."""
 
 
 def states_group(topic: str) -> str:
@@ -46,6 +53,8 @@ def states_group(topic: str) -> str:
 
 class PublishingWriter(PartitionWriter):
     """Writes events and states. A batch waits here until `receive`, which is one transaction."""
+
+    marker_records = 1  # the end of a transaction
 
     def __init__(self, log: Log, topic: str, partition: int, timeout: float) -> None:
         super().__init__(log, topic, partition, timeout)
@@ -62,7 +71,9 @@ class PublishingWriter(PartitionWriter):
     def fence(self) -> int:
         self._waiting.clear()
         end = super().fence()
-        self.most_bytes = min(self.most_bytes, MOST_BYTES)
+        entry = Admin.over(self._cluster).topic_config(self._states).get("max.message.bytes")
+        limit = int(entry.value) if entry is not None and entry.value else MOST_BYTES
+        self.most_bytes = min(self.most_bytes, limit, MOST_BYTES)
         return end
 
     def put(self, batch: DecidedBatch) -> None:
@@ -79,7 +90,8 @@ class PublishingWriter(PartitionWriter):
             if len(self._written) != 1:
                 raise EventsError("the topic takes smaller batches now")
             base, count = self._written[0]
-            self._send_states(batch.known.items(), batch.timestamp)
+            for key, value in batch.states.items():
+                self._send_state(key, batch.known[key].version, value, batch.timestamp)
             self._writer.send_offsets(states_group(self.topic), {self._events: base + count})
             reached("events.published")
             self._writer.commit()
@@ -105,11 +117,9 @@ class PublishingWriter(PartitionWriter):
         topic, partition = self._events
         self._writer.send(topic, partition, key, stored.value, headers, stored.timestamp)
 
-    def _send_states(self, known: Iterable[tuple[bytes, Known]], timestamp: int) -> None:
-        for key, now in known:
-            value = None if now.state is None else encode_json(now.state)
-            headers = ((VERSION, b"%d" % now.version),)
-            self._writer.send(self._states, self.partition, key, value, headers, timestamp)
+    def _send_state(self, key: bytes, version: int, value: bytes | None, timestamp: int) -> None:
+        headers = ((VERSION, b"%d" % version),)
+        self._writer.send(self._states, self.partition, key, value, headers, timestamp)
 
     # What is missing -----------------------------------------------------------
 
@@ -120,27 +130,31 @@ class PublishingWriter(PartitionWriter):
         end = partition.index.stamp.next
         timestamp = partition.index.stamp.timestamp
         written = 0
-        some: list[tuple[bytes, Known]] = []
         try:
             for stream, entry in partition.index.streams():
                 if entry.offset < covered:
                     continue
                 key = stream.encode()
                 try:
-                    some.append((key, partition.lookup(key)))
+                    now = partition.lookup(key)
                 except EventsError:
                     continue  # a stream without a state: told when it is asked for
-                if len(some) >= BACKFILL_STREAMS:
-                    self._send_states(some, timestamp)
+                value = None if now.state is None else encode_json(now.state)
+                if value is not None and len(value) > self.most_bytes - MOST_BESIDE_BYTES:
+                    raise EventsTooLargeError(
+                        f"the state of {stream!r} takes {len(value):,} bytes",
+                        detail=f"{self._states!r} takes {self.most_bytes:,}",
+                        hint="leave publish=True out, or make the states smaller",
+                    )
+                self._send_state(key, now.version, value, timestamp)
+                written += 1
+                if written % BACKFILL_STREAMS == 0:
                     self._writer.commit()
-                    written += len(some)
-                    some = []
-            if some or covered < end:
-                self._send_states(some, timestamp)
+            if covered < end:
                 self._writer.send_offsets(group, {self._events: end})
                 self._writer.commit()
         except ProducerFencedError as error:
             raise PartitionLostError(
                 f"another owner has taken over {self.topic}/{self.partition}"
             ) from error
-        return written + len(some)
+        return written

@@ -16,6 +16,7 @@ from tailrace.clock import to_datetime
 from tailrace.errors import UsageError
 from tailrace.facts.asking import Fact, Read, StateAt
 from tailrace.facts.declare import Events
+from tailrace.facts.errors import EventUnreadableError
 from tailrace.facts.partition import Partition
 from tailrace.facts.query import Query
 from tailrace.facts.records import Stored, decode_meta
@@ -117,7 +118,14 @@ def read(partition: Partition[Any], query: Query) -> tuple[list[Stored], int]:
 
 def fact(declared: Events[Any], partition: int, stored: Stored) -> Fact:
     """One event with everything known of it. Raises EventsError where it cannot be read."""
-    meta = decode_meta(stored.meta)
+    try:
+        meta = decode_meta(stored.meta)
+    except msgspec.MsgspecError as error:
+        raise EventUnreadableError(
+            f"the meta data of an event of stream {stored.stream!r} cannot be read",
+            detail=f"version {stored.version}: {error}",
+            hint="another program wrote it",
+        ) from error
     return Fact(
         declared.types.decode(stored.kind, stored.value),
         stored.kind,

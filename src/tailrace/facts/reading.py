@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -116,14 +117,15 @@ class EventReader:
                         topic, partition, position, wait=0.2
                     )
                 batches, position = visible_batches(answer.buffer, position, end, answer.aborted)
-                for place, header in batches:
-                    if wanted.isdisjoint(range(header.base_offset, header.last_offset + 1)):
-                        continue
-                    for record in decode_records(answer.buffer, place):
-                        if record.offset in wanted:
-                            event = parse_record(*record)
-                            if event is not None:
-                                found.append(event)
+                holding = [
+                    each
+                    for each in batches
+                    if _any_between(offsets, each[1].base_offset, each[1].last_offset)
+                ]
+                some: list[Stored] | None = None
+                if sum(each[1].length for each in holding) >= self._columns_from_bytes:
+                    some = _chosen(answer.buffer, holding, wanted)
+                found += _looked_through(answer.buffer, holding, wanted) if some is None else some
             number = last + 1
         return found
 
@@ -172,3 +174,52 @@ def one_by_one(piece: EventColumns | list[Record]) -> Iterable[Record]:
             strict=True,
         )
     ]
+
+
+def _any_between(offsets: Sequence[int], first: int, last: int) -> bool:
+    place = bisect_left(offsets, first)
+    return place < len(offsets) and offsets[place] <= last
+
+
+def _looked_through(buffer: Buffer, batches: Batches, wanted: set[int]) -> list[Stored]:
+    """The events at these offsets, record by record."""
+    found = [
+        parse_record(*record)
+        for place, _ in batches
+        for record in decode_records(buffer, place)
+        if record.offset in wanted
+    ]
+    return [event for event in found if event is not None]
+
+
+def _chosen(buffer: Buffer, batches: Batches, wanted: set[int]) -> list[Stored] | None:
+    """The same by columns; None if a record of the batches is no event."""
+    import numpy as np
+    import pyarrow as pa
+
+    from tailrace.records.event_columns import event_columns
+
+    try:
+        columns = event_columns(buffer, batches)
+        if columns is None:
+            return None
+        places = np.flatnonzero(np.isin(columns.offsets, list(wanted)))
+        rows = pa.array(places)
+        texts = (columns.streams, columns.kinds, columns.versions)
+        streams, kinds, versions = (each.take(rows).cast(pa.string()).to_pylist() for each in texts)
+        numbers = map(int, versions)
+        metas, values = (each.take(rows).to_pylist() for each in (columns.metas, columns.values))
+        return list(
+            map(
+                Stored,
+                columns.offsets[places].tolist(),
+                columns.timestamps[places].tolist(),
+                streams,
+                kinds,
+                numbers,
+                metas,
+                values,
+            )
+        )
+    except (RecordsError, pa.ArrowInvalid, ValueError):
+        return None

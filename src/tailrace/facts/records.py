@@ -39,7 +39,7 @@ _KINDS: dict[bytes, bytes] = {}
 _VERSION, _META = _sized(VERSION.encode()), _sized(META.encode())
 
 
-class Meta(msgspec.Struct, frozen=True):
+class Meta(msgspec.Struct, frozen=True, gc=False):
     """What the header `tailrace.meta` holds."""
 
     id: str
@@ -52,6 +52,16 @@ class Meta(msgspec.Struct, frozen=True):
 
 encode_meta = msgspec.json.Encoder().encode
 decode_meta = msgspec.json.Decoder(Meta).decode
+
+
+class CommandOf(msgspec.Struct, frozen=True, gc=False):
+    """Of the meta data, what a record must have to be an event."""
+
+    command: str
+
+
+decode_command = msgspec.json.Decoder(CommandOf).decode
+decode_commands = msgspec.json.Decoder(list[CommandOf]).decode
 
 
 class Stored(NamedTuple):
@@ -82,6 +92,15 @@ def parse_record(
         )
     except ValueError:
         return None
+
+
+LONGEST_STREAM = 480
+LONGEST_COMMAND_ID = 480
+
+
+def is_stream(key: bytes) -> bool:
+    """Whether a key can be a stream of ours; what another program wrote may be anything."""
+    return 0 < len(key) <= LONGEST_STREAM and 0 not in key
 
 
 class BatchOfEvents:

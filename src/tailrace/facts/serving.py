@@ -10,7 +10,7 @@ from tailrace.errors import TailraceError, UsageError
 from tailrace.facts import messages
 from tailrace.facts.asking import Answer, Ask, Done
 from tailrace.facts.declare import Events
-from tailrace.facts.errors import PartitionLostError, to_parts
+from tailrace.facts.errors import OutcomeUnknownError, PartitionLostError, to_parts
 from tailrace.facts.event_types import encode_json
 from tailrace.facts.index import LONGEST_COMMAND_ID, check_stream
 from tailrace.facts.links import Link
@@ -34,6 +34,19 @@ class LinkChannel:
         self._link.send([self._frame(ask, answer) for ask, answer in answers])
 
     def _frame(self, ask: Ask, answer: Answer) -> bytes:
+        try:
+            return self._encoded(ask, answer)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            # The events are written; a state whose fields hold what they should not is told.
+            told = OutcomeUnknownError(
+                f"the state of {ask.stream!r} cannot be sent",
+                detail=f"{type(error).__name__}: {error}",
+                hint=f"command {ask.id} is carried out; correct evolve",
+            )
+            told.id = ask.id
+            return messages.encode(messages.Failed(ask.ticket, to_parts(told)))
+
+    def _encoded(self, ask: Ask, answer: Answer) -> bytes:
         if isinstance(answer, Done):
             by_class = self._declared.types.by_class
             told = [(by_class[type(each)].written, encode_json(each)) for each in answer.events]

@@ -59,6 +59,9 @@ class _Sent(NamedTuple):
 class PartitionWriter:
     """See the module. For the owner's thread alone; close it."""
 
+    marker_records = 0
+    """Offsets that the log itself takes between two batches."""
+
     def __init__(self, log: Log, topic: str, partition: int, timeout: float) -> None:
         self.topic = topic
         self.partition = partition

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
-from tailrace.facts.folding import Folded
-from tailrace.facts.records import decode_meta, parse_record
+from tailrace.facts.folding import Folded, is_ours
+from tailrace.facts.records import parse_record
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -22,12 +20,7 @@ def naive_fold(log: Log, declared: Events[Any]) -> Folded:
     assert function is not None
     for record in log.read(declared.name):
         stored = parse_record(record.offset, record.timestamp, record.key, record.value, record.headers)  # fmt: skip
-        try:
-            if stored is not None:
-                decode_meta(stored.meta)
-        except msgspec.MsgspecError:
-            stored = None
-        if stored is None:
+        if stored is None or not is_ours(stored):
             found.foreign += 1
             continue
         stream = stored.stream

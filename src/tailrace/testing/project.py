@@ -20,13 +20,22 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import orjson
+
 from tailrace.errors import UsageError
+from tailrace.facts.declare import Events
+from tailrace.facts.event_types import encode_json
 from tailrace.pipelines.declare import EventTime, Topic
+from tailrace.pipelines.decode import decode
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.incremental.graph import VERSIONED_AT
+from tailrace.pipelines.reader import Records
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.project import graph
+from tailrace.project.event_tables import event_tables
 from tailrace.project.load import Project
+from tailrace.records.decode import Headers
+from tailrace.records.event_headers import EVENT, META, VERSION
 from tailrace.testing.events import MemoryEvents
 from tailrace.testing.ticks import MemoryTables, table
 
@@ -48,6 +57,7 @@ class ProjectUnderTest:
         names = {name: name for name in declared if name not in columns}
         names |= {name: self._topic(name) for name in columns}
         inputs = [topic_table(declared[name]) for name in names if name not in columns]
+        inputs += event_tables(self.project.events.values())
         for name, text in columns.items():
             topic = names[name]
             if name in declared:
@@ -55,7 +65,7 @@ class ProjectUnderTest:
                 continue
             given_keys = (keys or {}).get(name, (text.split()[0],))
             inputs.append(table(topic, text, given_keys, self._kind(topic)))
-        given = set(names.values())
+        given = {*names.values(), *(each.topic for each in inputs)}
         chosen = []
         waiting = list(self.project.views.values())
         while True:
@@ -70,7 +80,8 @@ class ProjectUnderTest:
             given |= {view.name for view in fitting}
             waiting = [view for view in waiting if view not in fitting]
         times = {name: topic.time for name, topic in declared.items() if topic.time is not None}
-        return ProjectTables(MemoryTables(compile_views(chosen, inputs)), names, times)
+        memory = MemoryTables(compile_views(chosen, inputs))
+        return ProjectTables(memory, names, times, self.project.events)
 
     def events(self, name: str, columns: str = "") -> MemoryEvents:
         """Pattern `name` over rows that a test gives. `columns` of what it reads in Spark's DDL,
@@ -115,7 +126,9 @@ class ProjectTables:
     memory: MemoryTables
     names: Mapping[str, str]
     times: Mapping[str, EventTime] = field(default_factory=dict)
+    events: Mapping[str, Events[Any]] = field(default_factory=dict)
     _newest: dict[str, int] = field(default_factory=dict)
+    _streams: dict[tuple[str, str], tuple[int, Any]] = field(default_factory=dict)
 
     def upsert(self, name: str, row: dict[str, Any]) -> None:
         """Insert `row`, or replace the one with its key. A version of a table with history is
@@ -126,6 +139,34 @@ class ProjectTables:
             at = int(row[policy.column].timestamp() * 1000)
             self._newest[topic] = max(at, self._newest.get(topic, at))
         self.memory.upsert(topic, self._versioned(topic, row))
+
+    def append(self, topic: str, stream: str, *events: object, actor: str | None = None) -> None:
+        """Events behind those of a stream, as a command would write them; and its state, where
+        the topic publishes them. Views see them as records of the log."""
+        declared = self.events[topic]
+        version, state = self._streams.get((topic, stream), (0, declared.initial()))
+        assert declared.function is not None
+        for event in events:
+            version += 1
+            kind = declared.types.by_class[type(event)]
+            meta = {"id": f"{stream}/{version}", "command": f"{stream}/{version}", "actor": actor}
+            headers = ((EVENT, kind.header), (VERSION, b"%d" % version), (META, orjson.dumps(meta)))
+            self._record(declared.name, stream, encode_json(event), headers)
+            state = declared.function(state, event)
+        self._streams[topic, stream] = version, state
+        if declared.publish:
+            value = None if state is None else encode_json(state)
+            self._record(declared.state_topic, stream, value, ((VERSION, b"%d" % version),))
+
+    def _record(self, topic: str, stream: str, value: bytes | None, headers: Headers) -> None:
+        known = self.memory.graph.tables.get(topic)
+        if known is None:
+            return  # no view reads it
+        key, now = stream.encode(), self.memory.now_ms
+        records = Records(topic, 0, [0], [key], [value], [now], [headers])
+        decoded = decode(known, records, self.memory.shards)
+        assert not decoded.dead, decoded.dead
+        self.memory.take(topic, decoded.rows.to_pylist())
 
     def delete(self, name: str, row: dict[str, Any]) -> None:
         """Delete the row with the key of `row`."""

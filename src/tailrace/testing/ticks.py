@@ -68,6 +68,11 @@ class MemoryTables:
         """Remove the row with the key of `row` (of a bag: the whole row, once)."""
         self._event(topic, row, True)
 
+    def take(self, topic: str, rows: list[Row]) -> None:
+        """Rows as they come from the records of a topic, see `TableInput`."""
+        if topic in self.graph.tables and rows:
+            self._events.setdefault(topic, []).extend(rows)
+
     def truncate(self, topic: str) -> None:
         self._events.setdefault(topic, []).append({WEIGHT: 0, DELETED: True})
 

@@ -112,7 +112,10 @@ class TableInput:
     kept_ms: int | None = None
     time: str = ""
     once_keyless: bool = False
-    reading: Reading | None = None
+    reading: Reading | None = field(
+        default=None,
+        metadata=not_identity("rows are what their schema says, however they are read"),
+    )
     wire: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     order: Expression | None = None
     copied: bool = False
