@@ -63,8 +63,9 @@ class Acceptor:
     """Whether new connections wait until another one goes."""
     resting: bool = False
     """Whether they wait because they came too fast."""
-    unknown: dict[int, Connection] = field(default_factory=dict)
-    """Those that have not said who they are yet, the oldest first."""
+    unknown: dict[int, tuple[int, Connection]] = field(default_factory=dict)
+    """Those that have not said who they are yet, with when they last said something: who has been
+    silent for longest comes first."""
 
     @property
     def waiting(self) -> bool:
@@ -128,6 +129,7 @@ class Listener:
         self._per_host: Counter[str] = Counter()
         self._login_seconds = login_seconds
         self._by_name: dict[str, Acceptor] = {}
+        self._words = 0
         self.handshakes_failed_total = 0
         self.logins_late_total = 0
         self.handshakes = Handshakes(loop)
@@ -163,7 +165,12 @@ class Listener:
             return
         # What TLS needs for a connection is made here: a flood leaves the loop to others.
         for _ in range(128 if acceptor.tls is None else 16):
-            if acceptor.waiting or not self._make_room(acceptor):
+            if acceptor.waiting:
+                return
+            full, victim = self._room(acceptor)
+            if full and victim is None:
+                acceptor.full = True
+                self._attend(acceptor)
                 return
             try:
                 sock, address = listening.accept()
@@ -177,6 +184,9 @@ class Listener:
                     continue
                 raise
             peer = str(address[0])
+            if victim is not None:
+                self.refused_total += 1
+                victim.close()
             self._count_new(acceptor)
             if self._per_host[peer] >= self._host_limits.get(peer, self._connections_per_host):
                 self.refused_total += 1
@@ -188,32 +198,24 @@ class Listener:
                 send_unpaced(sock)
             self.adopt(sock, peer, acceptor)
 
-    def _make_room(self, acceptor: Acceptor) -> bool:
-        """Whether one more may come through this listener; else it waits until one goes."""
-        victim: Connection | None = None
+    def _room(self, acceptor: Acceptor) -> tuple[bool, Connection | None]:
+        """Whether there is no room for one more through this listener, and who makes it then; it
+        waits until one goes if nobody does."""
+        victim: Connection | None
         if acceptor.count >= acceptor.limit:
-            victim = next(iter(acceptor.unknown.values()), None)
+            victim = _most_silent([acceptor])
         elif len(self.connections) >= self._connection_limit:
-            oldest = (next(iter(each.unknown.values()), None) for each in self.acceptors)
-            found = [each for each in oldest if each is not None]
-            if not found and acceptor.protected:
-                found = [
+            victim = _most_silent(self.acceptors)
+            if victim is None and acceptor.protected:
+                others = (
                     each
                     for each in self.connections.values()
                     if each.endpoint.name != acceptor.endpoint.name and not each.project
-                ]
-                victim = min(found, key=lambda each: each.used_at, default=None)
-            else:
-                victim = min(found, key=lambda each: each.number, default=None)
+                )
+                victim = min(others, key=lambda each: each.used_at, default=None)
         else:
-            return True
-        if victim is None:
-            acceptor.full = True
-            self._attend(acceptor)
-            return False
-        self.refused_total += 1
-        victim.close()
-        return True
+            return False, None
+        return True, victim
 
     def _count_new(self, acceptor: Acceptor) -> None:
         """Have the listener rest for a while if connections come faster than they may."""
@@ -276,7 +278,15 @@ class Listener:
             connection.frame_limit_bytes = acceptor.log_ins.frame_limit_bytes
         if acceptor is not None and (endpoint.tls or endpoint.sasl):
             connection.login_until = self.monotonic() + self._login_seconds
-            acceptor.unknown[number] = connection
+            self._words += 1
+            acceptor.unknown[number] = (self._words, connection)
+
+    def heard(self, connection: Connection) -> None:
+        """It has said something on its way to saying who it is: silent ones make room before it."""
+        acceptor = self._by_name.get(connection.endpoint.name)
+        if acceptor is not None and acceptor.unknown.pop(connection.number, None) is not None:
+            self._words += 1
+            acceptor.unknown[connection.number] = (self._words, connection)
 
     def known(self, connection: Connection) -> None:
         """It has said who it is."""
@@ -399,6 +409,12 @@ class Listener:
         if self._spare >= 0:
             os.close(self._spare)
             self._spare = -1
+
+
+def _most_silent(acceptors: Sequence[Acceptor]) -> Connection | None:
+    """Of those that have not logged in, the one that said nothing for longest."""
+    heads = [next(iter(each.unknown.values())) for each in acceptors if each.unknown]
+    return min(heads, key=lambda head: head[0])[1] if heads else None
 
 
 def send_unpaced(sock: socket.socket) -> None:

@@ -82,6 +82,7 @@ class SecureConnection(Connection):
 
     def shaken(self, found: Shaken) -> None:
         """What came of a step; back on the loop."""
+        self._listener.heard(self)
         if found.wait:
             self._wait_for(found.wait)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -229,6 +230,23 @@ def test_our_client_says_who_is_refused_and_never_the_password(guarded: Guarded)
     assert "wr0ng" not in caught.value.render()
 
 
+def test_the_silent_make_room_before_those_who_are_logging_in(tmp_path: Path) -> None:
+    full = Guarded(tmp_path, **{"max.connections": "3"})
+    made: list[WireClient] = []
+    try:
+        made.extend(full.talk("SASL_PLAINTEXT") for _ in range(3))
+        first, silent, _ = made
+        assert first.ask(ApiKey.API_VERSIONS, 3, ApiVersionsRequest("t", "1")).error_code == 0
+        made.append(full.talk("SASL_PLAINTEXT"))
+        assert silent.closed_by_peer()
+        assert scram(first).error_code == 0
+        assert is_served(first)
+    finally:
+        for each in made:
+            each.close()
+        full.thread.stop()
+
+
 def test_who_never_logs_in_makes_room_for_others_and_goes(tmp_path: Path) -> None:
     full = Guarded(tmp_path, **{"max.connections": "20", "tailrace.login.timeout.ms": "1000"})
     idle: list[WireClient] = []
@@ -237,6 +255,10 @@ def test_who_never_logs_in_makes_room_for_others_and_goes(tmp_path: Path) -> Non
             assert scram(known).error_code == 0
             place = f"127.0.0.1:{full.ports['SASL_SSL']}"
             idle.extend(WireClient(place) for _ in range(40))
+            # What waits to be accepted could push out whoever comes meanwhile.
+            until = time.monotonic() + 60
+            while full.broker.listener.accepted_total < 41 and time.monotonic() < until:
+                time.sleep(0.01)
             with full.talk("SASL_PLAINTEXT") as late:
                 assert scram(late).error_code == 0
             assert is_served(known)

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import ObjectIdentifier
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from broker.authentication.guarded_broker import Guarded, scram
@@ -343,6 +343,8 @@ def test_rules_that_make_no_sense_are_refused(rules: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20))
 @settings(max_examples=50)
+@example(" ")
+@example("  ")
 def test_a_name_without_special_characters_is_written_as_it_is(text: str) -> None:
     from tailrace.broker.authentication.distinguished_names import _escaped
 

@@ -110,8 +110,10 @@ def _escaped(value: str) -> str:
     text = text.replace("\0", "\\00")
     stripped = text.lstrip(" ")
     text = "\\ " * (len(text) - len(stripped)) + stripped
+    if not stripped:
+        return text  # nothing but spaces, each escaped once
     stripped = text.rstrip(" ")
-    return stripped + "\\ " * (len(text) - len(stripped)) if stripped else text
+    return stripped + "\\ " * (len(text) - len(stripped))
 
 
 def _encoding(name: bytes) -> bytes:

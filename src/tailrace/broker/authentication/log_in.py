@@ -122,6 +122,7 @@ class LogIn:
     def dispatch(self, connection: Connection, view: memoryview, start: int, end: int) -> None:
         """One frame of a connection that has not logged in."""
         kind = self._kind
+        kind.connections().heard(connection)
         try:
             if self._bare:
                 kind.router.request_bytes += end - start
