@@ -47,7 +47,9 @@ def own_tests(checkout: Path, *names: str, chosen: str = "") -> str:
 
 
 def test_the_examples_pass_their_own_tests(checkout: Path) -> None:
-    assert " passed" in own_tests(checkout, "shop", "clicks", "timeline", "fraud", chosen="not star")
+    assert " passed" in own_tests(
+        checkout, "shop", "clicks", "timeline", "fraud", chosen="not star"
+    )
 
 
 @pytest.mark.thorough
