@@ -175,7 +175,7 @@ class _Run:
             strict=True,
         )
         back: list[Row] = []
-        told: list[tuple[Row, int]] = []
+        told: list[Row] = []
         for key, header, about in found_keys:
             partition = Partition(state, key, header)
             before = (0, 0, None, 0) if about is None else marshal.loads(about)
@@ -185,20 +185,18 @@ class _Run:
             )
             partition.write(self.puts)
             self._note(key, before, after, empty=not len(partition))
-            for row in sorted(total):
-                if total[row] < 0:
-                    back += [decode_row(row)] * -total[row]
-                elif total[row] > 0:
-                    told += [(decode_row(row), 1)] * total[row]
+            for row, count in total.items():
+                (back if count < 0 else told).extend([decode_row(row)] * abs(count))
         if back or told:
             known = self.state.get(TOTALS)
             counts = (0, 0, 0) if known is None else marshal.loads(known)
-            late = sum(row[1] == TIMEOUT for row, _ in told)
+            late = sum(row[1] == TIMEOUT for row in told)
             found = (len(told) - late, late, len(back))
             added = tuple(a + b for a, b in zip(counts, found, strict=True))
             self.puts.append((TOTALS, dumps(added)))
         self.state.put_many(sorted(self.puts, key=lambda put: put[0]))
-        rows = [*back, *(row for row, _ in told)]
+        # In the order in which they happened; rows of one match stay in theirs.
+        rows = [*sorted(back, key=_happened), *sorted(told, key=_happened)]
         return rows, [-1] * len(back) + [1] * len(told)
 
     def _note(self, key: bytes, before: _Known, after: _Known, *, empty: bool) -> None:
@@ -475,6 +473,11 @@ class EventMachine(Machine):
             row = partition[place]
             digest.update(f"{row[partitions]}/{row[offsets]} ".encode())
         return digest.hexdigest()
+
+
+def _happened(row: Row) -> tuple[int, int, str]:
+    last, first, match_id = row[5], row[4], row[0]
+    return cast(int, last), cast(int, first), cast(str, match_id)
 
 
 def _add(total: dict[bytes, int], record: Record | None, weight: int) -> None:
