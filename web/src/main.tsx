@@ -10,6 +10,7 @@ import { Empty } from "./parts/common";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
 import { Alarms, PartPage } from "./pages/parts";
+import { PatternPage, Patterns } from "./pages/patterns";
 import { PipelinePage, Pipelines } from "./pages/pipelines";
 import { SinkPage, Sinks } from "./pages/sinks";
 import { Schemas, SourcePage, Sources } from "./pages/sources";
@@ -22,6 +23,7 @@ const PAGES = [
   ["/topics", "Topics"],
   ["/pipelines", "Pipelines"],
   ["/views", "Views"],
+  ["/patterns", "Patterns"],
   ["/sinks", "Sinks"],
   ["/groups", "Groups"],
   ["/schemas", "Schemas"],
@@ -45,6 +47,8 @@ function Page() {
       return name ? <ViewPage name={name} key={name} /> : <Views />;
     case "pipelines":
       return name ? <PipelinePage name={name} key={name} /> : <Pipelines />;
+    case "patterns":
+      return name ? <PatternPage name={name} key={name} /> : <Patterns />;
     case "sources":
       return name ? <SourcePage name={name} key={name} /> : <Sources />;
     case "sinks":
