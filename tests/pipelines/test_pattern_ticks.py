@@ -9,6 +9,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from tailrace.pipelines import beginnings
 from tailrace.pipelines.declare import Pattern
 from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.running_patterns import RunningPatterns
+from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.patterns import PatternTicks
 from tailrace.sources.declare import TableRef
 from tailrace.telemetry.part import Part
@@ -154,6 +156,30 @@ def test_a_changed_pattern_goes_on_where_the_one_before_it_stood(
     bank.write((0, 1, 300), (0, 800, 310), (0, 1, 400))
     bank.finish(other)
     assert [row["stolen"] for row in bank.told()] == [700, 800]
+
+
+def test_a_large_tick_tells_what_small_ones_tell(log_address: str, tmp_path: Path) -> None:
+    told = []
+    for name, run in (("small", in_process), ("levels", run_levels_here)):
+        bank = Bank(log_address, tmp_path / name)
+        bank.topic = bank.topic if not told else told[0][0]
+        if not told:
+            bank.write(*_traffic())
+        pattern = declared(
+            bank.topic, match="probe{2,} -> theft" if not told else "probe{2,}->theft"
+        )
+        ticks = ticks_of(
+            log_address, replace(pattern, name=f"{bank.topic}_{name}"), str(bank.directory), run,
+            limit=8 if not told else 100_000,
+        )  # fmt: skip
+        with contextlib.closing(ticks):
+            ticks.begin()
+            while ticks.step(0.0) is not None:
+                pass
+        rows = _told(log_address, f"{bank.topic}_{name}")
+        told.append((bank.topic, {(row["card"], row["stolen"]) for row in rows}, len(rows)))
+    assert told[0] == told[1]
+    assert told[0][2] > 10
 
 
 TRANSFERS = FeedTable(
