@@ -159,27 +159,19 @@ def test_a_changed_pattern_goes_on_where_the_one_before_it_stood(
 
 
 def test_a_large_tick_tells_what_small_ones_tell(log_address: str, tmp_path: Path) -> None:
-    told = []
-    for name, run in (("small", in_process), ("levels", run_levels_here)):
-        bank = Bank(log_address, tmp_path / name)
-        bank.topic = bank.topic if not told else told[0][0]
-        if not told:
-            bank.write(*_traffic())
-        pattern = declared(
-            bank.topic, match="probe{2,} -> theft" if not told else "probe{2,}->theft"
-        )
-        ticks = ticks_of(
-            log_address, replace(pattern, name=f"{bank.topic}_{name}"), str(bank.directory), run,
-            limit=8 if not told else 100_000,
-        )  # fmt: skip
+    bank = Bank(log_address, tmp_path)
+    bank.write(*_traffic())
+    found: dict[str, set[tuple[int, int]]] = {}
+    for name, run, limit in (("small", in_process, 8), ("large", run_levels_here, 100_000)):
+        pattern = replace(declared(bank.topic), name=f"{bank.topic}_{name}")
+        ticks = ticks_of(log_address, pattern, str(tmp_path / name), run, limit)
         with contextlib.closing(ticks):
             ticks.begin()
             while ticks.step(0.0) is not None:
                 pass
-        rows = _told(log_address, f"{bank.topic}_{name}")
-        told.append((bank.topic, {(row["card"], row["stolen"]) for row in rows}, len(rows)))
-    assert told[0] == told[1]
-    assert told[0][2] > 10
+        found[name] = {(row["card"], row["stolen"]) for row in bank.told(f"_{name}")}
+    assert found["small"] == found["large"]
+    assert len(found["small"]) > 10
 
 
 TRANSFERS = FeedTable(

@@ -24,7 +24,6 @@ from tailrace.pipelines.incremental.rows import to_array
 from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
 from tailrace.pipelines.reader import LogReader, Range
 from tailrace.pipelines.state.files import StateFiles, open_files
-from tailrace.pipelines.state.inspect import MOST_BYTES_READ
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import OperatorState
@@ -35,6 +34,7 @@ from tailrace.project.errors import MissingInputError
 from tailrace.project.explain import answers, known_tables
 from tailrace.project.load import Project
 
+MOST_BYTES = 64 << 20  # of state that is looked into: about a second
 MOST_PARTIALS = 20  # that are shown with their rows
 MOST_ROWS = 25  # of each, the last ones
 
@@ -225,7 +225,7 @@ def _waiting(
         if version
         for name in route(files, shard, version, None).files
     )
-    if size > MOST_BYTES_READ:
+    if size > MOST_BYTES:
         raise TailraceError(
             f"the state of pattern {compiled.pattern.name!r} is too large to look into",
             detail=f"{size >> 20} MiB",
