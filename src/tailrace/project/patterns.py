@@ -159,7 +159,7 @@ def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
     time = compiled.time
     wait = f"{time.delay_ms / 1000:g} s behind the newest row of each partition"
     late = {
-        "correct": "change what was told: op \"retract\", and a match again",
+        "correct": "change what was reported: op \"retract\", and a match again",
         "drop": "are counted and dropped",
         "side": f"go to {compiled.topic}.late",
     }[time.late]  # fmt: skip
@@ -177,7 +177,7 @@ def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
         if pattern.early
         else "when no later row can change it"
     )
-    lines.append(f"  a match is told {told}")
+    lines.append(f"  a match is reported {told}")
     if pattern.within_ms is None:
         lines.append("  no within=: a partial match waits for ever")
     lines += [f"  {node.operator.describe()}" for node in compiled.graph.nodes]
