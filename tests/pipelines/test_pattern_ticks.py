@@ -6,8 +6,10 @@ import contextlib
 import signal
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,20 @@ from typing import Any
 import orjson
 import pytest
 
-from pipelines.killed_patterns import STEPS, declared, ticks_of
+import tailrace as tr
+from pipelines.killed_patterns import STEPS, declared, in_process, ticks_of
+from tailrace import config
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
+from tailrace.pipelines import beginnings
 from tailrace.pipelines.declare import Pattern
 from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.pipelines.running_patterns import RunningPatterns
+from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.patterns import PatternTicks
+from tailrace.sources.declare import TableRef
+from tailrace.telemetry.part import Part
+from tailrace.testing.feed import ChangeFeed, FeedTable
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SCRIPT = Path(__file__).parent / "killed_patterns.py"
@@ -64,13 +74,17 @@ class Bank:
                 pass
 
     def told(self, end: str = "_tested") -> list[dict[str, Any]]:
-        with LogReader(self.bootstrap) as reader:
-            return [
-                orjson.loads(value)
-                for records in read_all(reader, f"{self.topic}{end}")
-                for value in records.values
-                if value is not None
-            ]
+        return _told(self.bootstrap, f"{self.topic}{end}")
+
+
+def _told(bootstrap: str, topic: str) -> list[dict[str, Any]]:
+    with LogReader(bootstrap) as reader:
+        return [
+            orjson.loads(value)
+            for records in read_all(reader, topic)
+            for value in records.values
+            if value is not None
+        ]
 
 
 def _traffic() -> list[tuple[int, int, int]]:
@@ -142,3 +156,72 @@ def test_a_changed_pattern_goes_on_where_the_one_before_it_stood(
     bank.write((0, 1, 300), (0, 800, 310), (0, 1, 400))
     bank.finish(other)
     assert [row["stolen"] for row in bank.told()] == [700, 800]
+
+
+def test_a_large_tick_tells_what_small_ones_tell(log_address: str, tmp_path: Path) -> None:
+    bank = Bank(log_address, tmp_path)
+    bank.write(*_traffic())
+    found: dict[str, set[tuple[int, int]]] = {}
+    for name, run, limit in (("small", in_process, 8), ("large", run_levels_here, 100_000)):
+        pattern = replace(declared(bank.topic), name=f"{bank.topic}_{name}")
+        ticks = ticks_of(log_address, pattern, str(tmp_path / name), run, limit)
+        with contextlib.closing(ticks):
+            ticks.begin()
+            while ticks.step(0.0) is not None:
+                pass
+        found[name] = {(row["card"], row["stolen"]) for row in bank.told(f"_{name}")}
+    assert found["small"] == found["large"]
+    assert len(found["small"]) > 10
+
+
+TRANSFERS = FeedTable(
+    "transfers",
+    (("id", "BIGINT"), ("account", "BIGINT"), ("amount", "BIGINT"), ("made_at", "TIMESTAMP")),
+    ("id",), "forever",
+)  # fmt: skip
+
+
+def test_inserts_of_a_table_are_events_from_now_on_and_a_pattern_reads_another(
+    log_address: str, tmp_path: Path
+) -> None:
+    source = f"bank{uuid.uuid4().hex[:6]}"
+    transfers = TableRef(source, "public", "transfers", "forever").inserts()
+    twice = tr.pattern(
+        f"{source}_twice", transfers, key="account", order_by="made_at", match="big big",
+        define={"big": "amount > 100"}, select={"ids": "collect_list(id)", "at": "last(made_at)"},
+    )  # fmt: skip
+    again = tr.pattern(
+        f"{source}_again", twice, key="account", order_by="at", match="one two",
+        define={"one": "op = 'match'"}, select={"last": "two.ids[1]"},
+    )  # fmt: skip
+    (tmp_path / "tailrace.toml").write_text('[project]\nname = "p"\n')
+    part = Part("p", "pipelines", source, log_address, tmp_path / ".tailrace")
+    with ChangeFeed(log_address, source, [TRANSFERS]) as feed:
+
+        def insert(number: int, account: int, amount: int) -> None:
+            at = (START + timedelta(seconds=number)).isoformat()
+            row = {"account": account, "amount": amount, "made_at": at}
+            feed.transaction(("transfers", {"id": number}, row))
+
+        insert(1, 7, 500)
+        beginnings.record(part.directory, log_address, [beginnings.beginning_of(twice)])
+        insert(2, 7, 500)
+        feed.transaction(("transfers", {"id": 2}, {"account": 7, "amount": 900, "made_at": None}))
+        feed.transaction(("transfers", {"id": 1}, None))
+        for number in range(3, 10):
+            insert(number, 7, 10 if number == 4 else 200)
+        running = RunningPatterns([again, twice], part, config.load(tmp_path), in_process)
+        with LogReader(log_address) as reader:
+            told: list[dict[str, Any]] = []
+            for _ in range(1_000):
+                running.step(reader)
+                told = _told(log_address, f"{source}_again")
+                if told:
+                    break
+                threading.Event().wait(0.02)
+        for life in running._lives.values():
+            running._stop(life)
+    assert [row["ids"] for row in _told(log_address, f"{source}_twice")] == [
+        [2, 3], [5, 6], [7, 8],
+    ]  # fmt: skip
+    assert [(row["account"], row["last"]) for row in told] == [(7, 6)]

@@ -1,6 +1,6 @@
 /** Every call to the server. Errors come in four parts and are thrown as such. */
 
-import type { EventTopic, Fault, Graph, Letters, LogRecord, Me, Moves, Past, Pipelines, Plan, Rows, Series, Sink, Sizes, StateAt, StreamEvent, TableHistory, Verification, ViewAbout } from "./types";
+import type { EventTopic, Fault, Graph, Letters, LogRecord, Me, Moves, Past, PatternAbout, PatternSteps, Pipelines, Plan, Rows, Series, Sink, Sizes, StateAt, StreamEvent, TableHistory, Verification, ViewAbout } from "./types";
 
 export class ApiError extends Error {
   constructor(readonly fault: Fault) {
@@ -98,6 +98,10 @@ export const sizes = (name: string) => call<Sizes>(`api/state/${at(name)}`);
 export const past = (name: string, tick?: number) => call<Past>(`api/past/${at(name)}${tick === undefined ? "" : `?tick=${tick}`}`);
 export const reset = (name: string, to: string, execute: boolean) => call<Moves>(`api/groups/${at(name)}/reset`, { to, execute });
 export const pipelines = () => call<Pipelines>("api/pipelines");
+export const patterns = () => call<{ patterns: PatternAbout[] }>("api/patterns");
+export const pattern = (name: string, key: string[]) =>
+  call<PatternSteps>(`api/patterns/${at(name)}${key.length ? `?${key.map((part) => `key=${encodeURIComponent(part)}`).join("&")}` : ""}`);
+export const explainPattern = (name: string) => call<{ text: string; match: string }>(`api/patterns/${at(name)}/explain`);
 export const letters = (name: string) => call<Letters>(`api/dead-letters/${at(name)}`);
 export const retry = (name: string) => call<{ retried: number }>(`api/dead-letters/${at(name)}/retry`, {});
 export const sinks = () => call<{ sinks: Sink[] }>("api/sinks");

@@ -12,6 +12,7 @@ import { EventPage, Events } from "./pages/events";
 import { GroupPage, Groups } from "./pages/groups";
 import { Overview, PartCard } from "./pages/overview";
 import { Alarms, PartPage } from "./pages/parts";
+import { PatternPage, Patterns } from "./pages/patterns";
 import { PipelinePage, Pipelines } from "./pages/pipelines";
 import { SinkPage, Sinks } from "./pages/sinks";
 import { Schemas, SourcePage, Sources } from "./pages/sources";
@@ -24,6 +25,7 @@ const PAGES = [
   ["/topics", "Topics"],
   ["/pipelines", "Pipelines"],
   ["/views", "Views"],
+  ["/patterns", "Patterns"],
   ["/sinks", "Sinks"],
   ["/groups", "Groups"],
   ["/schemas", "Schemas"],
@@ -50,6 +52,8 @@ function Page() {
       return name ? <ViewPage name={name} key={name} /> : <Views />;
     case "pipelines":
       return name ? <PipelinePage name={name} key={name} /> : <Pipelines />;
+    case "patterns":
+      return name ? <PatternPage name={name} key={name} /> : <Patterns />;
     case "sources":
       return name ? <SourcePage name={name} key={name} /> : <Sources />;
     case "sinks":

@@ -211,3 +211,32 @@ export interface Series {
   at: number[];
   values: number[];
 }
+
+/** A pattern of events as it is declared, and how it fares. */
+export interface PatternAbout {
+  name: string;
+  reads: string;
+  key: string[];
+  match: string;
+  state: string;
+  watermark: string | null;
+  late: number;
+  dead: number;
+  error: Fault | null;
+}
+
+/** The steps of a pattern, and what waits at each as of its last tick. */
+export interface PatternSteps {
+  name: string;
+  steps: { id: string; variable: string; open: number }[];
+  edges: [string, string][];
+  matches: number;
+  timeouts: number;
+  retracted: number;
+  open: number;
+  queued: number;
+  oldest_open: string | null;
+  watermark: string | null;
+  tick: number;
+  partials?: { began_at: string; reached: string; rows: { variable: string; at: string; row: Record<string, unknown> }[] }[];
+}

@@ -24,7 +24,7 @@ orders = tr.topic(
     late="side",
 )
 
-# Whoever has stolen a card tries small amounts first. At least three of them one after the other,
+# A thief who has stolen a card tries small amounts first. At least three of them one after the other,
 # then a large one, all within five minutes.
 card_testing = tr.pattern(
     "card_testing",
@@ -43,7 +43,7 @@ card_testing = tr.pattern(
     timeouts=True,
 )
 
-# Something that does not happen is an event, too: told when its ten minutes are over.
+# Something that does not happen is an event, too: reported when its ten minutes are over.
 unpaid = tr.pattern(
     "unpaid",
     orders,
@@ -59,7 +59,7 @@ unpaid = tr.pattern(
     select={"placed_at": "placed.at"},
 )
 
-# What a pattern tells is a stream like any other.
+# What a pattern reports is a stream like any other.
 thefts = tr.view(
     "thefts",
     """

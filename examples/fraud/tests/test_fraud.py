@@ -67,3 +67,18 @@ def test_an_order_that_nobody_pays_is_told_when_its_time_is_over(tailrace_projec
     assert events.told["unpaid"] == []
     fed(events, order(5, "placed", 10.5))
     assert [row["order_id"] for row in events.told["unpaid"]] == [1]
+
+
+def test_thefts_are_added_up_by_card(tailrace_project) -> None:
+    bank = tailrace_project.tables(
+        {"card_testing": "op STRING, card_id BIGINT, probes BIGINT, stolen DECIMAL(10,2)"}
+    )
+    for probes, stolen in [(3, "900.00"), (5, "600.00")]:
+        bank.upsert(
+            "card_testing",
+            {"op": "match", "card_id": 7, "probes": probes, "stolen": Decimal(stolen)},
+        )
+    bank.tick()
+    assert bank.rows("thefts") == [
+        {"card_id": 7, "thefts": 2, "stolen": Decimal("1500.00"), "most_probes": 5}
+    ]

@@ -93,10 +93,13 @@ def show(name: str, key: tuple[str, ...], address: str | None, as_json: bool) ->
 @pattern.command()
 @click.argument("name")
 @log_option
-def explain(name: str, address: str | None) -> None:
+@json_option
+def explain(name: str, address: str | None, as_json: bool) -> None:
     """How pattern NAME is kept: order, watermark, late rows, operators."""
     from tailrace.project import patterns
 
-    click.echo(
-        patterns.explain_pattern(_load(address), bootstrap_address(address, reach=False), name)
-    )
+    text = patterns.explain_pattern(_load(address), bootstrap_address(address, reach=False), name)
+    if as_json:
+        print_json({"name": name, "text": text})
+        return
+    click.echo(text)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST_LETTERS = 500
 MOST_DIFFERENCES = 100
 Answer = type[Response]
+_looking = threading.Lock()  # into the state of a pattern: it is read from its files
 _verifying = threading.Lock()  # a comparison reads everything: one at a time
 
 
@@ -249,7 +250,8 @@ def _add_patterns(app: FastAPI, served: Served, answer: Answer) -> None:
     ) -> Response:
         """The steps of a pattern and how many partial matches have come to each; with `key=`
         (several for a composite key) the partial matches of one key with their rows."""
-        return answer(patterns.show_pattern(served.project, served.bootstrap, name, key))
+        with _looking:
+            return answer(patterns.show_pattern(served.project, served.bootstrap, name, key))
 
     @app.get("/api/patterns/{name}/explain")
     def explain(name: str) -> Response:

@@ -189,7 +189,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Complex events: what follows what among the rows of a key, told once when it is final.
+    """Complex events: what follows what among the rows of a key, reported once when it is final.
 
     Matches go to the topic `name`: `{"match_id", "op", <key>, <select>}`; partial matches whose
     time is over to `<name>.timeouts`, if asked.
@@ -624,14 +624,14 @@ def pattern(
 
     `match` is SQL's PATTERN, and `a -> b` (followed by: others are skipped up to the first b),
     `a ->> b` (by any b), `!b` (none there: between two steps; last: none within `within`; first:
-    none within it before). `define` has a condition by variable, `select` what a match tells.
+    none within it before). `define` has a condition by variable, `select` what a match reports.
     `contiguity` says what may lie between the rows of a repetition: "strict" nothing, "relaxed"
     what does not fit, "any" all; `until` ends repetitions of a variable. A match is shorter than
     `within`, and neighbours in it are at most `gap` apart. `skip`: where the next match may begin,
     "past last row", "to next row", "to first b", "to last b". `rows`: "one" for a match, or "all",
     "all, unmatched", "all, no empty". `matches="every"`: all matches of a row, not the preferred
-    one; at most `limit` from one row. `timeouts` tells partial matches whose time is over.
-    `emit="early"` tells at once, and takes back what a later row changes.
+    one; at most `limit` from one row. `timeouts` reports partial matches whose time is over.
+    `emit="early"` reports at once, and takes back what a later row changes.
 
     `watermark`, `lateness`, `idle`, `late` and `keep` are those of `tr.topic`, for inputs that do
     not say them.

@@ -11,7 +11,7 @@ import orjson
 
 from tailrace.pipelines import avro
 from tailrace.pipelines.beginnings import wish_of
-from tailrace.pipelines.declare import Stream, Topic, View
+from tailrace.pipelines.declare import Pattern, Stream, Topic, View
 from tailrace.pipelines.errors import DeclarationError, UnknownTableError
 from tailrace.pipelines.incremental.types import ddl
 from tailrace.pipelines.registered import registered
@@ -54,6 +54,8 @@ class Inputs:
                 return _form(given.name, "json", columns, "earliest")
             case View():
                 return self._view(stream, given)
+            case Pattern():
+                return self._pattern(given)
         kind = getattr(given, "kind", None)
         if kind in ("inserts", "changes"):
             return self._table(stream, given, str(kind))
@@ -61,6 +63,20 @@ class Inputs:
             f'stream "{stream.name}" cannot read {given!r}',
             detail=f"declared at {stream.declared_at}",
             hint="a table's .inserts() or .changes(), tr.topic(…), a view or another stream",
+        )
+
+    def _pattern(self, given: Pattern) -> Options:
+        from tailrace.pipelines.patterns import compile_patterns
+
+        read: list[Pattern] = [given]
+        while isinstance(below := read[-1].input, Pattern):
+            read.append(below)
+        compiled, wrong = compile_patterns(read, self.catalog.tables)
+        if given.name in wrong:
+            raise wrong[given.name]
+        columns = compiled[given.name].graph.views[given.name].columns
+        return _form(
+            given.name, "json", [[name, stream_type(kind)] for name, kind in columns], "earliest"
         )
 
     def _table(self, stream: Stream, given: object, kind: str) -> Options:

@@ -169,8 +169,10 @@ class RunningStreams:
         return {name: life.progress.document() for name, life in self._lives.items()}
 
     def error(self) -> dict[str, str] | None:
-        """The error of a stream that has stopped, if there is one."""
-        failed = (life.progress.error for life in self._lives.values())
+        """The error of a stream or pattern that has stopped, if there is one."""
+        failed = [life.progress.error for life in self._lives.values()]
+        if self._patterns is not None:
+            failed += self._patterns.errors()
         return next((error for error in failed if error is not None), None)
 
     def close(self) -> None:

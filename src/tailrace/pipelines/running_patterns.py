@@ -113,6 +113,10 @@ class RunningPatterns:
         """Every pattern, for status."""
         return {name: life.document() for name, life in self._lives.items()}
 
+    def errors(self) -> list[dict[str, str]]:
+        """Those of the patterns that do not go on."""
+        return [life.error for life in self._lives.values() if life.error is not None]
+
     def step(self, reader: LogReader) -> bool:
         """One tick of each pattern that has something to do; whether any had."""
         now, busy = self._part.clock.monotonic(), False

@@ -29,8 +29,10 @@ from tailrace.broker.authorization.acls import (
     Acl,
 )
 from tailrace.broker.guard import PROJECT_PREFIX
+from tailrace.pipelines.declare import Topic
 from tailrace.project.graph import build
 from tailrace.project.load import Project
+from tailrace.records.tick import pattern_key as key_of
 from tailrace.sinks.declare import Topic as TopicSink
 
 OWN = (READ, WRITE, CREATE, DESCRIBE_CONFIGS, ALTER_CONFIGS)
@@ -72,6 +74,12 @@ def _needs(project: Project) -> Iterator[_Need]:
             yield TOPIC, name, LITERAL, OWN
         for output in stream.outputs:
             yield TOPIC, output.name, LITERAL, OWN
+    for name, pattern in project.patterns.items():
+        yield TRANSACTIONAL_ID, f"tailrace.{key_of(project.name, name)}.ticks", LITERAL, (WRITE,)
+        for end in ("", ".dead", *([".timeouts"] if pattern.timeouts else [])):
+            yield TOPIC, f"{name}{end}", LITERAL, OWN
+        if not isinstance(pattern.input, Topic) and pattern.time is not None:
+            yield TOPIC, f"{pattern.input.topic}.late", LITERAL, OWN
     for name in project.settings.topics:
         yield TOPIC, name, LITERAL, OWN
     for topic in project.topics.values():

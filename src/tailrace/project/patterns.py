@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import marshal
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 
 from tailrace.errors import TailraceError, UsageError
@@ -21,9 +22,8 @@ from tailrace.pipelines.incremental.patterns.partition import FOREVER, Partition
 from tailrace.pipelines.incremental.patterns.steps import parse_steps
 from tailrace.pipelines.incremental.rows import to_array
 from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
-from tailrace.pipelines.reader import LogReader
+from tailrace.pipelines.reader import LogReader, Range
 from tailrace.pipelines.state.files import StateFiles, open_files
-from tailrace.pipelines.state.inspect import MOST_BYTES_READ
 from tailrace.pipelines.state.route import route
 from tailrace.pipelines.state.shard import Attempt
 from tailrace.pipelines.state.store import OperatorState
@@ -34,7 +34,9 @@ from tailrace.project.errors import MissingInputError
 from tailrace.project.explain import answers, known_tables
 from tailrace.project.load import Project
 
-MOST_PARTIALS = 100
+MOST_BYTES = 64 << 20  # of state that is looked into: about a second
+MOST_PARTIALS = 20  # that are shown with their rows
+MOST_ROWS = 25  # of each, the last ones
 
 
 @dataclass(slots=True)
@@ -121,7 +123,32 @@ def show_pattern(
         "tick": 0 if tick is None else tick.number,
     }
     if key is not None:
+        rows = [row for partial in waiting.partials for row in partial["rows"]]
+        with LogReader(bootstrap) as reader:
+            known = _recorded(reader, compiled, {row["place"] for row in rows})
+        for row in rows:  # what the state has of it, where the record is gone
+            row["row"] = known.get(row.pop("place")) or row["row"]
         found["partials"] = waiting.partials
+    return found
+
+
+def _recorded(
+    reader: LogReader, compiled: CompiledPattern, places: Collection[tuple[int, int]]
+) -> dict[tuple[int, int], dict[str, Any]]:
+    """Rows as they stand in the log, by partition and offset."""
+    topic, found = compiled.topic, {}
+    bounds = reader.bounds(topic)
+    wanted = [
+        Range(topic, partition, offset, offset + 1)
+        for partition, offset in sorted(places)
+        if bounds.get(partition, (0, 0))[0] <= offset < bounds.get(partition, (0, 0))[1]
+    ]
+    for records in (records for one in wanted for records in reader.read([one])):
+        for offset, value in zip(records.offsets, records.values, strict=True):
+            document = orjson.loads(value) if value is not None else {}
+            row = document if compiled.plain else document.get("after")
+            if row:
+                found[records.partition, offset] = row
     return found
 
 
@@ -132,7 +159,7 @@ def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
     time = compiled.time
     wait = f"{time.delay_ms / 1000:g} s behind the newest row of each partition"
     late = {
-        "correct": "change what was told: op \"retract\", and a match again",
+        "correct": "change what was reported: op \"retract\", and a match again",
         "drop": "are counted and dropped",
         "side": f"go to {compiled.topic}.late",
     }[time.late]  # fmt: skip
@@ -150,7 +177,7 @@ def explain_pattern(project: Project, bootstrap: str, name: str) -> str:
         if pattern.early
         else "when no later row can change it"
     )
-    lines.append(f"  a match is told {told}")
+    lines.append(f"  a match is reported {told}")
     if pattern.within_ms is None:
         lines.append("  no within=: a partial match waits for ever")
     lines += [f"  {node.operator.describe()}" for node in compiled.graph.nodes]
@@ -198,7 +225,7 @@ def _waiting(
         if version
         for name in route(files, shard, version, None).files
     )
-    if size > MOST_BYTES_READ:
+    if size > MOST_BYTES:
         raise TailraceError(
             f"the state of pattern {compiled.pattern.name!r} is too large to look into",
             detail=f"{size >> 20} MiB",
@@ -255,8 +282,9 @@ def _look(
                             "variable": names[instructions[one].a],
                             "at": _shown(partition[at + place][at_time]),  # type: ignore[arg-type]
                             "row": dict(_values(operator, partition[at + place])),
+                            "place": tuple(partition[at + place][i] for i in operator.places[1:]),
                         }
-                        for place, one in enumerate(came)
+                        for place, one in list(enumerate(came))[-MOST_ROWS:]
                         if names[instructions[one].a] is not None
                     ],
                 }

@@ -1,7 +1,8 @@
 """Rows of `__tailrace_ticks`: what a committed tick of a project consists of.
 
 The topic has one partition and is compacted; the key is the project's name, or
-`<project>/<view>` for a view that is being built beside its predecessor. A row says how
+`<project>/<view>` for a view that is being built beside its predecessor, `<project>~<pattern>`
+for a pattern of events. A row says how
 far every changelog topic belongs to the tick (`ends`, next offset of **every**
 partition, markers not counted), so a reader that applies changelogs exactly up to there
 sees all views at one moment.
@@ -15,6 +16,11 @@ from dataclasses import dataclass, field
 import orjson
 
 TICKS_TOPIC = "__tailrace_ticks"
+
+
+def pattern_key(project: str, pattern: str) -> str:
+    """The key of a pattern's rows; no project and no view has such a name."""
+    return f"{project}~{pattern}"
 
 
 @dataclass(frozen=True, slots=True)

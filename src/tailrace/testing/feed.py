@@ -27,6 +27,7 @@ class FeedTable:
     name: str
     columns: tuple[tuple[str, str], ...]
     key: tuple[str, ...]
+    history: str | None = None
 
 
 class ChangeFeed:
@@ -43,7 +44,7 @@ class ChangeFeed:
         self.position = 0
         with Admin(bootstrap) as admin:
             for name, table in self.tables.items():
-                policy = "compact" if table.key else "delete"
+                policy = "compact" if table.key and table.history is None else "delete"
                 admin.ensure_topic(self.topic(name), partitions, {"cleanup.policy": policy})
             admin.ensure_topic(f"{source}.schemas", 1, {"cleanup.policy": "compact"})
             admin.ensure_topic(f"{source}.transactions", 1, {})
@@ -75,6 +76,7 @@ class ChangeFeed:
                     for n, kind in table.columns
                 ],
                 "key": list(table.key),
+                **({} if table.history is None else {"history": table.history}),
             }
             key = orjson.dumps({"table": name, "version": version})
             self._writer.send(f"{self.source}.schemas", 0, key, orjson.dumps(document))

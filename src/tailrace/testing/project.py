@@ -51,7 +51,7 @@ class ProjectUnderTest:
     ) -> ProjectTables:
         """Tables by name with their columns in Spark's DDL; the key is the first column
         unless `keys` says another. Topics with a schema are there as they are declared: streams,
-        unless they have a key. A table whose source declares `history=` has one. Views that read
+        unless they have a key. What a pattern tells is a stream, too. A table whose source declares `history=` has one. Views that read
         other tables are left out."""
         declared = {n: topic for n, topic in self.project.topics.items() if topic.tabular}
         names = {name: name for name in declared if name not in columns}
@@ -62,6 +62,9 @@ class ProjectUnderTest:
             topic = names[name]
             if name in declared:
                 inputs.append(topic_table(replace(declared[name], schema=text)))
+                continue
+            if name.removesuffix(".timeouts") in self.project.patterns:
+                inputs.append(table(topic, text, kind="stream"))
                 continue
             given_keys = (keys or {}).get(name, (text.split()[0],))
             inputs.append(table(topic, text, given_keys, self._kind(topic)))
@@ -111,6 +114,8 @@ class ProjectUnderTest:
 
     def _topic(self, name: str) -> str:
         if name in self.project.topics or name in self.project.streams:
+            return name
+        if name.removesuffix(".timeouts") in self.project.patterns:
             return name
         return graph.table_topic(self.project, name)
 

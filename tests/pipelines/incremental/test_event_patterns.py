@@ -202,23 +202,27 @@ def test_what_stands_in_the_end_is_what_a_batch_run_tells(
     case=st.sampled_from([case for case in CASES if "any" not in case[2].values()]),
     seed=st.integers(0, 1 << 32),
     within=st.integers(3, 12),
+    policy=st.sampled_from(["drop", "early", "corrected"]),
 )
-def test_every_match_is_told(case: Any, seed: int, within: int) -> None:
+def test_every_match_is_told(case: Any, seed: int, within: int, policy: str) -> None:
     text, twin, more = case
     rng = random.Random(seed)
     rows = rows_of(rng, rng.randrange(4, 25), disorder=3)
-    pattern = declared(
-        text, more, within=f"{within} seconds", matches="every", late="drop", watermark="3 seconds"
-    )
+    arguments: dict[str, Any] = {
+        "drop": {"late": "drop", "watermark": "3 seconds"},
+        "early": {"emit": "early", "watermark": "1 second", "timeouts": True},
+        "corrected": {"watermark": "1 second", "keep": "8 seconds"},
+    }[policy]
+    pattern = declared(text, more, within=f"{within} seconds", matches="every", **arguments)
     events = MemoryEvents(pattern, COLUMNS)
     placed = fed(events, rows, rng)
     try:
         wanted = expected(clause(twin, more, "next row", within, None), placed, every=True)
     except TooLong:
         return
-    told = events.told["p"]
-    assert Counter(tuple(r[n] for n in ("k", "n", "first", "last")) for r in told) == wanted
-    assert len({row["match_id"] for row in told}) == len(told)
+    stands = standing(events.told["p"])
+    assert Counter(row[1:] for row in stands.elements()) == wanted
+    assert len({row[0] for row in stands}) == len(stands)
 
 
 def test_a_replay_in_other_ticks_tells_the_same_ids() -> None:

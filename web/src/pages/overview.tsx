@@ -154,7 +154,7 @@ class Known {
     const [kind, name] =
       node.kind === "source" ? ["source", node.label]
       : node.kind === "sink" ? ["sink", node.name.replace(/^sink:/, "")]
-      : node.kind === "view" || node.kind === "stream" ? ["pipelines", this.now.project]
+      : node.kind === "view" || node.kind === "stream" || node.kind === "pattern" ? ["pipelines", this.now.project]
       : ["broker", "log"];
     return this.parts.get(`${kind} ${name}`);
   }
@@ -204,6 +204,7 @@ class Known {
 
 function link(node: GraphNode): string {
   if (node.kind === "view") return `#/views/${encodeURIComponent(node.name)}`;
+  if (node.kind === "pattern") return `#/patterns/${encodeURIComponent(node.name)}`;
   if (node.kind === "stream") return `#/pipelines/${encodeURIComponent(node.name)}`;
   if (node.kind === "source") return partLink("source", node.label);
   if (node.kind === "sink") return partLink("sink", node.name.replace(/^sink:/, ""));

@@ -18,13 +18,11 @@ from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings
 from tailrace.pipelines.ticks.event_time import watermarks
 from tailrace.pipelines.ticks.row import Tick
 from tailrace.records.tick import ViewInfo
+from tailrace.records.tick import pattern_key as key_of
+
+__all__ = ["PatternTicks", "key_of"]
 
 MATCHES_CONFIG = {"cleanup.policy": "delete"}
-
-
-def key_of(project: str, pattern: str) -> str:
-    """The key of a pattern's rows in `__tailrace_ticks`; no view and no project has such a name."""
-    return f"{project}~{pattern}"
 
 
 class PatternTicks(TickDriver):

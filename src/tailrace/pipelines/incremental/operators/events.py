@@ -175,7 +175,7 @@ class _Run:
             strict=True,
         )
         back: list[Row] = []
-        told: list[tuple[Row, int]] = []
+        told: list[Row] = []
         for key, header, about in found_keys:
             partition = Partition(state, key, header)
             before = (0, 0, None, 0) if about is None else marshal.loads(about)
@@ -185,20 +185,18 @@ class _Run:
             )
             partition.write(self.puts)
             self._note(key, before, after, empty=not len(partition))
-            for row in sorted(total):
-                if total[row] < 0:
-                    back += [decode_row(row)] * -total[row]
-                elif total[row] > 0:
-                    told += [(decode_row(row), 1)] * total[row]
+            for row, count in total.items():
+                (back if count < 0 else told).extend([decode_row(row)] * abs(count))
         if back or told:
             known = self.state.get(TOTALS)
             counts = (0, 0, 0) if known is None else marshal.loads(known)
-            late = sum(row[1] == TIMEOUT for row, _ in told)
+            late = sum(row[1] == TIMEOUT for row in told)
             found = (len(told) - late, late, len(back))
             added = tuple(a + b for a, b in zip(counts, found, strict=True))
             self.puts.append((TOTALS, dumps(added)))
         self.state.put_many(sorted(self.puts, key=lambda put: put[0]))
-        rows = [*back, *(row for row, _ in told)]
+        # In the order in which they happened; rows of one match stay in theirs.
+        rows = [*sorted(back, key=_happened), *sorted(told, key=_happened)]
         return rows, [-1] * len(back) + [1] * len(told)
 
     def _note(self, key: bytes, before: _Known, after: _Known, *, empty: bool) -> None:
@@ -223,6 +221,7 @@ class EventMachine(Machine):
         self._by_time = program.absent or operator.timeouts
         self._time = operator.places[0]
         self.told = 0
+        self._alive: int | None = None  # the first attempt whose time is not over
         self.base = 0
         self.now: int | None = None
         self.key = b""
@@ -254,8 +253,9 @@ class EventMachine(Machine):
             self.refresh(partition, moved, total, fixed)
         self._check(partition, total)
         self._advance(partition, total, floor)
+        count = len(partition)
         fixed = self._prune(partition, floor)
-        return self.told, self.base, self._due(partition), fixed
+        return self.told, self.base, self._due(partition, count - len(partition)), fixed
 
     # What is told -------------------------------------------------------------------------
 
@@ -287,22 +287,44 @@ class EventMachine(Machine):
 
     def _advance(self, partition: Partition, total: dict[bytes, int], floor: int | None) -> None:
         """Tell what has become final."""
-        count, at = len(partition), self.told
-        while at < count:
+        early = self.events.early
+        if early:
+            self._pass_time(partition, total)
+        at = self.told
+        while at < len(partition):
             record = partition.record(at)
             if record is not None:
-                if self._by_time and record.reach == FOREVER and self._is_over(partition, at):
+                if not early and self._ends_now(partition, at, record):
                     self.told = at
                     self.refresh(partition, [Change(at, at, 0)], total, at)
                     record = cast(Record, partition.record(at))
                 if not self._is_final(partition, at, record):
                     break
-                if self.events.early and not self._is_settled(partition, at, record, floor):
+                if early and not self._is_settled(partition, at, record, floor):
                     break
-                if not self.events.early:
+                if not early:
                     _add(total, record, 1)
             at += 1
         self.told = at
+        if not early:
+            self._alive = at if at < len(partition) else None
+
+    def _pass_time(self, partition: Partition, total: dict[bytes, int]) -> None:
+        """What time alone ends, where everything is told at once."""
+        count, at = len(partition), self.told
+        self._alive = None
+        while (found := partition.first_beyond(at, count, count)) is not None:
+            record = cast(Record, partition.record(found))
+            if record.reach == FOREVER and not self._is_over(partition, found):
+                self._alive = found  # those behind it began later
+                return
+            if self._ends_now(partition, found, record):
+                self.refresh(partition, [Change(found, found, 0)], total, found)
+            at = found + 1
+
+    def _ends_now(self, partition: Partition, at: int, record: Record) -> bool:
+        """Whether an attempt must be run again because its time is over."""
+        return self._by_time and record.reach == FOREVER and self._is_over(partition, at)
 
     def _is_final(self, partition: Partition, at: int, record: Record) -> bool:
         ahead = self.operator.sides[1]
@@ -370,16 +392,16 @@ class EventMachine(Machine):
             at += 1
         return at
 
-    def _due(self, partition: Partition) -> int | None:
-        """When time alone will tell something, or let rows go."""
+    def _due(self, partition: Partition, cut: int) -> int | None:
+        """When time alone will tell something, or let rows go. `cut`: rows that went since."""
         count, due = len(partition), list[int]()
         if not count:
             return None
         last = self._at(partition, count - 1)
         within, gap, kept = self.operator.within, self.events.gap, self.events.keep_ms
-        if self.told < count:
+        if self._alive is not None:
             if within is not None:
-                due.append(self._at(partition, self.told) + within.micros)
+                due.append(self._at(partition, self._alive - cut) + within.micros)
             if gap is not None:
                 due.append(last + gap + 1)
         if self.operator.program.before and within is not None:
@@ -475,6 +497,11 @@ class EventMachine(Machine):
             row = partition[place]
             digest.update(f"{row[partitions]}/{row[offsets]} ".encode())
         return digest.hexdigest()
+
+
+def _happened(row: Row) -> tuple[int, int, str]:
+    last, first, match_id = row[5], row[4], row[0]
+    return cast(int, last), cast(int, first), cast(str, match_id)
 
 
 def _add(total: dict[bytes, int], record: Record | None, weight: int) -> None:
