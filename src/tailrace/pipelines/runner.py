@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,7 @@ from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.registered import wait_for_views
+from tailrace.pipelines.registered import look_again, wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
@@ -175,7 +175,9 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running)
+        compiled = wait_for_tables(
+            views, part, topics, running, lambda known: look_again(known, settings.registry)
+        )
         if compiled is None:
             return
         began = part.clock.monotonic()
@@ -393,20 +395,24 @@ def wait_for_tables(
     part: Part,
     topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
+    again: Callable[[list[Topic]], list[Topic]] = list,
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
     A view whose SQL does not fit its tables (a column was dropped), or whose table has not
     been described for a while, is left out: it is shown as it last was, and compiled again
-    when tables are described anew. None if told to stop meanwhile.
+    when tables are described anew. `again` looks for columns that a registry did not tell before.
+    None if told to stop meanwhile.
     """
-    given = [topic for topic in topics if topic.tabular]
-    declared = [topic_table(topic) for topic in given]
+    known = list(topics)
     waited = False
     until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
+            known = again(known)
+            given = [topic for topic in known if topic.tabular]
+            declared = [topic_table(topic) for topic in given]
             tables = [*catalog.tables.values(), *declared]
             wrong = problems(views, tables)
             late = any(isinstance(problem, SqlTableError) for problem in wrong.values())
