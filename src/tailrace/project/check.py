@@ -48,6 +48,8 @@ def check(project: Project, *, connect: bool = False, ask: bool = False) -> Iter
         yield Checked("console", f"warning: {warning}")
     for name, settings in project.settings.topics.items():
         yield _look(f"topic {name}", _topic_settings, dict(settings))
+    for edge in project.edges.values():
+        yield Checked(f"edge {edge.name}", f"{edge.kind} on {edge.listen}")
     for declared in project.events.values():
         yield from _events(project, declared)
     parsed = [_look(f"view {view.name}", _parse, project, view) for view in project.views.values()]
@@ -122,10 +124,17 @@ def missing_variables(project: Project) -> Iterator[tuple[tuple[str, str], Missi
         ("sink", sink.name, sink.declaration, project.places[sink.subject])
         for sink in project.sinks.values()
     ]
+    declared += [
+        ("edge", edge.name, edge, project.places[f"edge {edge.name}"])
+        for edge in project.edges.values()
+    ]
     for kind, name, declaration, place in declared:
         for field in dataclasses.fields(declaration):  # type: ignore[arg-type]
             value = getattr(declaration, field.name)
-            for one in value.values() if isinstance(value, Mapping) else (value,):
+            several = isinstance(value, tuple | list)
+            for one in (
+                value.values() if isinstance(value, Mapping) else value if several else (value,)
+            ):
                 if not isinstance(one, EnvironmentValue):
                     continue
                 try:

@@ -29,6 +29,7 @@ from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import MySQL, Postgres, SQLite
+from tailrace.sources.edges.declare import HTTP, Edge, Webhook
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -45,6 +46,7 @@ class Project:
     sinks: dict[str, Copy]
     places: dict[str, str]
     events: dict[str, Events[Any]] = field(default_factory=dict)
+    edges: dict[str, Edge] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -82,6 +84,7 @@ def load(
         },
         places=collector.places,
         events=collector.events,
+        edges=collector.edges,
     )
 
 
@@ -113,6 +116,7 @@ class _Collector:
         self.streams: dict[str, Stream] = {}
         self.topics: dict[str, Topic] = {}
         self.events: dict[str, Events[Any]] = {}
+        self.edges: dict[str, Edge] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -123,6 +127,17 @@ class _Collector:
             case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
+            case Webhook() | HTTP():
+                if id(value) not in self._seen and value.name in self.edges:
+                    raise NameClashError(
+                        f"two edges are called {value.name!r}",
+                        detail=where,
+                        hint="rename one of them",
+                    )
+                self._seen.add(id(value))
+                self.edges[value.name] = value
+                # A topic of the edge's name may be declared beside it.
+                self.places[f"edge {value.name}"] = where
             case View():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.views[value.name] = value

@@ -19,12 +19,14 @@ from tailrace.sources.declare import (
     SQLite,
     TableRef,
 )
+from tailrace.sources.edges.declare import HTTP, Webhook
 
 if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
     from tailrace.telemetry.part import Part
 
 __all__ = [
+    "HTTP",
     "Changes",
     "Inserts",
     "MySQL",
@@ -33,6 +35,7 @@ __all__ = [
     "SQLite",
     "Source",
     "TableRef",
+    "Webhook",
     "describe",
     "run",
     "snapshot",
