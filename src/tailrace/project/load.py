@@ -29,7 +29,7 @@ from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import MySQL, Postgres, SQLite
-from tailrace.sources.edges.declare import HTTP, Edge, Webhook
+from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -127,7 +127,7 @@ class _Collector:
             case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
-            case Webhook() | HTTP():
+            case Webhook() | HTTP() | StatsD():
                 if id(value) not in self._seen and value.name in self.edges:
                     raise NameClashError(
                         f"two edges are called {value.name!r}",

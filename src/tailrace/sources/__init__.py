@@ -19,7 +19,7 @@ from tailrace.sources.declare import (
     SQLite,
     TableRef,
 )
-from tailrace.sources.edges.declare import HTTP, Webhook
+from tailrace.sources.edges.declare import HTTP, StatsD, Webhook
 
 if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
@@ -34,6 +34,7 @@ __all__ = [
     "Postgres",
     "SQLite",
     "Source",
+    "StatsD",
     "TableRef",
     "Webhook",
     "describe",

@@ -1,1 +1,1 @@
-"""Where data comes in without a database: webhooks, records over HTTP."""
+"""Where data comes in without a database: webhooks, records over HTTP, metrics."""

@@ -123,14 +123,51 @@ class HTTP:
         hide(self)
 
 
-Edge: TypeAlias = Webhook | HTTP
+@dataclass(frozen=True, slots=True)
+class StatsD:
+    """Metrics over UDP, of StatsD and DogStatsD, aggregated and written every `flush` to the topic
+    `name` (or `topic`): `{"name", "type", "value", "tags", "at"}`.
+
+    Whoever reaches the address can send. `buffer` is the room the kernel is asked for; what it
+    drops is counted.
+    """
+
+    name: str
+    listen: str
+    flush: str = "10 seconds"
+    topic: str | None = None
+    buffer: str | int = "8 MiB"
+    kind: ClassVar[str] = "statsd"
+
+    def __post_init__(self) -> None:
+        _check(self)
+        try:
+            if not timedelta(0) < parse_duration(self.flush):
+                raise _wrong(self.name, "flush must take some time", 'flush="10 seconds"')
+        except ConfigError as error:
+            raise _wrong(self.name, error.message, 'flush="10 seconds"') from error
+
+    @property
+    def every(self) -> timedelta:
+        return parse_duration(self.flush)
+
+    @property
+    def buffer_bytes(self) -> int:
+        return parse_size(self.buffer)
+
+    @property
+    def written(self) -> str:
+        return self.topic or self.name
+
+
+Edge: TypeAlias = Webhook | HTTP | StatsD
 
 
 def _hidden(value: Hidden) -> Hidden:
     return Secret(value) if isinstance(value, str) else value
 
 
-def _check(edge: Webhook | HTTP) -> None:
+def _check(edge: Webhook | HTTP | StatsD) -> None:
     wrong = misfit_field(f"{type(edge).__name__}({edge.name!r})", edge)
     if wrong is not None:
         raise SourceDeclarationError(wrong)
@@ -138,10 +175,10 @@ def _check(edge: Webhook | HTTP) -> None:
         raise _wrong(edge.name, "the name is no name of a topic", "letters, digits, . _ and -")
     try:
         parse_address(edge.listen)
-        parse_size(edge.limit)
+        parse_size(edge.buffer if isinstance(edge, StatsD) else edge.limit)
     except ConfigError as error:
         raise _wrong(edge.name, error.message, error.hint) from error
-    if (edge.cert is None) != (edge.key is None):
+    if not isinstance(edge, StatsD) and (edge.cert is None) != (edge.key is None):
         raise _wrong(edge.name, "a certificate and its key go together", "cert= and key=")
 
 

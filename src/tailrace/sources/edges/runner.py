@@ -9,8 +9,9 @@ from tailrace.config import parse_address, parse_size
 from tailrace.errors import UsageError
 from tailrace.plain_http import HttpServer, Refuse
 from tailrace.sources.edges import produce, webhook
-from tailrace.sources.edges.declare import HTTP, Edge
+from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
 from tailrace.sources.edges.figures import Figures
+from tailrace.sources.edges.statsd import Listening
 from tailrace.telemetry.part import Part
 
 REPORT_SECONDS = 1.0
@@ -18,6 +19,9 @@ REPORT_SECONDS = 1.0
 
 def run(edge: Edge, part: Part) -> None:
     """Take what comes until `part.stopping` is set; what was received before is answered."""
+    if isinstance(edge, StatsD):
+        _listen(edge, part)
+        return
     figures = Figures()
     with connect(part.bootstrap) as log:
         work: produce.Producing | webhook.Receiver
@@ -51,7 +55,21 @@ def run(edge: Edge, part: Part) -> None:
         part.report("stopped", **figures.now())
 
 
-def _tls(edge: Edge) -> ssl.SSLContext | None:
+def _listen(edge: StatsD, part: Part) -> None:
+    with connect(part.bootstrap) as log:
+        listening = Listening(edge, log)
+        try:
+            listening.start()
+            while True:
+                part.report("running", address=listening.address, **listening.figures())
+                if part.stopping.wait(REPORT_SECONDS):
+                    break
+        finally:
+            listening.close()
+        part.report("stopped", **listening.figures())
+
+
+def _tls(edge: Webhook | HTTP) -> ssl.SSLContext | None:
     if edge.cert is None or edge.key is None:
         return None
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
