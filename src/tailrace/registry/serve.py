@@ -15,7 +15,7 @@ from types import TracebackType
 from tailrace.broker.start import split_address
 from tailrace.client.log import Log, connect
 from tailrace.config import RegistrySettings
-from tailrace.errors import OpenListenerError, UsageError
+from tailrace.errors import OpenListenerError, TailraceError, UsageError
 from tailrace.loopback import is_loopback
 from tailrace.plain_http import Answer, HttpServer, Request
 from tailrace.registry.rest import CONTENT_TYPE, Rest, refuse
@@ -89,6 +89,11 @@ class RegistryServer:
         self._topic.start()
         self._server.start()
 
+    @property
+    def failure(self) -> TailraceError | None:
+        """Why the topic cannot be read now; what was read before is still answered."""
+        return self._topic.failure
+
     def figures(self) -> dict[str, object]:
         """What a project's status shows of it."""
         return self._topic.look(
@@ -116,7 +121,9 @@ def run(chosen: RegistrySettings, part: Part) -> None:
     with connect(part.bootstrap) as source, RegistryServer(source, settings) as server:
         server.start()
         while True:
-            part.report("running", **server.figures())
+            failure = server.failure
+            told = None if failure is None else failure.as_dict()
+            part.report("lagging" if told else "running", error=told, **server.figures())
             if part.stopping.wait(REPORT_SECONDS):
                 return
 
