@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 import tailrace as tr
 from tailrace import sources
 from tailrace.client.log import Log
+from tailrace.console.alarms import alarms
+from tailrace.sources.edges.figures import LastMinute
 from tailrace.sources.edges.statsd import Listening, drops
 from tailrace.sources.edges.statsd_lines import Aggregate, BadLine
 from tailrace.sources.errors import SourceDeclarationError
@@ -185,6 +187,28 @@ def test_received_and_lost_are_all_that_was_sent(log: Log) -> None:
         assert now["datagrams"] + now["lost_datagrams"] == 2000
         assert now["lost_datagrams"] > 0
         assert now["datagrams"] > 0
+
+
+def test_losses_and_refusals_of_the_last_minute_are_alarms(tmp_path: Path) -> None:
+    class Stopped:
+        now = 0.0
+
+        def monotonic(self) -> float:
+            return self.now
+
+    clock = Stopped()
+    minute = LastMinute(clock)  # type: ignore[arg-type]
+    figures = {"received": 0, "refused": 0, "lost": 0}
+    minute.look(figures)
+    figures = {"received": 100, "refused": 30, "lost": 2}
+    part = {"kind": "edge", "name": "metrics", "state": "running"}
+    found = list(alarms([part | minute.look(figures)], [], tmp_path / "none"))
+    assert [one["what"] for one in found] == ["edge metrics", "edge metrics"]
+    assert "lost 2" in found[0]["message"]
+    assert "refused 30 of 100" in found[1]["message"]
+    for clock.now in (61.0, 125.0):
+        quiet = minute.look(figures)
+    assert list(alarms([part | quiet], [], tmp_path / "none")) == []
 
 
 def test_a_socket_that_nobody_knows_has_lost_nothing() -> None:

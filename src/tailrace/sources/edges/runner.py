@@ -10,7 +10,7 @@ from tailrace.errors import UsageError
 from tailrace.plain_http import HttpServer, Refuse
 from tailrace.sources.edges import produce, webhook
 from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
-from tailrace.sources.edges.figures import Figures
+from tailrace.sources.edges.figures import Figures, LastMinute
 from tailrace.sources.edges.statsd import Listening
 from tailrace.telemetry.part import Part
 
@@ -45,8 +45,10 @@ def run(edge: Edge, part: Part) -> None:
         try:
             work.start()
             server.start()
+            minute = LastMinute(part.clock)
             while True:
-                part.report("running", address=server.address, **figures.now())
+                now = figures.now()
+                part.report("running", address=server.address, **now, **minute.look(now))
                 if part.stopping.wait(REPORT_SECONDS):
                     break
         finally:
@@ -60,8 +62,10 @@ def _listen(edge: StatsD, part: Part) -> None:
         listening = Listening(edge, log)
         try:
             listening.start()
+            minute = LastMinute(part.clock)
             while True:
-                part.report("running", address=listening.address, **listening.figures())
+                now = listening.figures()
+                part.report("running", address=listening.address, **now, **minute.look(now))
                 if part.stopping.wait(REPORT_SECONDS):
                     break
         finally:

@@ -78,7 +78,13 @@ class Listening:
     def figures(self) -> dict[str, int]:
         self._look_for_losses()
         with self._lock:
-            return dict(self._counts)
+            counts = dict(self._counts)
+        return counts | {
+            "received": counts["lines"] + counts["bad_lines"],
+            "accepted": counts["lines"],
+            "refused": counts["bad_lines"],
+            "lost": counts["lost_datagrams"] + counts["lost_records"],
+        }
 
     # Reading -----------------------------------------------------------------------
 
