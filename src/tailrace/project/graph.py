@@ -67,7 +67,7 @@ class Topology:
     def mermaid(self) -> str:
         """The same as a Mermaid flowchart."""
         shapes = {
-            "source": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
+            "source": "[({})]", "edge": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
             "stream": "({})", "view": "({})", "sink": "[/{}/]",
         }  # fmt: skip
         numbers = {node.name: f"n{index}" for index, node in enumerate(self.nodes)}
@@ -100,6 +100,9 @@ def build(project: Project) -> Topology:
         add(topic.name, "topic", topic.name)
     for declared in project.events.values():
         add(declared.name, "topic", declared.name)
+    for edge in project.edges.values():
+        add(f"edge:{edge.name}", "edge", edge.name)
+        edges += [(f"edge:{edge.name}", add(name, "topic", name)) for name in edge.writes]
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for view in project.views.values():
@@ -125,6 +128,8 @@ def _refuse_taken_names(project: Project) -> None:
     for known in project.sources:
         taken[f"{known}.transactions"] = f"the transactions of source {known}"
         taken[f"{known}.schemas"] = f"the schemas of source {known}"
+    for edge in project.edges.values():
+        taken |= dict.fromkeys(edge.writes, f"what edge {edge.name} takes in")
     for stream in project.streams:
         taken |= {
             f"{stream}.{end}": f"dead letters of stream {stream}" for end in ("dead", "retry")

@@ -24,6 +24,7 @@ from tailrace.client.log import Log
 from tailrace.errors import TailraceError
 from tailrace.node.parts import parts_of
 from tailrace.plain_http import HttpServer
+from tailrace.project import graph
 from tailrace.project.check import check
 from tailrace.project.load import load
 from tailrace.sources.edges import produce, webhook
@@ -336,6 +337,16 @@ def test_a_project_runs_its_edges_and_reads_their_topics(tmp_path: Path) -> None
     from tailrace.project.check import missing_variables
 
     assert [part for part, _ in missing_variables(project)] == [("edge", "hooks")]
+    drawn = graph.build(project)
+    assert {("edge:hooks", "hooks"), ("hooks", "per_order"), ("edge:web", "clicks")} <= set(
+        drawn.edges
+    )
+    assert "edge hooks" in drawn.text()
+    assert "hooks" in drawn.mermaid()
+    (tmp_path / "pipelines" / "clicks.sql").write_text("SELECT 1 AS one")
+    with pytest.raises(TailraceError, match="'clicks' is taken"):
+        graph.build(load(tmp_path))
+    (tmp_path / "pipelines" / "clicks.sql").unlink()
     (tmp_path / "pipelines" / "more.py").write_text(
         'from tailrace import sources\nagain = sources.HTTP("web", "127.0.0.1:9002", ["clicks"])\n'
     )

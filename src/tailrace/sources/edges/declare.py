@@ -84,6 +84,11 @@ class Webhook:
     def written(self) -> str:
         return self.topic or self.name
 
+    @property
+    def writes(self) -> Sequence[str]:
+        """The topics it writes."""
+        return (self.written,)
+
 
 @dataclass(frozen=True, slots=True)
 class HTTP:
@@ -122,6 +127,11 @@ class HTTP:
             )
         hide(self)
 
+    @property
+    def writes(self) -> Sequence[str]:
+        """The topics it writes."""
+        return self.topics
+
 
 @dataclass(frozen=True, slots=True)
 class StatsD:
@@ -158,6 +168,11 @@ class StatsD:
     @property
     def written(self) -> str:
         return self.topic or self.name
+
+    @property
+    def writes(self) -> Sequence[str]:
+        """The topics it writes."""
+        return (self.written,)
 
 
 Edge: TypeAlias = Webhook | HTTP | StatsD
