@@ -53,9 +53,10 @@ class RegistryServer:
         if not (settings.insecure or is_loopback(host)) and (users is None or tls is None):
             raise OpenListenerError(
                 "a registry that other machines can reach is open to all of them",
-                detail=f"--listen names {host or 'every address'}; it asks nobody who they are, or "
+                detail=f"it listens on {host or 'every address'}, and asks nobody who they are, or "
                 "passwords would travel as plain text",
-                hint="give --users, --cert and --key, or say --insecure",
+                hint="give --users, --cert and --key, or say --insecure (in a project "
+                "registry.users, registry.cert, registry.key, registry.insecure)",
             )
         self._topic = SchemaTopic(source, settings.topic)
         self.service = Service(self._topic)
@@ -116,7 +117,11 @@ REPORT_SECONDS = 1.0
 def run(chosen: RegistrySettings, part: Part) -> None:
     """The registry of a project, until `part.stopping` is set."""
     settings = Settings(
-        chosen.listen or LISTEN, users=chosen.users, certificate=chosen.cert, key=chosen.key
+        chosen.listen or LISTEN,
+        users=chosen.users,
+        certificate=chosen.cert,
+        key=chosen.key,
+        insecure=chosen.insecure,
     )
     with connect(part.bootstrap) as source, RegistryServer(source, settings) as server:
         server.start()

@@ -100,7 +100,14 @@ class SchemaTopic:
                 hint=f"tailrace topic alter {self.name} --config cleanup.policy=compact",
             )
         self._reader.start()
-        self._catch_up(self._clock.monotonic() + START_SECONDS)
+        try:
+            self._catch_up(self._clock.monotonic() + START_SECONDS)
+        except Refusal as late:
+            raise RegistryStoreError(
+                f'the topic "{self.name}" could not be read in {START_SECONDS:.0f} s',
+                detail="; ".join(late.details),
+                hint="see whether the log answers: tailrace topic describe " + self.name,
+            ) from late
 
     def close(self) -> None:
         self._stopping.set()
