@@ -70,6 +70,7 @@ KEYS: dict[str, Key] = {
     "registry.users": Key("text", None, "File with a line NAME: PASSWORD for each user of that registry; nobody is asked if absent."),
     "registry.cert": Key("text", None, "Certificate (PEM, with its chain) with which that registry serves HTTPS."),
     "registry.key": Key("text", None, "Private key (PEM) of registry.cert."),
+    "registry.insecure": Key("flag", False, "Whether that registry may listen beyond this machine without users or without TLS."),
     "registry.url": Key("text", None, "A schema registry to use instead: http://HOST:PORT."),
     "registry.user": Key("text", None, "Who the project is at the registry."),
     "registry.password": Key("text", None, "The password of registry.user."),
@@ -186,6 +187,7 @@ class RegistrySettings:
     users: Path | None = None
     cert: Path | None = None
     key: Path | None = None
+    insecure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,6 +487,7 @@ def _registry(home: Path, values: Mapping[str, Any]) -> RegistrySettings:
         users and home / users,
         cert and home / cert,
         key and home / key,
+        values["registry.insecure"],
     )
 
 

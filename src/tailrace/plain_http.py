@@ -2,8 +2,8 @@
 
 One thread a connection, no more than `connections` of them; a request is read whole, within limits
 and within a time, before its handler is called. A peer that sends something else, too much or too
-slowly gets the status for it and is hung up on. On loopback a request must name this machine: a web
-page elsewhere can make a browser ask, under a name of its own.
+slowly gets the status for it and is hung up on. On loopback a request must name this machine (unless
+`any_name`): a web page elsewhere can make a browser ask, under a name of its own.
 """
 
 from __future__ import annotations
@@ -83,6 +83,7 @@ class HttpServer:
         body_limit_bytes: int = 16 << 20,
         connections: int = 256,
         name: str = "http",
+        any_name: bool = False,
         clock: Clock = SYSTEM,
     ) -> None:
         self._handle = handle
@@ -92,7 +93,7 @@ class HttpServer:
         self._connections = connections
         self._name = name
         self._clock = clock
-        self._private = is_loopback(host)
+        self._private = is_loopback(host) and not any_name
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
         self._closing = False

@@ -27,7 +27,7 @@ from tailrace.pipelines.errors import DeclarationError
 from tailrace.pipelines.forms import Piece, form_records
 from tailrace.pipelines.inputs import _topic
 from tailrace.pipelines.reader import Records
-from tailrace.pipelines.registered import for_views, json_columns, registered
+from tailrace.pipelines.registered import for_views, json_columns, look_again, registered
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.project.check import Checked, check
 from tailrace.project.load import load
@@ -245,3 +245,14 @@ def test_check_says_when_the_registry_was_not_asked(project: Path) -> None:
 def test_topics_with_declared_columns_stay_as_they_are(schemas: Schemas) -> None:
     declared = [tr.topic("orders", schema="id BIGINT"), Topic("c", pattern="c.*")]
     assert for_views(declared, RegistrySettings(url=schemas.url)) == declared
+
+
+def test_columns_registered_later_are_found_when_views_look_again(
+    ask: Asking, schemas: Schemas
+) -> None:
+    chosen = RegistrySettings(url=schemas.url)
+    topics = [tr.topic("orders")]
+    assert look_again(topics, RegistrySettings(url="http://127.0.0.1:1")) == topics
+    assert look_again(topics, chosen) == topics
+    ask.register("orders-value", json.dumps(AVRO))
+    assert [topic.tabular for topic in look_again(topics, chosen)] == [True]

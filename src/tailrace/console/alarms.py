@@ -25,6 +25,8 @@ RESTARTS_MS = 300_000
 PRODUCE_ERRORS_WARNING = 0.01  # share of a minute's produce requests
 PRODUCE_ERRORS_CRITICAL = 0.10
 PRODUCE_FEWEST = 20
+REFUSED_WARNING = 0.10  # share of what an edge received in the last minute
+REFUSED_FEWEST = 20
 LOOP_IDLE_WARNING = 0.10  # share of a minute the broker's loop had nothing to do
 LOOP_IDLE_CRITICAL = 0.02
 
@@ -40,6 +42,7 @@ def alarms(
     for part in parts:
         yield from _of_part(part)
         yield from _of_broker(part)
+        yield from _of_edge(part)
         yield from _late(part, records)
     for group in groups:
         yield from _of_group(group)
@@ -98,6 +101,19 @@ def _of_broker(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     if free is not None and free < DISK_WARNING:
         level = "critical" if free < DISK_CRITICAL else "warning"
         yield _alarm(level, what, f"its fullest disk has {free:.0%} free", "shorten retention, or add space: a full disk stops producers")  # fmt: skip
+
+
+def _of_edge(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """What an edge says of its last minute (`tailrace.sources.edges.figures`)."""
+    if part["kind"] != "edge":
+        return
+    what = f"edge {part['name']}"
+    lost, refused = int(part.get("minute_lost") or 0), int(part.get("minute_refused") or 0)
+    received = int(part.get("minute_received") or 0)
+    if lost:
+        yield _alarm("warning", what, f"lost {lost:,} datagrams or records in the last minute", "a larger buffer= (and net.core.rmem_max), fewer lines, or see why the log does not take them")  # fmt: skip
+    if refused >= REFUSED_FEWEST and refused >= REFUSED_WARNING * received:
+        yield _alarm("warning", what, f"refused {refused:,} of {received:,} in the last minute", "forged or old signatures, a wrong token or bad lines: the senders' answers say why")  # fmt: skip
 
 
 def _streams(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -114,6 +114,12 @@ def run_events(project: project_load.Project, part: Part) -> None:
     run(declared, part, project.reactions.values())
 
 
+def run_edge(project: project_load.Project, part: Part) -> None:
+    from tailrace.sources.edges.runner import run
+
+    run(project.edges[part.name], part)
+
+
 def run_registry(project: project_load.Project, part: Part) -> None:
     from tailrace.registry.serve import run
 
@@ -125,6 +131,7 @@ Run = Callable[[project_load.Project, Part], None]
 RUN: dict[str, Run] = {
     "events": run_events,
     "registry": run_registry,
+    "edge": run_edge,
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,

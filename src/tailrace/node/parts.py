@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 # Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
-KINDS = ("broker", "registry", "events", "source", "pipelines", "views", "sink", "console")
-DRAIN = ("source", "events", "pipelines", "sink", "views", "console", "registry", "broker")
+KINDS = ("broker", "registry", "events", "source", "edge", "pipelines", "views", "sink", "console")
+DRAIN = ("edge", "source", "events", "pipelines", "sink", "views", "console", "registry", "broker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,7 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
     if project.events or project.reactions:
         parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]
+    parts += [PartSpec("edge", name) for name in project.edges]
     if project.views or project.streams or project.patterns:
         parts.append(PartSpec("pipelines", project.name))
     if project.views:

@@ -74,6 +74,14 @@ def wait_for_views(
     return None
 
 
+def look_again(topics: list[Topic], chosen: RegistrySettings) -> list[Topic]:
+    """`for_views` for what the registry did not know before; the same if it does not answer."""
+    try:
+        return for_views(topics, chosen)
+    except RegistryError:
+        return topics
+
+
 def asks(topics: Iterable[Topic], chosen: RegistrySettings) -> bool:
     """Whether the columns of some topic are a registry's to tell."""
     return any(

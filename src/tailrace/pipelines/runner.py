@@ -33,7 +33,7 @@ from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.registered import wait_for_views
+from tailrace.pipelines.registered import look_again, wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.shipping import ship
@@ -328,7 +328,10 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(views, part, topics, running, patterns, tables, reload)
+        compiled = wait_for_tables(
+            views, part, topics, running, patterns, tables, reload,
+            lambda known: look_again(known, settings.registry),
+        )  # fmt: skip
         if compiled is None:
             return
         began = part.clock.monotonic()
@@ -558,20 +561,24 @@ def wait_for_tables(
     patterns: Sequence[Pattern] = (),
     more: Sequence[TableInput] = (),
     reload: Reload | None = None,
+    again: Callable[[list[Topic]], list[Topic]] = list,
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
     A view whose SQL does not fit its tables (a column was dropped), or whose table has not
     been described for a while, is left out: it is shown as it last was, and compiled again
-    when tables are described anew. None if told to stop meanwhile.
+    when tables are described anew. `again` looks for columns that a registry did not tell before.
+    None if told to stop meanwhile.
     """
-    given = [topic for topic in topics if topic.tabular]
-    declared = [*(topic_table(topic) for topic in given), *more]
+    known = list(topics)
     waited = False
     until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
+            known = again(known)
+            given = [topic for topic in known if topic.tabular]
+            declared = [*(topic_table(topic) for topic in given), *more]
             told = [*tables_told(patterns, catalog.tables).values()]
             tables = [*catalog.tables.values(), *declared, *told]
             wrong = problems(views, tables)

@@ -67,6 +67,9 @@ def check(
     for name, settings in project.settings.topics.items():
         embedded = log.bootstrap is None
         yield _look(f"topic {name}", _topic_settings, name, dict(settings), embedded)
+    for edge in project.edges.values():
+        error = wrong.get(("edge", edge.name))
+        yield Checked(f"edge {edge.name}", "" if error else f"{edge.kind} on {edge.listen}", error)
     for declared in project.events.values():
         yield from _events(project, declared)
     for reaction in project.reactions.values():

@@ -7,7 +7,7 @@ types of columns that do not exist. The addresses are secrets: no error repeats 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from tailrace.project.errors import AddressError, FileMissingError
 from tailrace.project.load import Project
 from tailrace.sinks.declare import Declaration
 from tailrace.sources.declare import MySQL, Postgres, Source, SQLite
+from tailrace.sources.edges.declare import Edge
 from tailrace.sources.mysql.address import parse_address
 
 Address = str | Path | EnvironmentValue | Secret
@@ -45,7 +46,7 @@ def missing_variables(
     for kind, name, declaration, place in declared(project):
         for field in dataclasses.fields(declaration):
             value = getattr(declaration, field.name)
-            for one in value.values() if isinstance(value, Mapping) else (value,):
+            for one in _several(value):
                 if not isinstance(one, EnvironmentValue):
                     continue
                 try:
@@ -53,6 +54,12 @@ def missing_variables(
                 except MissingVariableError as error:
                     error.detail = f"{field.name} of {kind} {name}, declared at {place}"
                     yield (kind, name), error
+
+
+def _several(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, tuple | list) else (value,)
 
 
 def mistakes(project: Project) -> dict[tuple[str, str], TailraceError]:
@@ -71,15 +78,17 @@ def mistakes(project: Project) -> dict[tuple[str, str], TailraceError]:
     return found
 
 
-def declared(project: Project) -> Iterator[tuple[str, str, Source | Declaration, str]]:
-    """Every source and sink: kind, name, declaration, and the place of that."""
+def declared(project: Project) -> Iterator[tuple[str, str, Source | Declaration | Edge, str]]:
+    """Every source, sink and edge: kind, name, declaration, and the place of that."""
     for source in project.sources.values():
         yield "source", source.name, source, project.places[source.name]
     for sink in project.sinks.values():
         yield "sink", sink.name, sink.declaration, project.places[sink.subject]
+    for edge in project.edges.values():
+        yield "edge", edge.name, edge, project.places[f"edge {edge.name}"]
 
 
-def _look(what: str, declaration: Source | Declaration, home: Path) -> None:
+def _look(what: str, declaration: Source | Declaration | Edge, home: Path) -> None:
     match declaration:
         case SQLite(path=path):
             file = home / resolve(path)

@@ -70,7 +70,7 @@ class Topology:
     def mermaid(self) -> str:
         """The same as a Mermaid flowchart."""
         shapes = {
-            "source": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
+            "source": "[({})]", "edge": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
             "stream": "({})", "pattern": "{{{{{}}}}}", "view": "({})", "sink": "[/{}/]",
         }  # fmt: skip
         numbers = {node.name: f"n{index}" for index, node in enumerate(self.nodes)}
@@ -106,6 +106,9 @@ def build(project: Project) -> Topology:
         if declared.publish:
             add(declared.state_topic, "topic", declared.state_topic)
             edges.append((declared.name, declared.state_topic))
+    for edge in project.edges.values():
+        add(f"edge:{edge.name}", "edge", edge.name)
+        edges += [(f"edge:{edge.name}", add(name, "topic", name)) for name in edge.writes]
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for events in project.patterns.values():
@@ -156,6 +159,8 @@ def _side_topics(project: Project) -> dict[str, str]:
     for known in project.sources:
         taken[f"{known}.transactions"] = f"the transactions of source {known}"
         taken[f"{known}.schemas"] = f"the schemas of source {known}"
+    for edge in project.edges.values():
+        taken |= dict.fromkeys(edge.writes, f"what edge {edge.name} takes in")
     for stream in project.streams:
         taken |= {
             f"{stream}.{end}": f"dead letters of stream {stream}" for end in ("dead", "retry")

@@ -31,6 +31,7 @@ from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import MySQL, Postgres, SQLite
+from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -51,6 +52,7 @@ class Project:
     """Their event topics are among `events` too."""
     reactions: dict[str, Reaction] = field(default_factory=dict)
     patterns: dict[str, Pattern] = field(default_factory=dict)
+    edges: dict[str, Edge] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -97,6 +99,7 @@ def load(
         reservations=collector.reservations,
         reactions=collector.reactions,
         patterns=collector.patterns,
+        edges=collector.edges,
     )
 
 
@@ -131,6 +134,7 @@ class _Collector:
         self.reservations: dict[str, Reservations] = {}
         self.reactions: dict[str, Reaction] = {}
         self.patterns: dict[str, Pattern] = {}
+        self.edges: dict[str, Edge] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -141,6 +145,17 @@ class _Collector:
             case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
+            case Webhook() | HTTP() | StatsD():
+                if id(value) not in self._seen and value.name in self.edges:
+                    raise NameClashError(
+                        f"two edges are called {value.name!r}",
+                        detail=where,
+                        hint="rename one of them",
+                    )
+                self._seen.add(id(value))
+                self.edges[value.name] = value
+                # A topic of the edge's name may be declared beside it.
+                self.places[f"edge {value.name}"] = where
             case View():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.views[value.name] = value

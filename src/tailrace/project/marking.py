@@ -57,7 +57,8 @@ def marks_of(project: Project) -> Marks:
         waiting={
             f"pattern {name}": _mark(_words(pattern, code))
             for name, pattern in project.patterns.items()
-        },
+        }
+        | {f"edge {name}": _mark(_words(edge, code)) for name, edge in project.edges.items()},
         sections={
             **{name: _mark(_words(getattr(settings, name), code)) for name in RESTARTING},
             "tick": _mark(_words(settings.tick, code)),

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tailrace.registry.errors import Refusal
+from tailrace.registry.errors import Refusal, too_large
 from tailrace.schemas.model import AVRO, Reference, Schema
 from tailrace.schemas.parsed import guid
 from tailrace.schemas.reading import write_json
@@ -28,6 +28,7 @@ _SCHEMA_FIELDS = frozenset(
     )
 )
 REFERENCES_LIMIT = 1000
+SCHEMA_LIMIT = 900_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ def read_schema(body: bytes) -> Given:
     found = read_object(body)
     only(found, _SCHEMA_FIELDS)
     text = _typed(found, "schema", str, "")
+    if len(text) > SCHEMA_LIMIT:
+        # Told before it is read, which would take long.
+        raise too_large()
     kind = (_typed(found, "schemaType", str, "") or AVRO).upper()
     references = _typed(found, "references", list, [])
     if len(references) > REFERENCES_LIMIT:

@@ -118,3 +118,11 @@ def referenced(subject: str, version: int, by: Sequence[str]) -> Refusal:
 
 def invalid_subject(subject: str) -> Refusal:
     return Refusal(42208, f"The specified subject '{subject}' is not a valid subject.")
+
+
+def too_large() -> Refusal:
+    return Refusal(
+        42209,
+        "Register operation failed because schema is too large",
+        hint="no more than 900,000 bytes; split it, with references",
+    )

@@ -15,7 +15,7 @@ from types import TracebackType
 from tailrace.broker.start import split_address
 from tailrace.client.log import Log, connect
 from tailrace.config import RegistrySettings
-from tailrace.errors import OpenListenerError, UsageError
+from tailrace.errors import OpenListenerError, TailraceError, UsageError
 from tailrace.loopback import is_loopback
 from tailrace.plain_http import Answer, HttpServer, Request
 from tailrace.registry.rest import CONTENT_TYPE, Rest, refuse
@@ -53,9 +53,10 @@ class RegistryServer:
         if not (settings.insecure or is_loopback(host)) and (users is None or tls is None):
             raise OpenListenerError(
                 "a registry that other machines can reach is open to all of them",
-                detail=f"--listen names {host or 'every address'}; it asks nobody who they are, or "
+                detail=f"it listens on {host or 'every address'}, and asks nobody who they are, or "
                 "passwords would travel as plain text",
-                hint="give --users, --cert and --key, or say --insecure",
+                hint="give --users, --cert and --key, or say --insecure (in a project "
+                "registry.users, registry.cert, registry.key, registry.insecure)",
             )
         self._topic = SchemaTopic(source, settings.topic)
         self.service = Service(self._topic)
@@ -89,6 +90,11 @@ class RegistryServer:
         self._topic.start()
         self._server.start()
 
+    @property
+    def failure(self) -> TailraceError | None:
+        """Why the topic cannot be read now; what was read before is still answered."""
+        return self._topic.failure
+
     def figures(self) -> dict[str, object]:
         """What a project's status shows of it."""
         return self._topic.look(
@@ -111,12 +117,18 @@ REPORT_SECONDS = 1.0
 def run(chosen: RegistrySettings, part: Part) -> None:
     """The registry of a project, until `part.stopping` is set."""
     settings = Settings(
-        chosen.listen or LISTEN, users=chosen.users, certificate=chosen.cert, key=chosen.key
+        chosen.listen or LISTEN,
+        users=chosen.users,
+        certificate=chosen.cert,
+        key=chosen.key,
+        insecure=chosen.insecure,
     )
     with connect(part.bootstrap) as source, RegistryServer(source, settings) as server:
         server.start()
         while True:
-            part.report("running", **server.figures())
+            failure = server.failure
+            told = None if failure is None else failure.as_dict()
+            part.report("lagging" if told else "running", error=told, **server.figures())
             if part.stopping.wait(REPORT_SECONDS):
                 return
 

@@ -34,7 +34,7 @@ from tailrace.client.errors import (
 from tailrace.client.log import Log
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import TailraceError
-from tailrace.registry.errors import Refusal, RegistryStoreError
+from tailrace.registry.errors import Refusal, RegistryStoreError, too_large
 from tailrace.schemas.subjects import Subjects, Written
 
 log = logging.getLogger(__name__)
@@ -100,7 +100,14 @@ class SchemaTopic:
                 hint=f"tailrace topic alter {self.name} --config cleanup.policy=compact",
             )
         self._reader.start()
-        self._catch_up(self._clock.monotonic() + START_SECONDS)
+        try:
+            self._catch_up(self._clock.monotonic() + START_SECONDS)
+        except Refusal as late:
+            raise RegistryStoreError(
+                f'the topic "{self.name}" could not be read in {START_SECONDS:.0f} s',
+                detail="; ".join(late.details),
+                hint="see whether the log answers: tailrace topic describe " + self.name,
+            ) from late
 
     def close(self) -> None:
         self._stopping.set()
@@ -122,6 +129,12 @@ class SchemaTopic:
     def position(self) -> int:
         with self._state:
             return self._position
+
+    @property
+    def failure(self) -> TailraceError | None:
+        """Why the topic cannot be read now."""
+        with self._state:
+            return self._failure
 
     # Reading -----------------------------------------------------------------------
 
@@ -218,7 +231,7 @@ class SchemaTopic:
                     return answer
                 except RecordTooLargeError as error:
                     self._let_go()
-                    raise _too_large() from error
+                    raise too_large() from error
                 except ClientError as error:
                     owned = False
                     left = until - self._clock.monotonic()
@@ -243,21 +256,13 @@ class SchemaTopic:
     def _commit(self, records: Sequence[Written], token: bytes) -> int:
         """Write records in one transaction; the offset behind the last."""
         if any(len(value or b"") + len(key) > RECORD_LIMIT_BYTES for key, value in records):
-            raise _too_large()
+            raise too_large()
         assert self._writer is not None
         for number, (key, value) in enumerate(records):
             last = number == len(records) - 1
             headers = ((_TOKEN, token),) if last else ()
             self._writer.send(self.name, 0, key, value, headers)
         return self._writer.commit()[self.name, 0]
-
-
-def _too_large() -> Refusal:
-    return Refusal(
-        42209,
-        "Register operation failed because schema is too large",
-        hint=f"no more than {RECORD_LIMIT_BYTES:,} bytes; split it, with references",
-    )
 
 
 def _bytes(data: bytes | memoryview | None) -> bytes:

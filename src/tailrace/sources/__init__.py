@@ -19,12 +19,14 @@ from tailrace.sources.declare import (
     SQLite,
     TableRef,
 )
+from tailrace.sources.edges.declare import HTTP, StatsD, Webhook
 
 if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
     from tailrace.telemetry.part import Part
 
 __all__ = [
+    "HTTP",
     "Changes",
     "Inserts",
     "MySQL",
@@ -32,7 +34,9 @@ __all__ = [
     "Postgres",
     "SQLite",
     "Source",
+    "StatsD",
     "TableRef",
+    "Webhook",
     "describe",
     "run",
     "snapshot",

@@ -1,0 +1,1 @@
+"""Where data comes in without a database: webhooks, records over HTTP, metrics."""
