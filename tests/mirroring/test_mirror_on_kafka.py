@@ -56,7 +56,8 @@ def test_a_leader_that_is_killed_is_waited_for(logs: Logs, kafka: Kafka) -> None
         admin.create_topic("orders", 2, {"retention.ms": "-1"}, replication_factor=copies)
     with Admin(logs.target) as admin:
         copies = 3 if logs.target == kafka.bootstrap else 1
-        admin.create_topic("orders", 2, replication_factor=copies)
+        # The records are older than a week, which a target would not keep by default.
+        admin.create_topic("orders", 2, {"retention.ms": "-1"}, replication_factor=copies)
         admin.create_topic("__tailrace_mirrors", 1, {"cleanup.policy": "compact"}, replication_factor=copies)  # fmt: skip
     _write(logs.source, "orders", 80)
     with _mirror(logs) as mirror:

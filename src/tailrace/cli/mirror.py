@@ -46,6 +46,7 @@ def from_option(command: Command) -> Command:
 @click.option("--names", type=click.Choice(["same", "prefix"]), default="same", show_default=True, help="What they are called at the target.")  # fmt: skip
 @click.option("--prefix", metavar="NAME", default="", help="With --names prefix: NAME.orders.")
 @click.option("--until-caught-up", is_flag=True, help="End when everything is there that the source has now.")  # fmt: skip
+@json_option
 def run(
     name: str | None,
     named: str | None,
@@ -55,6 +56,7 @@ def run(
     names: str,
     prefix: str,
     until_caught_up: bool,
+    as_json: bool,
 ) -> None:
     """Mirror topics until Ctrl-C. Prints `mirroring NAME` once it has begun.
 
@@ -73,13 +75,17 @@ def run(
         signal.signal(number, lambda *_: stopping.set())
     chosen = name or named or ""
     with Mirror(chosen, source, target, topics=topics, names=names, source_name=prefix) as relay:
-        print(f"mirroring {chosen}", flush=True)
+        if not as_json:
+            print(f"mirroring {chosen}", flush=True)
         if until_caught_up:
             relay.run_until_caught_up(stopping.is_set)
         else:
             relay.run(stopping.is_set)
         count = relay.records
-    tell(f"{count} record mirrored" if count == 1 else f"{count} records mirrored")
+    if as_json:
+        print_json({"name": chosen, "records": count})
+    else:
+        tell(f"{count} record mirrored" if count == 1 else f"{count} records mirrored")
 
 
 @mirror.command("list")
