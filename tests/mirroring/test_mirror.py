@@ -25,6 +25,7 @@ from tailrace.client.fetcher import Fetcher
 from tailrace.client.log import connect
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import TailraceError, UsageError
+from tailrace.mirroring import relay
 from tailrace.mirroring.compare import compare
 from tailrace.mirroring.errors import (
     MirrorFailedOverError,
@@ -190,6 +191,27 @@ def test_a_mirror_that_is_killed_at_any_step_goes_on_without_loss_or_repeat(logs
     _assert_equal(logs)
 
 
+def test_many_rows_of_runs_become_few_and_translate_as_before(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "MOST_RUN_ROWS", 4)
+    monkeypatch.setattr(relay, "RUNS_IN_A_ROW", 3)
+    _make(logs)
+    killed = 0
+    for number in range(14):
+        _write(logs.source, "orders", 12, seed=number)
+        killed += _run_and_die(logs, at=2 + number % 7)
+    assert 0 < killed < 14
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        kept = mirror.rows
+    _assert_equal(logs)
+    rows = _rows(logs)
+    assert rows.runs == kept.runs
+    assert rows.first_run > 0
+    assert (rows.first_run, rows.next_run) == (kept.first_run, kept.next_run)
+
+
 def test_the_newest_mirror_of_a_name_fences_the_one_before(logs: Logs) -> None:
     _make(logs)
     _write(logs.source, "orders", 20)
@@ -297,13 +319,30 @@ def test_a_difference_is_found_with_its_offsets(logs: Logs) -> None:
         mirror.run_until_caught_up()
     rows = _rows(logs)
     with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
-        assert compare(rows, source, target).differences == ()
+        found = compare(rows, source, target)
+        assert (found.differences, found.gone) == ((), 0)
         (first, at, count), *_ = rows.runs["orders", 0]
         assert count > 3
         rows.runs["orders", 0] = [(first, at + 1, count - 1)]  # as if one record was missing
         found = compare(rows, source, target)
     assert found.differences[0].first == first
     assert (found.differences[0].topic, found.differences[0].partition) == ("orders", 0)
+
+
+def test_what_retention_removed_on_one_side_is_no_difference(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+    here, there = _read(logs.source, "orders", 0), _read(logs.target, "orders", 0)
+    with Admin(logs.source) as admin:
+        admin.delete_records({("orders", 0): here[2].offset})
+    with Admin(logs.target) as admin:
+        admin.delete_records({("orders", 0): there[5].offset})
+    with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
+        found = compare(_rows(logs), source, target)
+    assert found.differences == ()
+    assert found.gone == 5
 
 
 # Pieces --------------------------------------------------------------------------

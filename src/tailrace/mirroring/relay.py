@@ -56,6 +56,7 @@ from tailrace.mirroring.rows import (
     ensure_topic,
     position_row,
     read_rows,
+    run_key,
     runs_row,
     state_row,
 )
@@ -68,6 +69,8 @@ from tailrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 CYCLE_BYTES = 16 * 1024 * 1024
 LOOK_SECONDS = 2.0  # for new topics and partitions
 IDLE_SECONDS = 0.05
+MOST_RUN_ROWS = 500  # then they become few large ones
+RUNS_IN_A_ROW = 5_000
 MOST_FAILURES = 20  # one after another, each after the patience of its request
 FINAL = (
     NotAllowedError,
@@ -166,6 +169,9 @@ class Mirror:
         try:
             self._look()
             count = self._cycle()
+            small_from = max(self.rows.first_run, self.rows.large_until)
+            if self.rows.next_run - small_from >= MOST_RUN_ROWS:
+                self._consolidate()
         except ProducerFencedError as error:
             raise self._fenced() from error
         except FINAL:
@@ -374,6 +380,29 @@ class Mirror:
         self.rows.next_run += 1
         self.records += count
         return count
+
+    def _consolidate(self) -> None:
+        """Write the rows of runs again, as few large ones; runs of records that the target does
+        not keep any more are left out."""
+        rows = self.rows
+        targets = {place: (each.target, place[1]) for place, each in rows.positions.items()}
+        starts = self._target_admin.start_offsets(targets.values())
+        kept: dict[Place, list[Run]] = {}
+        for place, runs in rows.runs.items():
+            start = starts[targets[place]]
+            kept[place] = [run for run in runs if run[1] + run[2] > start]
+        number = rows.next_run
+        for place, runs in sorted(kept.items()):
+            for at in range(0, len(runs), RUNS_IN_A_ROW):
+                part = {place: runs[at : at + RUNS_IN_A_ROW]}
+                self._writer.send(TOPIC, 0, *runs_row(self.name, number, part))
+                number += 1
+        for old in range(rows.first_run, rows.next_run):
+            self._writer.send(TOPIC, 0, run_key(self.name, old), None)
+        self._step("consolidate")
+        self._writer.commit()
+        rows.runs = kept
+        rows.first_run, rows.next_run, rows.large_until = rows.next_run, number, number
 
     def _fetch(self, place: Place, position: Position) -> Answer:
         try:
