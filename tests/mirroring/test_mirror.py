@@ -22,6 +22,7 @@ from tailrace.cli.main import cli
 from tailrace.client.admin import Admin
 from tailrace.client.batches import Pending
 from tailrace.client.fetcher import Fetcher
+from tailrace.client.groups import Groups
 from tailrace.client.log import connect
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import TailraceError, UsageError
@@ -343,6 +344,59 @@ def test_what_retention_removed_on_one_side_is_no_difference(logs: Logs) -> None
         found = compare(_rows(logs), source, target)
     assert found.differences == ()
     assert found.gone == 5
+
+
+def _stored(address: str, group: str) -> dict[tuple[str, int], int]:
+    with Admin(address) as admin:
+        return Groups(admin).offsets(group)
+
+
+def test_groups_go_on_at_the_target_with_the_record_they_had_not_read(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    here = _read(logs.source, "orders", 1)
+    with Admin(logs.source) as admin:
+        end = admin.end_offsets([("orders", 0)])["orders", 0]
+        for group in ("billing", "stranger"):
+            Groups(admin).commit(group, {("orders", 1): here[4].offset, ("orders", 0): end})
+    with _mirror(logs, groups="billing|mail") as mirror:
+        mirror.run_until_caught_up()
+        there = _read(logs.target, "orders", 1)
+        stored = _stored(logs.target, "billing")
+        assert stored["orders", 1] == there[4].offset
+        assert stored["orders", 0] == _read(logs.target, "orders", 0)[-1].offset + 1
+        assert _stored(logs.target, "stranger") == {}
+        # It goes forward with the source, and never back.
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): here[6].offset})
+        mirror.run_until_caught_up()
+        assert _stored(logs.target, "billing")["orders", 1] == there[6].offset
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): here[2].offset})
+        mirror.run_until_caught_up()
+        assert _stored(logs.target, "billing")["orders", 1] == there[6].offset
+
+
+def test_a_group_with_members_at_the_target_is_left_alone(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs, groups=".*") as mirror:
+        mirror.run_until_caught_up()
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): 3})
+        settings = {"enable_auto_commit": False, "session_timeout_ms": 60_000}
+        with (
+            connect(logs.target) as log,
+            log.consumer("billing", ["orders"], **settings) as consumer,
+        ):
+            until = time.monotonic() + 60
+            while not consumer.assignment():
+                consumer.poll(0.1)
+                assert time.monotonic() < until
+            mirror.run_until_caught_up()
+            assert _stored(logs.target, "billing") == {}
+        mirror.run_until_caught_up()
+        assert set(_stored(logs.target, "billing")) == {("orders", 1)}
 
 
 # Pieces --------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from tailrace.client.admin import Admin, Place
@@ -35,6 +35,7 @@ from tailrace.client.errors import (
     UnreadableBatchError,
 )
 from tailrace.client.fetcher import Answer, Fetcher
+from tailrace.client.groups import Groups
 from tailrace.client.sender import is_retriable
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
@@ -60,6 +61,7 @@ from tailrace.mirroring.rows import (
     runs_row,
     state_row,
 )
+from tailrace.mirroring.translate import translate
 from tailrace.records.batch import BatchHeader, decode_records
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -67,6 +69,7 @@ from tailrace.wire.messages import offset_for_leader_epoch as epochs
 from tailrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 CYCLE_BYTES = 16 * 1024 * 1024
+GROUP_SECONDS = 5.0
 LOOK_SECONDS = 2.0  # for new topics and partitions
 IDLE_SECONDS = 0.05
 MOST_RUN_ROWS = 500  # then they become few large ones
@@ -97,6 +100,7 @@ class Mirror:
         topics: str,
         names: str = SAME,
         source_name: str = "",
+        groups: str | None = None,
         timeout: float = 60.0,
         clock: Clock = SYSTEM,
         step: Callable[[str], None] = lambda name: None,
@@ -107,10 +111,9 @@ class Mirror:
             raise UsageError(f"names are {SAME} or {PREFIX}, not {names!r}")
         if names == PREFIX and not source_name:
             raise UsageError("names with a prefix need the name of the source", hint="--prefix ams")
-        try:
-            self._pattern = re.compile(topics)
-        except re.error as error:
-            raise UsageError(f"{topics!r} is no pattern", detail=str(error)) from error
+        self._pattern = _compiled(topics)
+        self._groups = None if groups is None else _compiled(groups)
+        self._groups_at = -1e9
         self.name = name
         self._names, self._prefix = names, source_name
         self._clock = clock
@@ -162,6 +165,8 @@ class Mirror:
             self.rows.positions[place].next < end for place, end in ends.items()
         ):
             self.cycle()
+        self._groups_at = -1e9
+        self.cycle()
 
     def cycle(self) -> int:
         """Fetch, write and commit once; how many records. What can be tried again is, from the
@@ -172,6 +177,7 @@ class Mirror:
             small_from = max(self.rows.first_run, self.rows.large_until)
             if self.rows.next_run - small_from >= MOST_RUN_ROWS:
                 self._consolidate()
+            self._carry_groups()
         except ProducerFencedError as error:
             raise self._fenced() from error
         except FINAL:
@@ -404,6 +410,43 @@ class Mirror:
         rows.runs = kept
         rows.first_run, rows.next_run, rows.large_until = rows.next_run, number, number
 
+    def _carry_groups(self) -> None:
+        """Store at the target how far groups have read at the source, translated.
+
+        A group with members at the target, or further there already, is left alone. What is
+        not mirrored yet waits.
+        """
+        now = self._clock.monotonic()
+        if self._groups is None or now - self._groups_at < GROUP_SECONDS:
+            return
+        self._groups_at = now
+        source, target = Groups(self._source_admin), Groups(self._target_admin)
+        for group in source.every():
+            if group.kind == "share" or not self._groups.fullmatch(group.name):
+                continue
+            wanted = self._translated(source.offsets(group.name))
+            if not wanted:
+                continue
+            known = target.describe(group.name)
+            if known is not None and known.members:
+                continue
+            stored = target.offsets(group.name)
+            ahead = {place: each for place, each in wanted.items() if each > stored.get(place, -1)}
+            if ahead:
+                self._writer.send_offsets(group.name, ahead)
+                self._step("groups")
+                self._writer.commit()
+
+    def _translated(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        found = {}
+        for place, offset in offsets.items():
+            position, runs = self.rows.positions.get(place), self.rows.runs.get(place)
+            if position is None or not runs or offset > position.next:
+                continue
+            end = runs[-1][1] + runs[-1][2]  # behind the last record that is there
+            found[position.target, place[1]] = translate(runs, offset, end)
+        return found
+
     def _fetch(self, place: Place, position: Position) -> Answer:
         try:
             return self._fetcher.ask(*place, position.next)
@@ -519,6 +562,13 @@ def _writer(target: str, name: str, timeout: float, clock: Clock) -> Transaction
         create_topics=False,
         clock=clock,
     )
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is no pattern", detail=str(error)) from error
 
 
 def _validate_name(name: str) -> None:
