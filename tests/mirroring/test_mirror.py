@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,7 +38,13 @@ from tailrace.mirroring.errors import (
 from tailrace.mirroring.relay import Mirror, fail_over
 from tailrace.mirroring.rows import MirrorRows, Run, add_runs, read_rows
 from tailrace.mirroring.translate import translate, translate_back
-from tailrace.records.batch import Record, check_batch, decode_records, encode_columns
+from tailrace.records.batch import (
+    Record,
+    check_batch,
+    decode_records,
+    encode_columns,
+    iterate_batches,
+)
 
 
 class Logs(NamedTuple):
@@ -277,6 +284,40 @@ def test_a_topic_that_was_made_again_is_not_mixed_with_the_old_one(logs: Logs) -
             mirror.cycle()
 
 
+def test_a_source_that_was_killed_goes_on_under_a_new_epoch(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path / "b", durable=False) as target:
+        first = BrokerProcess(tmp_path / "a")
+        logs = Logs(first.address, target.address)
+        try:
+            _make(logs)
+            _write(logs.source, "orders", 40)
+            with _mirror(logs) as mirror:
+                mirror.run_until_caught_up()
+                first.kill()
+                with BrokerProcess(tmp_path / "a", listen=logs.source):
+                    _write(logs.source, "orders", 40, seed=1)
+                    mirror.run_until_caught_up()
+                    epochs = {each.epoch for each in mirror.rows.positions.values()}
+                    assert epochs == {1}
+                    _assert_equal(logs)
+        finally:
+            first.kill()
+
+
+def test_a_source_that_was_cut_back_is_not_mixed_with_what_was_there(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        place = ("orders", 0)
+        known = mirror.rows.positions[place]
+        # As if an unclean election had lost the epoch under which the last records came.
+        mirror.rows.positions[place] = replace(known, epoch=known.epoch + 3)
+        _write(logs.source, "orders", 40, seed=1)
+        with pytest.raises(MirrorSourceLostError, match="was cut back"):
+            mirror.run_until_caught_up()
+
+
 def test_a_batch_that_is_too_large_for_the_target_is_cut(logs: Logs) -> None:
     _make(logs)
     with Admin(logs.target) as admin:
@@ -311,6 +352,38 @@ def test_times_of_the_log_are_kept(logs: Logs) -> None:
     with _mirror(logs) as mirror:
         mirror.run_until_caught_up()
     _assert_equal(logs)
+
+
+def test_batches_with_gaps_are_opened(tmp_path: Path) -> None:
+    """The source's cleaner left some records of a batch; no log takes such a batch as it is."""
+    with (
+        BrokerThread(tmp_path / "a", durable=False, settings={"log.cleaner.backoff.ms": "20"}) as a,
+        BrokerThread(tmp_path / "b", durable=False) as b,
+    ):
+        logs = Logs(a.address, b.address)
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        with Admin(logs.source) as admin:
+            admin.create_topic("orders", 1, {**compacted, "internal.segment.bytes": "14000"})
+        with Admin(logs.target) as admin:
+            admin.create_topic("orders", 1)
+        with connect(logs.source) as log, log.producer() as producer:
+            for number in range(300):
+                producer.send("orders", key=b"k%d" % (number % 7), value=bytes(300), partition=0)
+                if number % 10 == 9:
+                    producer.flush()
+        until = time.monotonic() + 60
+        with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
+            while True:
+                batches = iterate_batches(source.ask("orders", 0, 0).buffer)
+                if any(each.record_count <= each.last_offset_delta for _, each in batches):
+                    break
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            with _mirror(logs) as mirror:
+                mirror.run_until_caught_up()
+            found = compare(_rows(logs), source, target)
+        assert found.differences == ()
+        assert found.compared > 0
 
 
 def test_a_difference_is_found_with_its_offsets(logs: Logs) -> None:

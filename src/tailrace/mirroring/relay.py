@@ -84,7 +84,10 @@ FINAL = (
 )
 SAME, PREFIX = "same", "prefix"
 # Settings that belong to the place, not to the topic.
-NOT_COPIED = re.compile(r"(leader|follower)\.replication\.throttled\.replicas|tailrace\..*")
+NOT_COPIED = re.compile(
+    r"(leader|follower)\.replication\.throttled\.replicas|min\.insync\.replicas"
+    r"|unclean\.leader\.election\.enable|(tailrace|internal|remote)\..*"
+)
 OFFSET_FOR_LEADER_EPOCH = APIS[ApiKey.OFFSET_FOR_LEADER_EPOCH]
 
 
