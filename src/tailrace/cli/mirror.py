@@ -215,7 +215,7 @@ def translate(name: str, place: str, target: str, back: bool, as_json: bool) -> 
 @click.option("--execute", is_flag=True, help="Do it; without it, only say what would be missing.")
 @json_option
 def fail_over(name: str, target: str, source: str | None, execute: bool, as_json: bool) -> None:
-    """Make the target stand alone: whoever runs the mirror is fenced, for good.
+    """Make the target stand alone: the process that runs the mirror is fenced, for good.
 
     Groups that the mirror carried go on there; others from `tailrace mirror translate`.
     """

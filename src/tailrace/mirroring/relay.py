@@ -108,7 +108,7 @@ class Mirror:
         clock: Clock = SYSTEM,
         step: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`step` is told each step's name before it is taken; tests kill there."""
+        """`step` is called with the name of each step before it; tests kill there."""
         _validate_name(name)
         if names not in (SAME, PREFIX):
             raise UsageError(f"names are {SAME} or {PREFIX}, not {names!r}")
@@ -527,7 +527,7 @@ class Mirror:
 
 
 def fail_over(name: str, target: str, clock: Clock = SYSTEM) -> None:
-    """Fence the mirror, whoever runs it, and write that the target is on its own now."""
+    """Fence the process that runs the mirror, and write that the target is on its own now."""
     with (
         Admin(target, clock=clock) as admin,
         Fetcher(target, clock=clock) as fetcher,
