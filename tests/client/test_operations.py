@@ -23,6 +23,7 @@ from tailrace.client.operations import (
     PartitionState,
     Throttle,
     TopicState,
+    survival,
 )
 from tailrace.errors import UsageError
 
@@ -109,6 +110,20 @@ def test_elections_are_planned_for_partitions_that_others_lead() -> None:
     assert plan_elections(state, unclean=False) == [Election("orders", 1, 3, 2)]
     assert plan_elections(state, unclean=True) == [Election("orders", 2, -1, 3)]
     assert plan_elections(state, unclean=False, only=[("orders", 0)]) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ((1, 1, False), "one copy: it is lost with its disk"),
+        ((3, 2, False), "3 copies, 2 must have a record: what is acknowledged survives 1 broker, writes go on without 1 broker"),
+        ((3, 3, False), "3 copies, 3 must have a record: what is acknowledged survives 2 brokers, writes need all of them"),
+        ((3, 1, True), "3 copies, 1 must have a record: what is acknowledged may be on one broker alone, writes go on without 2 brokers; an unclean election may lose it all the same"),
+        ((2, 3, False), "2 copies, and 3 must have a record: nothing can be written"),
+    ],
+)  # fmt: skip
+def test_what_settings_of_replication_mean_is_told(settings: tuple[int, int, bool], words: str) -> None:  # fmt: skip
+    assert survival(*settings) == words
 
 
 FOUR = tuple(_broker(id, size=size) for id, size in ((1, 10), (2, 20), (3, 30), (4, 0)))
@@ -198,6 +213,10 @@ def test_the_embedded_broker_keeps_one_copy_and_is_good(tailrace_broker: str) ->
     status, text = _cluster(tailrace_broker, "status")
     assert status == 0
     assert "one broker, one copy of everything" in text
+    described = CliRunner().invoke(
+        cli, ["topic", "describe", "orders", "--bootstrap", tailrace_broker]
+    )
+    assert "one copy: it is lost with its disk" in described.output
     status, text = _cluster(tailrace_broker, "status", "--json")
     document = json.loads(text)
     assert document["flapping"] is None

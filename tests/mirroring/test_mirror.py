@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +23,11 @@ from tailrace.cli.main import cli
 from tailrace.client.admin import Admin
 from tailrace.client.batches import Pending
 from tailrace.client.fetcher import Fetcher
+from tailrace.client.groups import Groups
 from tailrace.client.log import connect
 from tailrace.client.writer import TransactionalWriter
 from tailrace.errors import TailraceError, UsageError
+from tailrace.mirroring import relay
 from tailrace.mirroring.compare import compare
 from tailrace.mirroring.errors import (
     MirrorFailedOverError,
@@ -35,7 +38,13 @@ from tailrace.mirroring.errors import (
 from tailrace.mirroring.relay import Mirror, fail_over
 from tailrace.mirroring.rows import MirrorRows, Run, add_runs, read_rows
 from tailrace.mirroring.translate import translate, translate_back
-from tailrace.records.batch import Record, check_batch, decode_records, encode_columns
+from tailrace.records.batch import (
+    Record,
+    check_batch,
+    decode_records,
+    encode_columns,
+    iterate_batches,
+)
 
 
 class Logs(NamedTuple):
@@ -190,6 +199,27 @@ def test_a_mirror_that_is_killed_at_any_step_goes_on_without_loss_or_repeat(logs
     _assert_equal(logs)
 
 
+def test_many_rows_of_runs_become_few_and_translate_as_before(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "MOST_RUN_ROWS", 4)
+    monkeypatch.setattr(relay, "RUNS_IN_A_ROW", 3)
+    _make(logs)
+    killed = 0
+    for number in range(14):
+        _write(logs.source, "orders", 12, seed=number)
+        killed += _run_and_die(logs, at=2 + number % 7)
+    assert 0 < killed < 14
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        kept = mirror.rows
+    _assert_equal(logs)
+    rows = _rows(logs)
+    assert rows.runs == kept.runs
+    assert rows.first_run > 0
+    assert (rows.first_run, rows.next_run) == (kept.first_run, kept.next_run)
+
+
 def test_the_newest_mirror_of_a_name_fences_the_one_before(logs: Logs) -> None:
     _make(logs)
     _write(logs.source, "orders", 20)
@@ -254,6 +284,40 @@ def test_a_topic_that_was_made_again_is_not_mixed_with_the_old_one(logs: Logs) -
             mirror.cycle()
 
 
+def test_a_source_that_was_killed_goes_on_under_a_new_epoch(tmp_path: Path) -> None:
+    with BrokerThread(tmp_path / "b", durable=False) as target:
+        first = BrokerProcess(tmp_path / "a")
+        logs = Logs(first.address, target.address)
+        try:
+            _make(logs)
+            _write(logs.source, "orders", 40)
+            with _mirror(logs) as mirror:
+                mirror.run_until_caught_up()
+                first.kill()
+                with BrokerProcess(tmp_path / "a", listen=logs.source):
+                    _write(logs.source, "orders", 40, seed=1)
+                    mirror.run_until_caught_up()
+                    epochs = {each.epoch for each in mirror.rows.positions.values()}
+                    assert epochs == {1}
+                    _assert_equal(logs)
+        finally:
+            first.kill()
+
+
+def test_a_source_that_was_cut_back_is_not_mixed_with_what_was_there(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+        place = ("orders", 0)
+        known = mirror.rows.positions[place]
+        # As if an unclean election had lost the epoch under which the last records came.
+        mirror.rows.positions[place] = replace(known, epoch=known.epoch + 3)
+        _write(logs.source, "orders", 40, seed=1)
+        with pytest.raises(MirrorSourceLostError, match="was cut back"):
+            mirror.run_until_caught_up()
+
+
 def test_a_batch_that_is_too_large_for_the_target_is_cut(logs: Logs) -> None:
     _make(logs)
     with Admin(logs.target) as admin:
@@ -290,6 +354,38 @@ def test_times_of_the_log_are_kept(logs: Logs) -> None:
     _assert_equal(logs)
 
 
+def test_batches_with_gaps_are_opened(tmp_path: Path) -> None:
+    """The source's cleaner left some records of a batch; no log takes such a batch as it is."""
+    with (
+        BrokerThread(tmp_path / "a", durable=False, settings={"log.cleaner.backoff.ms": "20"}) as a,
+        BrokerThread(tmp_path / "b", durable=False) as b,
+    ):
+        logs = Logs(a.address, b.address)
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        with Admin(logs.source) as admin:
+            admin.create_topic("orders", 1, {**compacted, "internal.segment.bytes": "14000"})
+        with Admin(logs.target) as admin:
+            admin.create_topic("orders", 1)
+        with connect(logs.source) as log, log.producer() as producer:
+            for number in range(300):
+                producer.send("orders", key=b"k%d" % (number % 7), value=bytes(300), partition=0)
+                if number % 10 == 9:
+                    producer.flush()
+        until = time.monotonic() + 60
+        with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
+            while True:
+                batches = iterate_batches(source.ask("orders", 0, 0).buffer)
+                if any(each.record_count <= each.last_offset_delta for _, each in batches):
+                    break
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            with _mirror(logs) as mirror:
+                mirror.run_until_caught_up()
+            found = compare(_rows(logs), source, target)
+        assert found.differences == ()
+        assert found.compared > 0
+
+
 def test_a_difference_is_found_with_its_offsets(logs: Logs) -> None:
     _make(logs)
     _write(logs.source, "orders", 40)
@@ -297,13 +393,83 @@ def test_a_difference_is_found_with_its_offsets(logs: Logs) -> None:
         mirror.run_until_caught_up()
     rows = _rows(logs)
     with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
-        assert compare(rows, source, target).differences == ()
+        found = compare(rows, source, target)
+        assert (found.differences, found.gone) == ((), 0)
         (first, at, count), *_ = rows.runs["orders", 0]
         assert count > 3
         rows.runs["orders", 0] = [(first, at + 1, count - 1)]  # as if one record was missing
         found = compare(rows, source, target)
     assert found.differences[0].first == first
     assert (found.differences[0].topic, found.differences[0].partition) == ("orders", 0)
+
+
+def test_what_retention_removed_on_one_side_is_no_difference(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs) as mirror:
+        mirror.run_until_caught_up()
+    here, there = _read(logs.source, "orders", 0), _read(logs.target, "orders", 0)
+    with Admin(logs.source) as admin:
+        admin.delete_records({("orders", 0): here[2].offset})
+    with Admin(logs.target) as admin:
+        admin.delete_records({("orders", 0): there[5].offset})
+    with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
+        found = compare(_rows(logs), source, target)
+    assert found.differences == ()
+    assert found.gone == 5
+
+
+def _stored(address: str, group: str) -> dict[tuple[str, int], int]:
+    with Admin(address) as admin:
+        return Groups(admin).offsets(group)
+
+
+def test_groups_go_on_at_the_target_with_the_record_they_had_not_read(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    here = _read(logs.source, "orders", 1)
+    with Admin(logs.source) as admin:
+        end = admin.end_offsets([("orders", 0)])["orders", 0]
+        for group in ("billing", "stranger"):
+            Groups(admin).commit(group, {("orders", 1): here[4].offset, ("orders", 0): end})
+    with _mirror(logs, groups="billing|mail") as mirror:
+        mirror.run_until_caught_up()
+        there = _read(logs.target, "orders", 1)
+        stored = _stored(logs.target, "billing")
+        assert stored["orders", 1] == there[4].offset
+        assert stored["orders", 0] == _read(logs.target, "orders", 0)[-1].offset + 1
+        assert _stored(logs.target, "stranger") == {}
+        # It goes forward with the source, and never back.
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): here[6].offset})
+        mirror.run_until_caught_up()
+        assert _stored(logs.target, "billing")["orders", 1] == there[6].offset
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): here[2].offset})
+        mirror.run_until_caught_up()
+        assert _stored(logs.target, "billing")["orders", 1] == there[6].offset
+
+
+def test_a_group_with_members_at_the_target_is_left_alone(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    with _mirror(logs, groups=".*") as mirror:
+        mirror.run_until_caught_up()
+        with Admin(logs.source) as admin:
+            Groups(admin).commit("billing", {("orders", 1): 3})
+        settings = {"enable_auto_commit": False, "session_timeout_ms": 60_000}
+        with (
+            connect(logs.target) as log,
+            log.consumer("billing", ["orders"], **settings) as consumer,
+        ):
+            until = time.monotonic() + 60
+            while not consumer.assignment():
+                consumer.poll(0.1)
+                assert time.monotonic() < until
+            mirror.run_until_caught_up()
+            assert _stored(logs.target, "billing") == {}
+        mirror.run_until_caught_up()
+        assert set(_stored(logs.target, "billing")) == {("orders", 1)}
 
 
 # Pieces --------------------------------------------------------------------------

@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from mirroring.test_mirror import Logs, _assert_equal, _make, _mirror, _run_and_die, _write
+from mirroring.test_mirror import (
+    Logs,
+    _assert_equal,
+    _make,
+    _mirror,
+    _read,
+    _run_and_die,
+    _write,
+)
 from servers.kafka import Kafka, KafkaUnavailable
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.admin import Admin
+from tailrace.client.groups import Groups
 from tailrace.client.operations import Operations
 
 pytestmark = pytest.mark.cluster
@@ -50,13 +59,30 @@ def test_both_sides_are_equal_after_kills_at_every_step(logs: Logs) -> None:
     _assert_equal(logs)
 
 
+def test_groups_go_on_at_the_other_side(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    here = _read(logs.source, "orders", 1)
+    with Admin(logs.source) as admin:
+        Groups(admin).commit("billing", {("orders", 1): here[4].offset})
+    with _mirror(logs, groups="billing") as mirror:
+        mirror.run_until_caught_up()
+    there = _read(logs.target, "orders", 1)
+    with Admin(logs.target) as admin:
+        assert Groups(admin).offsets("billing") == {("orders", 1): there[4].offset}
+        Groups(admin).delete(["billing"])
+    with Admin(logs.source) as admin:
+        Groups(admin).delete(["billing"])
+
+
 def test_a_leader_that_is_killed_is_waited_for(logs: Logs, kafka: Kafka) -> None:
     with Admin(logs.source) as admin:
         copies = 3 if logs.source == kafka.bootstrap else 1
         admin.create_topic("orders", 2, {"retention.ms": "-1"}, replication_factor=copies)
     with Admin(logs.target) as admin:
         copies = 3 if logs.target == kafka.bootstrap else 1
-        admin.create_topic("orders", 2, replication_factor=copies)
+        # The records are older than a week, which a target would not keep by default.
+        admin.create_topic("orders", 2, {"retention.ms": "-1"}, replication_factor=copies)
         admin.create_topic("__tailrace_mirrors", 1, {"cleanup.policy": "compact"}, replication_factor=copies)  # fmt: skip
     _write(logs.source, "orders", 80)
     with _mirror(logs) as mirror:

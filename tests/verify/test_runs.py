@@ -278,7 +278,7 @@ def _interrupted(address: str, pid: int, folder: Path, when: str | float) -> Non
     """A run with a pause is interrupted while the broker is paused, or after some seconds: then
     the broker runs, and there is no topic."""
     verifying = subprocess.Popen(
-        [sys.executable, "-P", "-m", "tailrace", "verify", "--bootstrap", address, "--for", "60s",
+        [sys.executable, "-P", "-m", "tailrace", "verify", "--bootstrap", address, "--for", "4s",
          "--faults", "pause", "--node", f"1=pid:{pid}", "--rate", "200", "--report", str(folder)],
         stderr=subprocess.PIPE, text=True,
     )  # fmt: skip

@@ -45,7 +45,9 @@ def from_option(command: Command) -> Command:
 @click.option("--topics", metavar="REGEX", required=True, help="Topics by their whole names.")
 @click.option("--names", type=click.Choice(["same", "prefix"]), default="same", show_default=True, help="What they are called at the target.")  # fmt: skip
 @click.option("--prefix", metavar="NAME", default="", help="With --names prefix: NAME.orders.")
+@click.option("--groups", metavar="REGEX", help="Store translated offsets of these groups at the target.")  # fmt: skip
 @click.option("--until-caught-up", is_flag=True, help="End when everything is there that the source has now.")  # fmt: skip
+@json_option
 def run(
     name: str | None,
     named: str | None,
@@ -54,7 +56,9 @@ def run(
     topics: str,
     names: str,
     prefix: str,
+    groups: str | None,
     until_caught_up: bool,
+    as_json: bool,
 ) -> None:
     """Mirror topics until Ctrl-C. Prints `mirroring NAME` once it has begun.
 
@@ -72,14 +76,20 @@ def run(
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopping.set())
     chosen = name or named or ""
-    with Mirror(chosen, source, target, topics=topics, names=names, source_name=prefix) as relay:
-        print(f"mirroring {chosen}", flush=True)
+    with Mirror(
+        chosen, source, target, topics=topics, names=names, source_name=prefix, groups=groups
+    ) as relay:
+        if not as_json:
+            print(f"mirroring {chosen}", flush=True)
         if until_caught_up:
             relay.run_until_caught_up(stopping.is_set)
         else:
             relay.run(stopping.is_set)
         count = relay.records
-    tell(f"{count} record mirrored" if count == 1 else f"{count} records mirrored")
+    if as_json:
+        print_json({"name": chosen, "records": count})
+    else:
+        tell(f"{count} record mirrored" if count == 1 else f"{count} records mirrored")
 
 
 @mirror.command("list")
@@ -205,9 +215,9 @@ def translate(name: str, place: str, target: str, back: bool, as_json: bool) -> 
 @click.option("--execute", is_flag=True, help="Do it; without it, only say what would be missing.")
 @json_option
 def fail_over(name: str, target: str, source: str | None, execute: bool, as_json: bool) -> None:
-    """Make the target stand alone: whoever runs the mirror is fenced, for good.
+    """Make the target stand alone: the process that runs the mirror is fenced, for good.
 
-    Consumers go on at the target from `tailrace mirror translate`.
+    Groups that the mirror carried go on there; others from `tailrace mirror translate`.
     """
     from tailrace.client.admin import Admin
     from tailrace.mirroring import relay

@@ -90,6 +90,7 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
     """Partitions, offsets, settings that differ from the default, when records expire."""
     from tailrace.cli import slow_consumers
     from tailrace.client.admin import Admin
+    from tailrace.client.operations import survival
 
     with Admin(bootstrap_address(address)) as admin:
         found = admin.describe_topic(name)
@@ -101,6 +102,8 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
         stable = admin.end_offsets(places)
         config = {key: entry.value for key, entry in admin.topic_config(name).items()}
         told = slow_consumers.status(admin, "topic", name)
+        (answer,) = admin.cluster.refresh([name])
+        copies = min((len(each.replica_nodes) for each in answer.partitions), default=1)
     rows = [
         {
             "partition": place[1],
@@ -112,6 +115,11 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
         for place in places
     ]
     expiry = expires(config)
+    survives = survival(
+        copies,
+        int(config.get("min.insync.replicas") or 1),
+        config.get("unclean.leader.election.enable") == "true",
+    )
     if as_json:
         from tailrace.wire.message import uuid_text
 
@@ -122,12 +130,14 @@ def describe(name: str, address: str | None, as_json: bool) -> None:
                 "partitions": rows,
                 "config": config,
                 "expires": expiry,
+                "survives": survives,
                 "slow_consumers": told,
             }
         )
         return
     click.echo(f"{name}: {len(rows)} partition{'s' if len(rows) != 1 else ''}")
-    click.echo(f"{expiry}\n")
+    click.echo(expiry)
+    click.echo(f"{survives}\n")
     print_rows(rows, ["partition", "leader", "start", "stable end", "end"], as_json=False)
     click.echo()
     for key in ("cleanup.policy", "retention.ms", "retention.bytes", "segment.bytes", "segment.ms",

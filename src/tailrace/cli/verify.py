@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from tailrace.cli.output import (
     bootstrap_address,
@@ -40,7 +41,7 @@ JARS = click.Path(path_type=Path, exists=True, file_okay=False)
 @click.option("--node", "nodes", metavar="ID=pid:N,start:COMMAND", multiple=True, help="A broker's process, which may be hurt, and how it is started again.")  # fmt: skip
 @click.option("--replication", type=click.IntRange(1, 100), help="Copies of the topic. Default: the log's.")  # fmt: skip
 @click.option("--min-insync", type=click.IntRange(1, 100), help="min.insync.replicas of the topic.")
-@click.option("--partitions", type=click.IntRange(1, 1000), default=3, show_default=True, help="Partitions of the topic.")  # fmt: skip
+@click.option("--partitions", type=click.IntRange(1, 100), default=3, show_default=True, help="Partitions of the topic.")  # fmt: skip
 @click.option("--rate", type=click.IntRange(0), default=2000, show_default=True, help="Records a second; 0: as many as can be.")  # fmt: skip
 @click.option("--topic", metavar="NAME", help="Its name; it must not exist. Default: one of its own.")  # fmt: skip
 @click.option("--report", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), help="Where the report goes. Default: a new folder in tailrace-verify.")  # fmt: skip
@@ -80,7 +81,8 @@ def verify(
 
     if embedded and kafka is not None:
         raise UsageError("--embedded and --kafka are both a throw-away log", hint="give one")
-    if (embedded or kafka is not None) and (address is not None or nodes):
+    said = context.get_parameter_source("address") is not ParameterSource.ENVIRONMENT
+    if (embedded or kafka is not None) and ((address is not None and said) or nodes):
         raise UsageError(
             "a throw-away log is the only one in its run",
             hint="leave --bootstrap, --project and --node out, or --embedded and --kafka",

@@ -4,7 +4,7 @@ A plan keeps the order of replicas: a newcomer takes the place of the one that l
 preferred leader that stays remains preferred. The newcomer is the broker whose rack has no replica of the partition yet, then the one with
 the fewest bytes after what is planned already. Kafka copies; a throttle holds it back, and must
 be taken away afterwards: `throttled` does that at its end, also after an error. One that a killed
-command left is told by `status`, and taken away by `clear_throttles`.
+command left shows in `status`, and `clear_throttles` takes it away.
 """
 
 from __future__ import annotations

@@ -464,6 +464,28 @@ def _total(sizes: dict[tuple[str, int], int] | None) -> int:
     return -1 if sizes is None else sum(sizes.values())
 
 
+def survival(copies: int, min_insync: int, unclean: bool) -> str:
+    """What a topic's settings mean when brokers are lost, in words."""
+    if copies <= 1:
+        return "one copy: it is lost with its disk"
+    if min_insync > copies:
+        return f"{copies} copies, and {min_insync} must have a record: nothing can be written"
+    lost, spare = min_insync - 1, copies - min_insync
+    kept = (
+        "what is acknowledged may be on one broker alone"
+        if lost == 0
+        else f"what is acknowledged survives {_brokers(lost)}"
+    )
+    goes_on = f"writes go on without {_brokers(spare)}" if spare else "writes need all of them"
+    risk = "; an unclean election may lose it all the same" if unclean else ""
+    must = "1 must have" if min_insync == 1 else f"{min_insync} must have"
+    return f"{copies} copies, {must} a record: {kept}, {goes_on}{risk}"
+
+
+def _brokers(count: int) -> str:
+    return f"{count} broker" if count == 1 else f"{count} brokers"
+
+
 def parse_places(places: Iterable[str], state: ClusterState) -> list[tuple[str, int]]:
     """TOPIC or TOPIC/PARTITION, each of which must exist. Raises UsageError."""
     known = {topic.name: len(topic.partitions) for topic in state.topics}

@@ -27,7 +27,8 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`compared` records are on both sides; `gone` at the source, by retention or compaction."""
+    """`compared` records are the same on both sides; `gone` at one of them, by retention, or at
+    the source by compaction."""
 
     compared: int
     gone: int
@@ -52,9 +53,11 @@ def _compare_run(
 ) -> tuple[int, int, list[Difference]]:
     first, at, count = run
     name = rows.positions[place].target
+    kept = _start(target, (name, place[1])) - at  # what is before it, retention removed
     theirs = {each.offset - first: each for each in _read(source, place, first, first + count)}
+    theirs = {number: each for number, each in theirs.items() if number >= kept}
     ours = {each.offset - at: each for each in _read(target, (name, place[1]), at, at + count)}
-    gone = sum(number not in theirs for number in range(count))
+    gone = count - len(theirs)
     wrong: list[tuple[int, str]] = []
     for number, record in sorted(theirs.items()):
         other = ours.get(number)
@@ -67,10 +70,13 @@ def _compare_run(
 
 def _read(fetcher: Fetcher, place: Place, start: int, end: int) -> Iterator[Record]:
     """What is still there of a range."""
-    admin = Admin.over(fetcher.cluster)
-    kept = max(start, admin.start_offsets([place])[place])
+    kept = max(start, _start(fetcher, place))
     if kept < end:
         yield from fetcher.read_range(*place, kept, end)
+
+
+def _start(fetcher: Fetcher, place: Place) -> int:
+    return Admin.over(fetcher.cluster).start_offsets([place])[place]
 
 
 def _content(record: Record) -> tuple[object, ...]:

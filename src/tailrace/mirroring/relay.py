@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 
 from tailrace.client.admin import Admin, Place
@@ -35,6 +35,7 @@ from tailrace.client.errors import (
     UnreadableBatchError,
 )
 from tailrace.client.fetcher import Answer, Fetcher
+from tailrace.client.groups import Groups
 from tailrace.client.sender import is_retriable
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
@@ -56,9 +57,11 @@ from tailrace.mirroring.rows import (
     ensure_topic,
     position_row,
     read_rows,
+    run_key,
     runs_row,
     state_row,
 )
+from tailrace.mirroring.translate import translate
 from tailrace.records.batch import BatchHeader, decode_records
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
@@ -66,8 +69,11 @@ from tailrace.wire.messages import offset_for_leader_epoch as epochs
 from tailrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
 CYCLE_BYTES = 16 * 1024 * 1024
+GROUP_SECONDS = 5.0
 LOOK_SECONDS = 2.0  # for new topics and partitions
 IDLE_SECONDS = 0.05
+MOST_RUN_ROWS = 500  # then they become few large ones
+RUNS_IN_A_ROW = 5_000
 MOST_FAILURES = 20  # one after another, each after the patience of its request
 FINAL = (
     NotAllowedError,
@@ -78,7 +84,10 @@ FINAL = (
 )
 SAME, PREFIX = "same", "prefix"
 # Settings that belong to the place, not to the topic.
-NOT_COPIED = re.compile(r"(leader|follower)\.replication\.throttled\.replicas|tailrace\..*")
+NOT_COPIED = re.compile(
+    r"(leader|follower)\.replication\.throttled\.replicas|min\.insync\.replicas"
+    r"|unclean\.leader\.election\.enable|(tailrace|internal|remote)\..*"
+)
 OFFSET_FOR_LEADER_EPOCH = APIS[ApiKey.OFFSET_FOR_LEADER_EPOCH]
 
 
@@ -94,20 +103,20 @@ class Mirror:
         topics: str,
         names: str = SAME,
         source_name: str = "",
+        groups: str | None = None,
         timeout: float = 60.0,
         clock: Clock = SYSTEM,
         step: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`step` is told each step's name before it is taken; tests kill there."""
+        """`step` is called with the name of each step before it; tests kill there."""
         _validate_name(name)
         if names not in (SAME, PREFIX):
             raise UsageError(f"names are {SAME} or {PREFIX}, not {names!r}")
         if names == PREFIX and not source_name:
             raise UsageError("names with a prefix need the name of the source", hint="--prefix ams")
-        try:
-            self._pattern = re.compile(topics)
-        except re.error as error:
-            raise UsageError(f"{topics!r} is no pattern", detail=str(error)) from error
+        self._pattern = _compiled(topics)
+        self._groups = None if groups is None else _compiled(groups)
+        self._groups_at = -1e9
         self.name = name
         self._names, self._prefix = names, source_name
         self._clock = clock
@@ -159,6 +168,8 @@ class Mirror:
             self.rows.positions[place].next < end for place, end in ends.items()
         ):
             self.cycle()
+        self._groups_at = -1e9
+        self.cycle()
 
     def cycle(self) -> int:
         """Fetch, write and commit once; how many records. What can be tried again is, from the
@@ -166,6 +177,10 @@ class Mirror:
         try:
             self._look()
             count = self._cycle()
+            small_from = max(self.rows.first_run, self.rows.large_until)
+            if self.rows.next_run - small_from >= MOST_RUN_ROWS:
+                self._consolidate()
+            self._carry_groups()
         except ProducerFencedError as error:
             raise self._fenced() from error
         except FINAL:
@@ -375,6 +390,66 @@ class Mirror:
         self.records += count
         return count
 
+    def _consolidate(self) -> None:
+        """Write the rows of runs again, as few large ones; runs of records that the target does
+        not keep any more are left out."""
+        rows = self.rows
+        targets = {place: (each.target, place[1]) for place, each in rows.positions.items()}
+        starts = self._target_admin.start_offsets(targets.values())
+        kept: dict[Place, list[Run]] = {}
+        for place, runs in rows.runs.items():
+            start = starts[targets[place]]
+            kept[place] = [run for run in runs if run[1] + run[2] > start]
+        number = rows.next_run
+        for place, runs in sorted(kept.items()):
+            for at in range(0, len(runs), RUNS_IN_A_ROW):
+                part = {place: runs[at : at + RUNS_IN_A_ROW]}
+                self._writer.send(TOPIC, 0, *runs_row(self.name, number, part))
+                number += 1
+        for old in range(rows.first_run, rows.next_run):
+            self._writer.send(TOPIC, 0, run_key(self.name, old), None)
+        self._step("consolidate")
+        self._writer.commit()
+        rows.runs = kept
+        rows.first_run, rows.next_run, rows.large_until = rows.next_run, number, number
+
+    def _carry_groups(self) -> None:
+        """Store at the target how far groups have read at the source, translated.
+
+        A group with members at the target, or further there already, is left alone. What is
+        not mirrored yet waits.
+        """
+        now = self._clock.monotonic()
+        if self._groups is None or now - self._groups_at < GROUP_SECONDS:
+            return
+        self._groups_at = now
+        source, target = Groups(self._source_admin), Groups(self._target_admin)
+        for group in source.every():
+            if group.kind == "share" or not self._groups.fullmatch(group.name):
+                continue
+            wanted = self._translated(source.offsets(group.name))
+            if not wanted:
+                continue
+            known = target.describe(group.name)
+            if known is not None and known.members:
+                continue
+            stored = target.offsets(group.name)
+            ahead = {place: each for place, each in wanted.items() if each > stored.get(place, -1)}
+            if ahead:
+                self._writer.send_offsets(group.name, ahead)
+                self._step("groups")
+                self._writer.commit()
+
+    def _translated(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
+        found = {}
+        for place, offset in offsets.items():
+            position, runs = self.rows.positions.get(place), self.rows.runs.get(place)
+            if position is None or not runs or offset > position.next:
+                continue
+            end = runs[-1][1] + runs[-1][2]  # behind the last record that is there
+            found[position.target, place[1]] = translate(runs, offset, end)
+        return found
+
     def _fetch(self, place: Place, position: Position) -> Answer:
         try:
             return self._fetcher.ask(*place, position.next)
@@ -452,7 +527,7 @@ class Mirror:
 
 
 def fail_over(name: str, target: str, clock: Clock = SYSTEM) -> None:
-    """Fence the mirror, whoever runs it, and write that the target is on its own now."""
+    """Fence the process that runs the mirror, and write that the target is on its own now."""
     with (
         Admin(target, clock=clock) as admin,
         Fetcher(target, clock=clock) as fetcher,
@@ -490,6 +565,13 @@ def _writer(target: str, name: str, timeout: float, clock: Clock) -> Transaction
         create_topics=False,
         clock=clock,
     )
+
+
+def _compiled(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(f"{text!r} is no pattern", detail=str(error)) from error
 
 
 def _validate_name(name: str) -> None:

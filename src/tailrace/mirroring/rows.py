@@ -6,7 +6,8 @@
 
 Every row is written in the transaction of the records that it tells of. A run says that `count`
 records from source offset `source` on stand at the target from `target` on, one after another.
-Topics are names of the source. Rows of runs are numbered without gaps from 0.
+Topics are names of the source. Rows of runs are numbered in the order of their records; many small
+ones become a few large ones under higher numbers, and are deleted, in one transaction.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class MirrorRows:
     positions: dict[Place, Position] = field(default_factory=dict)
     runs: dict[Place, list[Run]] = field(default_factory=dict)
     state: State | None = None
+    first_run: int = 0
     next_run: int = 0
+    large_until: int = 0  # rows of runs before this number are large ones already
 
 
 def ensure_topic(admin: Admin) -> None:
@@ -84,6 +87,8 @@ def read_rows(admin: Admin, fetcher: Fetcher) -> dict[str, MirrorRows]:
             rows.positions[name, int(last)] = Position(**orjson.loads(value))
     for name, number, value in sorted(numbered):
         rows = found.setdefault(name, MirrorRows())
+        if not rows.runs:
+            rows.first_run = number
         rows.next_run = number + 1
         add_runs(rows.runs, decode_runs(value))
     return found
@@ -99,7 +104,11 @@ def state_row(mirror: str, state: State) -> tuple[bytes, bytes]:
 
 def runs_row(mirror: str, number: int, runs: Mapping[Place, list[Run]]) -> tuple[bytes, bytes]:
     document = {f"{topic}/{partition}": each for (topic, partition), each in runs.items()}
-    return f"runs/{mirror}/{number}".encode(), orjson.dumps(document)
+    return run_key(mirror, number), orjson.dumps(document)
+
+
+def run_key(mirror: str, number: int) -> bytes:
+    return f"runs/{mirror}/{number}".encode()
 
 
 def decode_runs(value: bytes) -> dict[Place, list[Run]]:

@@ -68,6 +68,7 @@ class Node:
         self.id = id
         self.address = address
         self.start_command = start
+        self.throw_away = False  # nobody misses it after the run
         self._output = output
         self._clock = clock
         self._child: subprocess.Popen[bytes] | None = None
@@ -157,7 +158,7 @@ class Node:
         if self._paused:
             with contextlib.suppress(OSError):
                 self.resume()
-        if not self._gone:
+        if not self._gone or self.throw_away:
             return None
         if self.start_command is None:
             return f"node {self.id} is stopped: start it again"
@@ -169,8 +170,9 @@ class Node:
             return f"node {self.id} is not back: {error}"
 
     def own(self, process: subprocess.Popen[bytes]) -> None:
-        """It is a child of ours, which has to be waited for."""
+        """It is a child of ours, of a log that is thrown away."""
         self._child = process
+        self.throw_away = True
 
     def close(self) -> None:
         """Let go of it; it goes on."""

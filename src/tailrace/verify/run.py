@@ -340,8 +340,8 @@ class _Run:
             self._watch.stop(TIDY_SECONDS)
         if self._workload is not None:
             self._workload.stop(TIDY_SECONDS)
-        if not self._made:
-            return
+        if not self._made or any(node.throw_away for node in self._nodes):
+            return  # with the log its topic goes
         try:
             with Admin(self._address, timeout=TIDY_SECONDS, clock=self._clock) as admin:
                 with contextlib.suppress(UnknownTopicError):

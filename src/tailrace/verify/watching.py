@@ -2,7 +2,7 @@
 
 The probe asks every in-sync replica for its own end right after an acknowledgement. What a broker
 says about replicas in sync can be a moment old: a leader that has just dropped a slow replica
-acknowledges without it, and tells of it a little later. So a replica that lacks a record is told
+acknowledges without it, and says so a little later. So a replica that lacks a record counts
 only if it is still called in sync, under the same leader epoch, for a second after that.
 """
 
