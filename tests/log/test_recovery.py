@@ -215,6 +215,48 @@ def test_producers_and_aborted_transactions_survive_a_crash(open_store: OpenStor
     assert found.has_open_transaction(2)
 
 
+@pytest.mark.parametrize("orphan", [False, True], ids=["same segment", "segment gone"])
+def test_an_abort_whose_records_are_lost_says_nothing_of_those_that_follow(
+    open_store: OpenStore, orphan: bool
+) -> None:
+    """After a power cut the index of aborted transactions may have what the log lost. Another
+    transaction takes the offsets, and must not count as aborted after the next start."""
+
+    def transaction(partition: Partition, first: int, *, commit: bool) -> None:
+        for number in (first, first + 1):
+            partition.append(
+                batch(
+                    b"x", producer_id=1, producer_epoch=0, base_sequence=number, transactional=True
+                )
+            )
+        partition.append_marker(1, 0, commit, 0)
+
+    store = open_store()
+    partition = filled(store, 1, internal_segment_bytes="4000")
+    transaction(partition, 1, commit=True)
+    store.checkpoint()
+    kept = partition.active.size
+    transaction(partition, 3, commit=False)
+    log = Path(partition.active.path)
+    store.abandon()
+    with log.open("r+b") as file:
+        file.truncate(kept)
+    if orphan:  # it had gone to a segment of its own
+        log.with_suffix(".txnindex").rename(log.with_name(f"{4:020d}.txnindex"))
+    again = open_store()
+    partition = again.partition("t", 0)
+    assert partition.end_offset == 4
+    if orphan:
+        partition.roll(again.clock.wall_ms())  # the segment that the index seems to belong to
+    transaction(partition, 3, commit=True)
+    again.checkpoint()
+    again.checkpoint()
+    again.abandon()
+    found = open_store().partition("t", 0)
+    assert found.end_offset == 7
+    assert found.aborted_transactions(0, 100) == []
+
+
 def test_a_second_crash_during_recovery_loses_nothing(open_store: OpenStore) -> None:
     store = open_store()
     filled(store, 50, internal_segment_bytes="500")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -159,3 +161,28 @@ def test_the_slot_is_confirmed_only_behind_the_log(database: Any, capture: Any) 
             return f"pg:shop:{int(row[0]):016X}" >= wanted
 
         running.until(moved)
+
+
+def test_a_relative_path_is_the_projects_wherever_the_command_is_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (home / "pipelines").mkdir(parents=True)
+    elsewhere.mkdir()
+    (home / "tailrace.toml").write_text('[project]\nname = "lite"\n')
+    (home / "pipelines" / "lite.py").write_text(
+        'from tailrace import sources\nlite = sources.SQLite("lite", "lite.db", tables=["t"])\n'
+    )
+    with closing(sqlite3.connect(home / "lite.db")) as database:
+        database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER)")
+    monkeypatch.chdir(elsewhere)
+    for arguments in (
+        ["doctor", "lite"],
+        ["snapshot", "lite", "--table", "t"],
+        ["alter", "lite", "ALTER TABLE t DROP COLUMN n"],
+        ["drop", "lite", "--yes"],
+    ):
+        found = CliRunner().invoke(source, [*arguments, "--log", str(home)])
+        assert found.exit_code == 0, (arguments, found.output, found.exception)
+    assert not list(elsewhere.iterdir())
+    assert Path.cwd() == elsewhere

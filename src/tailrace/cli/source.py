@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 def _load(address: str | None) -> Project:
     from tailrace.project.load import load
 
-    return load(address or ".")
+    project = load(address or ".")
+    # Relative paths in declarations are the project's, wherever the command is typed.
+    click.get_current_context().with_resource(contextlib.chdir(project.directory))
+    return project
 
 
 def _find(project: Project, name: str) -> Source:

@@ -9,6 +9,7 @@ the recovery point moves, and recovery rebuilds what lies behind it.
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from pathlib import Path
 
 from tailrace.log.checkpoints import LeaderEpochs
@@ -141,6 +142,24 @@ class PartitionState:
             AbortedEntry(ended.producer_id, ended.first_offset, ended.marker_offset, stable)
         )
         self._write_aborted(segment)
+
+    def correct_aborted(self, indexed: Mapping[int, bytes]) -> None:
+        """Write the indexes of aborted transactions again that say something else than the log
+        does; `indexed` is what they hold, by base offset.
+
+        Of an end that was lost they may name transactions: others will take their offsets, and
+        would count as aborted after the next start that trusts these files.
+        """
+        following = [*self.bases[1:], LONG_MAX]
+        for segment, end in zip(self.segments, following, strict=True):
+            told = encode_entries(self.aborted.slice(segment.base_offset, end))
+            if segment.here and indexed.get(segment.base_offset, b"") != told:
+                self._write_aborted(segment)
+        for base in indexed.keys() - set(self.bases):
+            path = self.directory / f"{base:020d}.txnindex"
+            if path.exists():
+                self.shelf.files.remove(path)
+                self._names += 1
 
     def replay_marker(self, segment: Segment, batch: bytes, header: BatchHeader) -> None:
         """Take note of a marker that recovery found in `segment`."""

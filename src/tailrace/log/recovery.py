@@ -15,7 +15,7 @@ import errno
 import logging
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -176,8 +176,10 @@ def _fill(
         bases = [segment.base_offset for segment in partition.segments]
     partition.bases = bases
     partition.active = partition.segments[-1]
+    indexed: dict[int, bytes] = {}
     for base in listing.aborted:
-        for entry in decode_entries((directory / f"{base:020d}.txnindex").read_bytes(), base):
+        indexed[base] = (directory / f"{base:020d}.txnindex").read_bytes()
+        for entry in decode_entries(indexed[base], base):
             partition.aborted.add(entry)
     partition.snapshots = listing.snapshots
     known_damage = read_damage(directory)
@@ -195,7 +197,7 @@ def _fill(
         return True
     partition.log_start_offset = max(log_start_offset, bases[0])
     partition.epochs = LeaderEpochs.read(directory / "leader-epoch-checkpoint")
-    _recover(partition, recovery_point, same_boot or bool(known_damage))
+    _recover(partition, recovery_point, same_boot or bool(known_damage), indexed)
     return True
 
 
@@ -240,7 +242,10 @@ def _adopt_clean(partition: Partition, clean: CleanState) -> bool:
     return True
 
 
-def _recover(partition: Partition, recovery_point: int, same_boot: bool) -> None:
+def _recover(
+    partition: Partition, recovery_point: int, same_boot: bool, indexed: Mapping[int, bytes]
+) -> None:
+    """`indexed`: what the files of aborted transactions hold, by base offset."""
     first = max(0, bisect_right(partition.bases, recovery_point) - 1)
     end_offset = partition.bases[first]
     last_filled = max(
@@ -269,6 +274,7 @@ def _recover(partition: Partition, recovery_point: int, same_boot: bool) -> None
     if partition.damaged or read_damage(partition.directory):
         write_damage(partition.directory, partition.damaged, partition.shelf.files)
     _replay(partition, recovery_point)
+    partition.correct_aborted(indexed)
     partition.aborted.cut_start(partition.log_start_offset)
     partition.epochs.cut_end(partition.end_offset)
     partition.recovery_point = min(recovery_point, partition.end_offset)

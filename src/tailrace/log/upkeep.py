@@ -1,7 +1,8 @@
 """What a store does now and then: roll, flush, retention, expiry, checkpoints.
 
 A checkpoint has two halves: the recovery points that earlier syncs have reached are
-written, then new syncs begin, whose ends the next checkpoint writes.
+written, then new syncs begin, whose ends the next checkpoint writes. To begin them is work of
+a fraction of a millisecond for each partition: thousands take their turns over many ticks.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _SYNCED_ONE_BY_ONE = 16
+_SYNCED_TOGETHER = 500  # one after the other they are told of their ends on the loop
+TURN_SECONDS = 0.02
 
 
 @dataclass(slots=True)
@@ -58,6 +61,7 @@ class Upkeep:
             flush=now,
         )
         self._watch = ClockWatch(store.clock)
+        self._beginning: Iterator[None] | None = None  # a checkpoint, partition by partition
 
     def _seconds(self, setting: str) -> float:
         return self.store.settings.number(setting) / 1000
@@ -83,9 +87,17 @@ class Upkeep:
                 if partition.producers.by_id:
                     partition.producers.expire(limit)
         self.store.compaction.tick(self._compacted(), self.store.settings, now)
-        if moment >= due.checkpoint:
+        if moment >= due.checkpoint and self._beginning is None:
             due.checkpoint = moment + self._seconds("log.flush.offset.checkpoint.interval.ms")
-            self.checkpoint()
+            self._note_points()
+            self._beginning = self._begin_all()
+        if self._beginning is not None:
+            until = clock.monotonic() + TURN_SECONDS
+            for _ in self._beginning:
+                if clock.monotonic() > until:
+                    break
+            else:
+                self._beginning = None
 
     @property
     def clock_doubtful(self) -> bool:
@@ -137,21 +149,39 @@ class Upkeep:
 
     def checkpoint(self) -> None:
         """Begin to move recovery points to the ends, and note those reached before."""
+        self._note_points()
+        self.sync_all()
+
+    def _note_points(self) -> None:
         try:
             self.write_checkpoints()
         except OSError as error:
             log.warning("recovery points not written", extra={"error": str(error)})
-        self.sync_all()
 
     def sync_all(self) -> None:
         """Begin to move every recovery point to its end."""
+        for _ in self._beginning or ():
+            pass  # what it has begun holds files
+        self._beginning = None
+        for _ in self._begin_all():
+            pass
+
+    def _begin_all(self) -> Iterator[None]:
         for directory in self.store.directories:
-            self._begin_checkpoints(directory, self.partitions_of(directory))
+            yield from self._in_steps(directory, list(self.partitions_of(directory)))
 
     def _begin_checkpoints(self, directory: DataDirectory, partitions: Iterable[Partition]) -> None:
+        for _ in self._in_steps(directory, partitions):
+            pass
+
+    def _in_steps(
+        self, directory: DataDirectory, partitions: Iterable[Partition]
+    ) -> Iterator[None]:
+        """Begin the checkpoints of some partitions, pausing behind each."""
         tickets: list[SyncTicket] = []
         for partition in partitions:
-            if partition.failure is not None:
+            yield
+            if partition.failure is not None or not self._has(partition):
                 continue
             try:
                 ticket = partition.begin_sync(checkpoint=True)
@@ -160,6 +190,21 @@ class Upkeep:
                 continue
             if ticket is not None:
                 tickets.append(ticket)
+            if len(tickets) == _SYNCED_TOGETHER:
+                self._run_together(directory, tickets)
+                tickets = []
+        self._run_together(directory, tickets)
+
+    def _has(self, partition: Partition) -> bool:
+        """Whether a partition still is one: its topic may go between two steps."""
+        topic = self.store.topics.get(partition.topic)
+        return (
+            topic is not None
+            and partition.index < len(topic.partitions)
+            and topic.partitions[partition.index] is partition
+        )
+
+    def _run_together(self, directory: DataDirectory, tickets: list[SyncTicket]) -> None:
         if len(tickets) > _SYNCED_ONE_BY_ONE:
             self._run(FilesystemTicket(directory.path, tickets))
         else:

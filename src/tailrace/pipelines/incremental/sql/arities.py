@@ -178,6 +178,8 @@ def wrong_arguments(made: exp.Expr, arguments: Sequence[exp.Expr]) -> str | None
 
 
 def _is_error(given: exp.Expr) -> bool:
+    if isinstance(given, exp.Null):
+        return True  # its type is judged with those of other arguments
     if isinstance(given, exp.Cast) and given.to.this == exp.DType.DOUBLE:
         given = given.this  # 0.05D
     if not isinstance(given, exp.Literal) or str(given.this).isdigit():
