@@ -115,3 +115,5 @@ export const proof = () => call<Proof>("api/demo");
 export const prove = () => call<{ rows: { what: string; database: string; view: string; equal: boolean }[]; position: string; ms: number }>("api/demo/prove", {});
 export const refund = (order: number) => call<{ did: string }>("api/demo/refund", { order });
 export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});
+
+export const events = () => call<{ events: { at: number; what: string; part: string; text: string }[] }>("api/history/events");

@@ -46,6 +46,7 @@ from tailrace.console.questions import Questions
 from tailrace.console.streams import change_events, record_events
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.node.health import status_of
+from tailrace.node.history import read_history
 from tailrace.pipelines.errors import PipelineError
 from tailrace.pipelines.progress import publish_reports
 from tailrace.project import graph as project_graph
@@ -243,6 +244,11 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     def current_alarms() -> Response:
         """What deserves attention now."""
         return Json(live.state()["alarms"])
+
+    @app.get("/api/history/events")
+    def happened(limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
+        """What happened to the parts, the newest first: ends, starts, take-overs."""
+        return Json({"events": read_history(served.project.settings.state_directory, limit)})
 
     @app.get("/metrics")
     def metrics() -> Response:
