@@ -37,6 +37,7 @@ from tailrace.console.errors import (
 )
 from tailrace.console.feed import ChangesResponse, Feed
 from tailrace.console.figures import Figures
+from tailrace.console.gauges import publish_parts
 from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
 from tailrace.console.lookup import no_row
@@ -254,6 +255,7 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
     def metrics() -> Response:
         """Prometheus."""
         publish_reports(read_reports(served.project.settings.state_directory))
+        publish_parts(live.state()["parts"], live.state()["alarms"])
         return Response(exposition(), media_type="text/plain; version=0.0.4")
 
 
