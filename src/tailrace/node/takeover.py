@@ -74,6 +74,7 @@ class TakeOver:
 
     def __post_init__(self) -> None:
         self._known = files_of(self.supervisor.project.directory)
+        FILES.make_directories(self._folder)
         for path in self._folder.glob("*"):
             path.unlink()
 
