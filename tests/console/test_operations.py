@@ -228,3 +228,43 @@ def test_history_forgets_what_is_old_and_keeps_what_is_told() -> None:
     assert history.series("group:none") == {"at": [], "values": []}
     history.take({"at": 10**9, "topics": [{"name": "t", "rate": 1.5}], "groups": [], "parts": []})
     assert history.series("group:g") == {"at": [], "values": []}
+
+
+def test_topics_are_made_altered_written_to_and_deleted(console: Console) -> None:
+    client = console.client
+
+    def post(path: str, **body: Any) -> Any:
+        return client.post(path, json=body)
+
+    assert post("/api/topics", name="jobs", partitions=2, config={"retention.ms": "60000"}).json() == {"created": "jobs"}  # fmt: skip
+    assert post("/api/topics", name="jobs").status_code == 400
+    assert post("/api/topics", name="x", config={"retention.sm": "1"}).status_code == 400
+    assert client.get("/api/topics/jobs").json()["changed"] == ["retention.ms"]
+    assert post("/api/topics/jobs/config", config={"retention.ms": None}).status_code == 200
+    assert client.get("/api/topics/jobs").json()["changed"] == []
+    written = post("/api/topics/jobs/write", key="k", value="v", headers={"h": "1"}, partition=1)
+    assert written.json() == {"partition": 1, "offset": 0}
+    (record,) = client.get("/api/topics/jobs/latest").json()["records"]
+    assert (record["key"], record["value"], record["headers"]) == ("k", "v", {"h": "1"})
+    assert post("/api/topics/jobs/write", value="v", partition=2).status_code == 400
+    assert post("/api/topics/jobs/delete").json() == {"deleted": "jobs"}
+    assert post("/api/topics/jobs/delete").status_code == 404
+    assert post("/api/topics/jobs/write", value="v").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "topic", ["__tailrace_ticks", "shop.main.orders", "open_orders", "open_orders.2", "terms"]
+)
+def test_what_the_project_keeps_is_left_alone(console: Console, topic: str) -> None:
+    for path, body in (("", {"name": topic}), (f"/{topic}/write", {"value": "x"}), (f"/{topic}/delete", {})):  # fmt: skip
+        refused = console.client.post(f"/api/topics{path}", json=body)
+        assert refused.status_code == 400, path
+        assert "is kept by" in refused.json()["error"]
+
+
+def test_a_group_nobody_is_in_is_deleted(console: Console) -> None:
+    bootstrap = console.served.bootstrap
+    produce(bootstrap, "clicks", (b"k", b"v"))
+    read_all(bootstrap, "readers", "clicks", 1)
+    assert console.client.post("/api/groups/readers/delete").json() == {"deleted": "readers"}
+    assert console.client.get("/api/groups/readers").json()["partitions"] == []

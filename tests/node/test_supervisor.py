@@ -19,6 +19,7 @@ import pytest
 from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.errors import AlreadyRunningError
 from tailrace.node.health import status_of
+from tailrace.node.history import read_history
 from tailrace.node.journal import Journal
 from tailrace.node.plan import of_project, plan
 from tailrace.node.processes import born, end_leftovers, members, record
@@ -321,3 +322,17 @@ def test_the_supervisor_keeps_nothing_of_what_a_project_imports(tmp_path: Path) 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_what_happens_to_parts_is_remembered(running: Supervisor, project: load.Project) -> None:
+    before = pid_of(project, "console-console")
+    os.kill(before, signal.SIGKILL)
+    until(running, lambda: running.ready() and pid_of(project, "console-console") != before)
+    running.drain()
+    told = [(one["what"], one["part"]) for one in read_history(project.settings.state_directory)]
+    assert told == [
+        ("down", ""), ("started", "console console"), ("ended", "console console"), ("up", ""),
+    ]  # fmt: skip
+    (ended,) = [o for o in read_history(project.settings.state_directory) if o["what"] == "ended"]
+    assert (ended["pid"], ended["text"]) == (before, "ended (signal SIGKILL)")
+    assert len(read_history(project.settings.state_directory, limit=2)) == 2

@@ -128,3 +128,10 @@ export const prove = () => call<{ rows: { what: string; database: string; view: 
 export const verifyViews = () => call<{ rows: { what: string; spark: string; view: string; equal: boolean }[]; ms: number }>("api/demo/verify", {});
 export const refund = (order: number) => call<{ did: string }>("api/demo/refund", { order });
 export const pull = (plug: string) => call<{ did: string }>(`api/demo/${plug}`, {});
+
+export const createTopic = (name: string, partitions: number) => call<{ created: string }>("api/topics", { name, partitions });
+export const alterTopic = (name: string, config: Record<string, string | null>) => call<{ altered: string }>(`api/topics/${encodeURIComponent(name)}/config`, { config });
+export const deleteTopic = (name: string) => call<{ deleted: string }>(`api/topics/${encodeURIComponent(name)}/delete`, {});
+export const writeRecord = (name: string, key: string | null, value: string | null) => call<{ partition: number; offset: number }>(`api/topics/${encodeURIComponent(name)}/write`, { key, value });
+export const deleteGroup = (name: string) => call<{ deleted: string }>(`api/groups/${encodeURIComponent(name)}/delete`, {});
+export const events = () => call<{ events: { at: number; what: string; part: string; text: string }[] }>("api/history/events");

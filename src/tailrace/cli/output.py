@@ -73,6 +73,15 @@ def log_option(command: Command) -> Command:
     return project_option(choose)(bootstrap(where(command)))
 
 
+def said_directory(context: click.Context) -> str | None:
+    """What `--project` said, in the middle of a line too; None for nothing."""
+    said = context.meta.get(_SAID_WHERE) or []
+    chosen = (
+        [value for name, value in said if name == "--project"] if isinstance(said, list) else [said]
+    )
+    return next((str(value) for value in chosen if value), None)
+
+
 def project_option(
     choose: Callable[[click.Context, click.Parameter, str | None], None],
 ) -> Callable[[Command], Command]:

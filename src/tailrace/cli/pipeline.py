@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
+from tailrace.cli import known_names
 from tailrace.cli.filling import filling
 from tailrace.cli.output import (
     json_option,
@@ -154,7 +155,7 @@ def list_pipelines(address: str | None, as_json: bool) -> None:
 
 
 @pipeline.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.pipelines)
 @click.option("--verbose", is_flag=True, help="Show the error's traceback too.")
 @log_option
 @json_option
@@ -233,7 +234,7 @@ def _ask(address: str | None, action: str, name: str) -> None:
 
 
 @pipeline.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.pipelines)
 @log_option
 @said_option
 def restart(name: str, address: str | None) -> None:
@@ -242,7 +243,7 @@ def restart(name: str, address: str | None) -> None:
 
 
 @pipeline.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.pipelines)
 @log_option
 @said_option
 def reset(name: str, address: str | None) -> None:
@@ -251,7 +252,7 @@ def reset(name: str, address: str | None) -> None:
 
 
 @pipeline.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.pipelines)
 @click.option("--key", default=None, help="Only entries in which this text occurs.")
 @click.option("--limit", default=20, show_default=True, help="Most entries shown with --key.")
 @log_option
@@ -308,7 +309,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
 
 
 @pipeline.command("dead-letters")
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.pipelines)
 @click.option("--retry", is_flag=True, help="Let the stream read them again.")
 @log_option
 @json_option

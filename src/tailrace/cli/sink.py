@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 from tailrace.clock import SYSTEM
 
@@ -82,7 +83,7 @@ def list_sinks(address: str | None, as_json: bool) -> None:
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @log_option
 @json_option
 def status(name: str, address: str | None, as_json: bool) -> None:
@@ -109,7 +110,7 @@ def status(name: str, address: str | None, as_json: bool) -> None:
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
 @log_option
 @said_option
@@ -123,7 +124,7 @@ def replay(name: str, timeout: float, address: str | None) -> None:
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--resume", is_flag=True, help="Go on with a copy that was begun.")
 @click.option("--switch", "and_switch", is_flag=True, help="Switch to it if it is in step.")
 @click.option("--list", "most", default=20, show_default=True, help="Differences to print.")
@@ -156,7 +157,7 @@ def rebuild(
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--timeout", default=600.0, show_default=True, help="Seconds to wait for it.")
 @log_option
 @said_option
@@ -170,7 +171,7 @@ def switch(name: str, timeout: float, address: str | None) -> None:
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait for it.")
 @log_option
 @said_option
@@ -191,7 +192,7 @@ def _ask_running(address: str | None, name: str, work: Any, timeout: float) -> b
 
 
 @sink.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--repair", is_flag=True, help="Write the rows that differ as the log has them.")
 @click.option("--watch", is_flag=True, help="Verify continuously, at most --share of the time.")
 @click.option(
@@ -263,7 +264,7 @@ def _print_verification(found: Any, most: int, as_json: bool) -> None:
 
 
 @sink.command("dead-letters")
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sinks)
 @click.option("--retry", is_flag=True, help="Write these rows again, as the log has them now.")
 @log_option
 @json_option

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import json_option, log_option, print_json, print_rows, said_option, say
 from tailrace.modes import make_private
 
@@ -85,7 +86,7 @@ def list_sources(address: str | None, as_json: bool) -> None:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @log_option
 @json_option
 def status(name: str, address: str | None, as_json: bool) -> None:
@@ -117,7 +118,7 @@ def _shown(value: object) -> str:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @log_option
 @json_option
 def doctor(name: str, address: str | None, as_json: bool) -> None:
@@ -156,7 +157,7 @@ def _with_names(project: Project, declared: Source) -> tuple[Source, Ownership |
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @click.option("--table", default=None, help="Only this table (default: all).")
 @click.option("--where", default=None, help="Only rows that fulfil this SQL condition.")
 @click.option("--key", "given", multiple=True, help="Only the row with this key; again for more.")
@@ -200,7 +201,7 @@ def _key(text: str) -> object:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @click.argument("statement")
 @log_option
 @said_option
@@ -227,7 +228,7 @@ def alter(name: str, statement: str, address: str | None) -> None:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @log_option
 @said_option
 def pause(name: str, address: str | None) -> None:
@@ -250,7 +251,7 @@ def pause(name: str, address: str | None) -> None:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @log_option
 @said_option
 def resume(name: str, address: str | None) -> None:
@@ -264,7 +265,7 @@ def resume(name: str, address: str | None) -> None:
 
 
 @source.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.sources)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @log_option
 @said_option

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, print_rows
 from tailrace.errors import TailraceError, UsageError
 
@@ -52,7 +53,7 @@ def list_topics(address: str | None, internal: bool, as_json: bool) -> None:
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.topics)
 @click.option("--partitions", type=click.IntRange(1), default=None)
 @click.option("--config", "settings", metavar="NAME=VALUE", multiple=True)
 @click.option("--if-missing", is_flag=True, help="A topic that exists is left as it is.")
@@ -83,7 +84,7 @@ def create(
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.topics)
 @log_option
 @json_option
 def describe(name: str, address: str | None, as_json: bool) -> None:
@@ -176,7 +177,7 @@ def _span(milliseconds: int) -> str:
 
 
 @topic.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.topics)
 @click.option(
     "--partitions", type=click.IntRange(1), default=None, help="Let it grow to this many."
 )
@@ -237,7 +238,7 @@ def alter(
 
 
 @topic.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, shell_complete=known_names.topics)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @log_option
 @json_option

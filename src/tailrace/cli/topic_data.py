@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 import orjson
 
+from tailrace.cli import known_names
 from tailrace.cli.output import bootstrap_address, json_option, log_option, print_json, said_option
 from tailrace.errors import UsageError
 from tailrace.security import librdkafka_settings
@@ -22,7 +23,7 @@ WAIT_SECONDS = 0.25
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.topics)
 @click.option("--from", "start", default="earliest", show_default=True,
               metavar="earliest|latest|OFFSET|TIME", help="TIME as 2026-11-15T10:20:30 or ms since 1970 with `ms`.")  # fmt: skip
 @click.option("--partition", "chosen", type=int, multiple=True, help="Only these partitions.")
@@ -172,7 +173,7 @@ def has_keys(bootstrap: str, name: str, partitions: int) -> bool:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.topics)
 @click.option("--key", default=None, help="The key of every record.")
 @click.option("--key-separator", default=None, metavar="TEXT", help="Lines are KEY TEXT VALUE.")
 @click.option("--header", "headers", multiple=True, metavar="NAME=VALUE")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import (
     bootstrap_address,
     json_option,
@@ -97,7 +98,7 @@ def _fills(address: str | None) -> dict[str, str]:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @click.argument("key", nargs=-1)
 @click.option("--at-least", metavar="POSITION", help="Wait until the view has reached it.")
 @click.option("--timeout", default=5.0, show_default=True, help="Seconds to wait.")
@@ -133,7 +134,7 @@ def get(
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @click.option("--after", type=int, help="Go on after this tick instead of a snapshot.")
 @click.option("--max", "most", type=int, help="Stop after this many changes.")
 @log_option
@@ -172,7 +173,7 @@ def _line(sign: str, tick: int, row: Any, as_json: bool) -> None:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @log_option
 @json_option
 def explain(name: str, address: str | None, as_json: bool) -> None:
@@ -192,7 +193,7 @@ def explain(name: str, address: str | None, as_json: bool) -> None:
 
 
 @view.command()
-@click.argument("names", nargs=-1, required=True)
+@click.argument("names", nargs=-1, required=True, shell_complete=known_names.views)
 @click.option("--hold", is_flag=True, help="Show the new ones only after `tailrace view switch`.")
 @click.option("--copy", is_flag=True, help="Only read the served copy again from the changelog.")
 @log_option
@@ -287,7 +288,7 @@ def _unknown(name: str, names: Iterable[str]) -> UsageError:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @log_option
 @json_option
 def generations(name: str, address: str | None, as_json: bool) -> None:
@@ -314,7 +315,7 @@ def generations(name: str, address: str | None, as_json: bool) -> None:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @log_option
 @said_option
 def switch(name: str, address: str | None) -> None:
@@ -331,7 +332,7 @@ def switch(name: str, address: str | None) -> None:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @log_option
 @said_option
 def rollback(name: str, address: str | None) -> None:
@@ -352,7 +353,7 @@ def rollback(name: str, address: str | None) -> None:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @click.option("--yes", is_flag=True, help="Delete without asking.")
 @log_option
 @said_option
@@ -381,7 +382,7 @@ def drop(name: str, yes: bool, address: str | None) -> None:
 
 
 @view.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.views)
 @click.argument("other", required=False)
 @click.option("--max", "most", default=20, show_default=True, help="Rows to print of each side.")
 @log_option
@@ -431,7 +432,7 @@ def diff(
 
 
 @view.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=known_names.views)
 @click.option("--max", "most", default=20, show_default=True, help="Differing keys to list.")
 @log_option
 @json_option

@@ -39,6 +39,7 @@ from tailrace.console.errors import (
 from tailrace.console.events import add_events
 from tailrace.console.feed import ChangesResponse, Feed
 from tailrace.console.figures import Figures
+from tailrace.console.gauges import publish_parts
 from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
 from tailrace.console.lookup import no_row
@@ -63,6 +64,7 @@ from tailrace.facts.errors import (
 )
 from tailrace.facts.metrics import publish_events
 from tailrace.node.health import status_of
+from tailrace.node.history import read_history
 from tailrace.pipelines.errors import PipelineError
 from tailrace.pipelines.progress import publish_reports
 from tailrace.project import graph as project_graph
@@ -276,12 +278,18 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
         """What deserves attention now."""
         return Json(live.state()["alarms"])
 
+    @app.get("/api/history/events")
+    def happened(limit: Annotated[int, Query(ge=1, le=1000)] = 200) -> Response:
+        """What happened to the parts, the newest first: ends, starts, take-overs."""
+        return Json({"events": read_history(served.project.settings.state_directory, limit)})
+
     @app.get("/metrics")
     def metrics() -> Response:
         """Prometheus."""
         reports = read_reports(served.project.settings.state_directory)
         publish_reports(reports)
         publish_events(reports)
+        publish_parts(live.state()["parts"], live.state()["alarms"])
         return Response(exposition(), media_type="text/plain; version=0.0.4")
 
 

@@ -19,6 +19,7 @@ from tailrace.console.errors import UnknownNameError
 from tailrace.console.live import Live
 from tailrace.console.records import text
 from tailrace.console.schemas import schema_history
+from tailrace.console.topic_operations import add_topic_operations
 from tailrace.errors import UsageError
 from tailrace.project.load import Project
 from tailrace.telemetry.part import read_reports
@@ -55,6 +56,7 @@ def add_operations(app: FastAPI, served: Served, live: Live, answer: Answer) -> 
     _add_patterns(app, served, answer)
     _add_letters(app, served, answer)
     _add_past(app, served, answer)
+    add_topic_operations(app, served, answer)
 
 
 def _add_groups(app: FastAPI, served: Served, live: Live, answer: Answer) -> None:

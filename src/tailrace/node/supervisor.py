@@ -40,6 +40,7 @@ from tailrace.node.errors import (
     StateGoneError,
 )
 from tailrace.node.health import filling
+from tailrace.node.history import History
 from tailrace.node.journal import Journal
 from tailrace.node.noise import Quiet
 from tailrace.node.parts import DRAIN, PartSpec
@@ -73,6 +74,7 @@ class Child:
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     due_at: float = 0.0
+    ended_at: float = 0.0
     pause: float = FIRST_PAUSE
     restarts: int = 0
     group: int | None = None  # of the process before this one
@@ -104,6 +106,7 @@ class Supervisor:
         self._places: dict[Path, tuple[int, int]] = {}  # what must stay where it is
         self._lock: IO[str] | None = None
         self._journal = Journal(self.directory / "up.log")
+        self.history = History(self.directory, clock)
 
     def __enter__(self) -> Supervisor:
         modes.use(self.project.settings.project.mode)
@@ -121,6 +124,7 @@ class Supervisor:
         self.drain()
         self._selector.close()
         self._journal.close()
+        self.history.close()
         if self._lock:
             self._lock.close()
 
@@ -160,6 +164,7 @@ class Supervisor:
             self._places[log] = _identity(log)
         self._ensure_topics()
         self._record_beginnings()
+        self.history.add("up", "", f"started with {len(parts)} parts", pid=os.getpid())
         for spec in parts:
             if spec.kind != "broker":
                 self._launch(Child(spec, self._command(spec, self.address)))
@@ -174,6 +179,8 @@ class Supervisor:
                 if now >= child.due_at and not self._stopping:
                     child.restarts += 1
                     self._launch(child)
+                    down = round((now - child.ended_at) * 1000)
+                    self._happened("started", child, f"started again, {down / 1000:.1f} s later")
             elif child.process.poll() is not None and not self._stopping:
                 self._ended(child, now)
 
@@ -232,6 +239,8 @@ class Supervisor:
     def drain(self, look: Callable[[], None] = lambda: None) -> None:
         """Stop every part, inputs first and the log last; nothing is killed silently. `look` is
         called again and again meanwhile."""
+        if not self._stopping and self.running:
+            self.history.add("down", "", "stopped")
         self._stopping = True
         for kind in DRAIN:
             group = [c for c in self._children.values() if c.spec.kind == kind and c.process]
@@ -445,12 +454,17 @@ class Supervisor:
             f"{child.spec.kind} {child.spec.name} ended ({_reason(status)}); "
             f"starting it again in {child.pause:.1f} s"
         )
+        child.ended_at = now
+        self._happened("ended", child, f"ended ({_reason(status)})", pid=child.process.pid)
         self._mark_failed(child, status)
         # Helpers that outlived it (Spark's JVM) get the time of the pause to tidy up.
         child.group = child.process.pid
         signal_group(child.group, signal.SIGTERM)
         child.pause = min(child.pause * 2, LONGEST_PAUSE)
         self._forget(child)
+
+    def _happened(self, what: str, child: Child, text: str, **facts: object) -> None:
+        self.history.add(what, f"{child.spec.kind} {child.spec.name}", text, **facts)
 
     def _mark_failed(self, child: Child, status: int) -> None:
         path = report_path(self.directory, child.spec.id)

@@ -74,6 +74,7 @@ class TakeOver:
 
     def __post_init__(self) -> None:
         self._known = files_of(self.supervisor.project.directory)
+        FILES.make_directories(self._folder)
         for path in self._folder.glob("*"):
             path.unlink()
 
@@ -135,10 +136,15 @@ class TakeOver:
                 for change in found.changes:
                     self.echo(f"  {in_words(change)}")
             waiting = self.supervisor.take_over(found.plan, found.changes, self.stopping)
+            for change in found.changes:
+                self.supervisor.history.add(
+                    "changed", f"{change.kind} {change.name}", in_words(change)
+                )
             self._answer("applied", found.changes, waiting=waiting)
             if self._asked is None:
                 self.echo("taken over")
         except TailraceError as problem:
+            self.supervisor.history.add("refused", "", f"change not taken over: {problem}")
             self._answer("failed", (), error=problem)
             if self._asked is None:
                 self.echo("the project changed, and is not taken over:")

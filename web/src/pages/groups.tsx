@@ -55,6 +55,7 @@ export function GroupPage({ name }: { name: string }) {
       <h2>Members</h2>
       {value.members.length ? <Table rows={value.members} name="Members" /> : <Empty>No member is connected.</Empty>}
       <Reset name={name} members={value.members.length} />
+      {value.members.length === 0 ? <Act label="Delete the group" sure={`Forget where ${name} has read to?`} work={() => api.deleteGroup(name)} told={(done) => `Group ${done.deleted} is gone.`} /> : null}
     </>
   );
 }

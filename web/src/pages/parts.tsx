@@ -1,8 +1,9 @@
 /** One part with everything it reports; and what deserves attention. */
 
-import { age, cell, many } from "../format";
+import * as api from "../api";
+import { age, cell, many, moment, zone } from "../format";
 import { live } from "../live";
-import { AlarmBox, Chart, Empty, FaultBox, State } from "../parts/common";
+import { AlarmBox, Chart, Empty, FaultBox, LongTable, State, useLoaded } from "../parts/common";
 
 const SHOWN_ELSEWHERE = new Set(["name", "kind", "project", "state", "error", "at"]);
 
@@ -34,8 +35,28 @@ export function PartPage({ id }: { id: string }) {
 export function Alarms() {
   const state = live.value;
   if (!state) return <Empty>Waiting for the first figures…</Empty>;
-  if (state.alarms.length === 0) return <><h1>Alarms</h1><Empty>Nothing deserves attention. Watched are: parts that end or wait, groups near the end of retention, WAL kept for a slot, late rows, dead letters and the disk.</Empty></>;
-  return <><h1>Alarms</h1>{state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}</>;
+  return (
+    <>
+      <h1>Alarms</h1>
+      {state.alarms.length === 0 ? <Empty>Nothing deserves attention. Watched are: parts that end or wait, groups near the end of retention, WAL kept for a slot, late rows, dead letters and the disk.</Empty> : null}
+      {state.alarms.map((alarm) => <AlarmBox alarm={alarm} key={alarm.what + alarm.message} />)}
+      <Happened />
+    </>
+  );
+}
+
+/** What happened to the parts, the newest first. */
+function Happened() {
+  const { value } = useLoaded(api.events, [], 3000);
+  if (!value?.events.length) return null;
+  return (
+    <>
+      <h2>What happened</h2>
+      <p class="note">Times are {zone()}.</p>
+      <LongTable name="What happened" columns={["time", "part", "event"]} items={value.events} identify={(event, index) => `${event.at}-${index}`}
+        cells={(event) => (<><td>{moment(event.at)}</td><td>{event.part || "project"}</td><td class={event.what === "ended" || event.what === "refused" ? "bad" : ""}>{event.text}</td></>)} />
+    </>
+  );
 }
 
 function commands(kind: string, name: string): string[] {

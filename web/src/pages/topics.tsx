@@ -5,7 +5,7 @@ import * as api from "../api";
 import { bytes, clock, count, many, moment, peek, pretty, rate, setting, zone } from "../format";
 import { live } from "../live";
 import type { LogRecord } from "../types";
-import { Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
+import { Act, Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
 
 export function Topics() {
   const [wanted, setWanted] = useState("");
@@ -20,6 +20,7 @@ export function Topics() {
         <label>Find <input type="search" value={wanted} onInput={(event) => setWanted(event.currentTarget.value)} /></label>
         <label><input type="checkbox" checked={internal} onChange={(event) => setInternal(event.currentTarget.checked)} /> internal</label>
       </form>
+      <Create />
       {shown.length === 0 ? <Empty>No topic{wanted ? ` with “${wanted}” in its name` : " yet: start a source, or `tailrace topic create NAME`"}.</Empty> : null}
       {shown.length ? (
         <LongTable
@@ -41,6 +42,46 @@ export function Topics() {
         />
       ) : null}
     </>
+  );
+}
+
+/** A form for a topic that is not there yet. */
+function Create() {
+  const [name, setName] = useState("");
+  const [partitions, setPartitions] = useState(1);
+  return (
+    <details>
+      <summary>Create a topic</summary>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Name <input value={name} onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <label>Partitions <input type="number" min="1" max="1000" value={partitions} onInput={(event) => setPartitions(Number(event.currentTarget.value) || 1)} /></label>
+      </form>
+      <Act label="Create" work={() => api.createTopic(name.trim(), partitions)} told={(done) => `Topic ${done.created} is there.`} />
+    </details>
+  );
+}
+
+/** Write to a topic, change its settings, delete it; what the project keeps is refused by the server. */
+function Operate({ name }: { name: string }) {
+  const [key, setKey] = useState("");
+  const [value, setValue] = useState("");
+  const [what, setWhat] = useState("retention.ms");
+  const [to, setTo] = useState("");
+  return (
+    <details>
+      <summary>Write a record, change a setting, delete</summary>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Key <input value={key} onInput={(event) => setKey(event.currentTarget.value)} /></label>
+        <label>Value <textarea rows={2} value={value} onInput={(event) => setValue(event.currentTarget.value)} /></label>
+      </form>
+      <Act label="Write" work={() => api.writeRecord(name, key || null, value)} told={(done) => `Written at ${done.partition}:${done.offset}.`} />
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <label>Setting <input value={what} onInput={(event) => setWhat(event.currentTarget.value)} /></label>
+        <label>Value <input placeholder="empty: the default" value={to} onInput={(event) => setTo(event.currentTarget.value)} /></label>
+      </form>
+      <Act label="Change" work={() => api.alterTopic(name, { [what.trim()]: to.trim() || null })} told={() => `${what.trim()} is ${to.trim() || "the default"}.`} />
+      <Act label="Delete the topic" sure={`Delete ${name} with all its records?`} work={() => api.deleteTopic(name)} told={(done) => `Topic ${done.deleted} is gone.`} />
+    </details>
   );
 }
 
@@ -72,6 +113,7 @@ export function TopicPage({ name }: { name: string }) {
           <p class="note">Markers at the end of transactions take an offset each, too: offsets of records may skip some.</p>
         </details>
       ) : null}
+      <Operate name={name} />
       <form class="filters" onSubmit={(event) => event.preventDefault()}>
         <label>Records from <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
           <option value="latest">the end, live</option>
