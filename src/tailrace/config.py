@@ -65,6 +65,7 @@ KEYS: dict[str, Key] = {
     "spark.conf": Key("table", {}, "Any Spark setting by Spark's name."),
     "tick.freshness": Key("duration", timedelta(seconds=1), "How old a view's answer may become."),
     "tick.limit": Key("whole", 200_000, "Most changes read in one tick; a tick stops at a cut."),
+    "events.key": Key("text", None, "What the keys of personal fields are wrapped with, at least 32 characters; kept outside the log."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
     "console.viewer_token": Key("token", None, "A second token, at least 16 characters, for those who may look and not operate."),
@@ -72,7 +73,7 @@ KEYS: dict[str, Key] = {
     "console.cert": Key("text", None, "Certificate (PEM, with its chain) with which the console serves HTTPS."),
     "console.key": Key("text", None, "Private key (PEM) of console.cert."),
 }  # fmt: skip
-SECTIONS = ("project", "log", "spark", "tick", "console", "topics")
+SECTIONS = ("project", "log", "spark", "tick", "events", "console", "topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,11 @@ class TickSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EventsSettings:
+    key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ConsoleSettings:
     """`token`: None if each start makes one; `open`: it was chosen that none is needed.
     `viewer_token` lets its callers look, and not operate."""
@@ -175,6 +181,7 @@ class Settings:
     console: ConsoleSettings
     topics: Mapping[str, Mapping[str, str]]
     origins: Mapping[str, Origin]
+    events: EventsSettings = EventsSettings()
 
     @property
     def bootstrap(self) -> str:
@@ -392,7 +399,14 @@ def load(
         console=_console(home, values),
         topics=topics,
         origins=origins,
+        events=_events(values["events.key"]),
     )
+
+
+def _events(key: str | None) -> EventsSettings:
+    if key is not None:
+        remember(key)
+    return EventsSettings(key)
 
 
 def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:

@@ -13,7 +13,7 @@ from tailrace.masking import mask
 if TYPE_CHECKING:
     from tailrace.config import Settings
 
-SECRETS = ("console.token",)
+SECRETS = ("console.token", "console.viewer_token", "events.key")
 
 
 @click.command()

@@ -42,6 +42,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "quota": ("quota", "How much clients may send, fetch and ask."),
     "acl": ("acl", "Who may do what at the log."),
     "events": ("events", "Event topics: states, histories, commands, owners."),
+    "erase": ("erase", "Erase what is known of a subject, with a proof."),
     "source": ("source", "Databases captured into the log."),
     "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
     "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),

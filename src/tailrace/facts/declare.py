@@ -153,6 +153,8 @@ class Events(Generic[S]):
         self.declared_at = declared_at
         self.commands: dict[str, Command] = {}
         self.function: Callable[[Any, Any], Any] | None = None
+        self.key: str | None = None
+        """`events.key` of the project it belongs to."""
         self._begins_with_none: bool | None = None
         DECLARED[name] = self
 
@@ -249,11 +251,14 @@ class Events(Generic[S]):
 
     def shape(self) -> dict[str, Any]:
         """What two processes that share the topic must agree on."""
-        return {
+        shape: dict[str, Any] = {
             "partitions": self.partitions,
             "tags": list(self.tags),
             "types": {each.written: shape_of(each.cls) for each in self.types},
         }
+        if self.types.has_personal:
+            shape["personal"] = {each.written: each.personal for each in self.types}
+        return shape
 
     def fingerprint(self) -> str:
         """Changes when code does that a cached state depends on: the files of `evolve`, of
@@ -275,15 +280,19 @@ class Events(Generic[S]):
         index: str | Path | None = None,
         listen: str = "127.0.0.1:0",
         timeout: float = 30.0,
+        key: str | None = None,
     ) -> OpenedEvents[S]:
         """Take part: own partitions and decide (`owns=True`), or only call those who do.
 
         `index` is the directory of the caches, `listen` where other processes reach this
-        one, `timeout` how many seconds a call may take.
+        one, `timeout` how many seconds a call may take. `key` is what personal fields are sealed
+        under; the project's `events.key`, or TAILRACE_EVENTS__KEY, where it is left out.
         """
         from tailrace.facts.opened import OpenedEvents
 
-        return OpenedEvents(self, log, owns=owns, index=index, listen=listen, timeout=timeout)
+        return OpenedEvents(
+            self, log, owns=owns, index=index, listen=listen, timeout=timeout, key=key
+        )
 
     def given(self, *events: object) -> Given[S]:
         """A test of commands without a log: `accounts.given(Opened("ann")).when(withdraw,

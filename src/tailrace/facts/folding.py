@@ -13,6 +13,7 @@ from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
 from tailrace.facts.records import parse_record
+from tailrace.facts.sealing import Seals, seals_for
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -33,6 +34,16 @@ class Folded:
 def fold(log: Log, declared: Events[Any]) -> Folded:
     """Read the whole topic and fold every stream."""
     found = Folded()
+    seals = seals_for(log, declared)
+    try:
+        _fold(log, declared, found, seals)
+    finally:
+        if seals is not None:
+            seals.keys.close()
+    return found
+
+
+def _fold(log: Log, declared: Events[Any], found: Folded, seals: Seals | None) -> None:
     function = declared.function
     assert function is not None
     began = SYSTEM.monotonic()
@@ -52,6 +63,8 @@ def fold(log: Log, declared: Events[Any]) -> Folded:
             found.broken[stream] = f"version {stored.version} stands behind {version}"
             continue
         try:
+            if seals is not None:
+                stored = seals.open(stored)
             event = declared.types.decode(stored.kind, stored.value)
             found.streams[stream] = (stored.version, function(state, event))
         except TailraceError as error:
@@ -59,7 +72,6 @@ def fold(log: Log, declared: Events[Any]) -> Folded:
         except Exception as error:
             found.broken[stream] = f"evolve failed: {type(error).__name__}: {error}"
     found.seconds = SYSTEM.monotonic() - began
-    return found
 
 
 def differences(log: Log, declared: Events[Any], folded: Folded) -> Iterator[tuple[str, str]]:

@@ -420,6 +420,10 @@ class GroupOwners:
 
         return self._looked(partition, lambda own: read(own, query), there)
 
+    def begin_again(self) -> None:
+        for owner in list(self._local.values()):
+            owner.begin_again()
+
     def addresses(self) -> dict[int, str]:
         self._refresh()
         return dict(self._table.owners)

@@ -21,7 +21,7 @@ from tailrace.facts.errors import (
     EventUnknownError,
     EvolveFailedError,
 )
-from tailrace.facts.event_types import decode_json, encode_json, split_name
+from tailrace.facts.event_types import EventType, decode_json, encode_json, split_name
 from tailrace.facts.index import (
     CommandEntry,
     IndexBatch,
@@ -163,6 +163,11 @@ class Partition(Generic[S]):
             return state
         return self._decode_state(encode_json(state))
 
+    def sealed(self, kind: EventType, value: bytes) -> bytes:
+        """An event's JSON as it is written. Raises SubjectErasedError."""
+        seals = self._reader.seals
+        return value if seals is None else seals.seal(kind, value)
+
     # Looking -------------------------------------------------------------------
 
     def lookup(self, stream: bytes) -> Known:
@@ -285,7 +290,9 @@ class Partition(Generic[S]):
 
     def snapshot(self, stream: bytes, known: Known) -> StreamEntry:
         """The entry of a stream, with a snapshot where one is due."""
-        if known.version % SNAPSHOT_EVERY == 0 and known.state is not None:
+        due = known.version % SNAPSHOT_EVERY == 0 and known.state is not None
+        # A state may hold what is sealed in the log: nothing of it goes to this host's disk.
+        if due and self._reader.seals is None:
             return StreamEntry(known.version, known.offset, known.version, encode_json(known.state))
         return StreamEntry(known.version, known.offset)
 
@@ -319,7 +326,7 @@ class Partition(Generic[S]):
         records = self._reader.records(self.declared.name, self.number, position, end)
         for some in records:
             for record in some:
-                event = parse_record(*record)
+                event = self._reader.parsed(record)
                 if event is None:
                     foreign += 1
                 else:

@@ -56,6 +56,7 @@ from tailrace.facts.processes import (
 from tailrace.facts.questions import fact as fact_of
 from tailrace.facts.reading import EventReader
 from tailrace.facts.records import Stored, parse_record
+from tailrace.facts.sealing import seals_for
 from tailrace.facts.topic import ensure_topic
 
 if TYPE_CHECKING:
@@ -135,6 +136,11 @@ class OpenedReaction:
         self._targets = _Targets(log, index, timeout)
         self._readings: dict[str, _Reading] = {}
         self._reader = EventReader(log, timeout)
+        self._seals = {
+            name: seals
+            for name, source in declared.sources.items()
+            if (seals := seals_for(log, source)) is not None
+        }
         self._woken = threading.Event()
         self._stopping = False
         self._knocked_at = 0.0
@@ -173,6 +179,8 @@ class OpenedReaction:
                     self._save(reading)
         self._targets.close()
         self.opened.close()
+        for seals in self._seals.values():
+            seals.keys.close()
         self._reader.close()
 
     def process(self, key: str) -> Process:
@@ -256,6 +264,8 @@ class OpenedReaction:
         if now - self._knocked_at < KNOCK_SECONDS:
             return
         self._knocked_at = now
+        for seals in self._seals.values():
+            seals.keys.refresh()
         owned = {each.number for each in self.opened.owned()}
         for number in set(range(self.declared.partitions)) - owned:
             stream = next(
@@ -282,6 +292,9 @@ class OpenedReaction:
                 stored = parse_record(*record)
                 if stored is not None and stored.offset >= reading.position:
                     facts.append(stored)
+            seals = self._seals.get(reading.topic)
+            if seals is not None:
+                facts = [seals.open(stored) for stored in facts]
             for start in range(0, len(facts), MOST_FACTS):
                 failed = self._step(reading, facts[start : start + MOST_FACTS])
                 if self._stopping:

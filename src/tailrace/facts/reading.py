@@ -14,6 +14,7 @@ from tailrace.records.batch import Record, decode_records
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.facts.sealing import Seals
 
 FETCH_BYTES = 4 * 1024 * 1024
 SMALL_FETCH_BYTES = 128 * 1024
@@ -29,6 +30,8 @@ class EventReader:
         self._log = log
         self._timeout = timeout
         self._fetchers: dict[int, Fetcher] = {}
+        self.seals: Seals | None = None
+        """Opens the personal fields of what is read, where the topic has some."""
 
     def close(self) -> None:
         with self._lock:
@@ -55,6 +58,14 @@ class EventReader:
             if found.records:
                 yield found.records
             position = found.following
+
+    def parsed(self, record: Record) -> Stored | None:
+        """The event of a record, open; None if it is foreign. Raises EventUnreadableError for one
+        whose key is missing."""
+        stored = parse_record(*record)
+        if stored is None or self.seals is None:
+            return stored
+        return self.seals.open(stored)
 
     def offset_for_time(self, topic: str, partition: int, moment: int) -> int:
         """The first offset at or after a time in milliseconds; behind the last if none is."""
@@ -87,7 +98,7 @@ class EventReader:
                         continue
                     for record in decode_records(answer.buffer, place):
                         if record.offset in wanted:
-                            event = parse_record(*record)
+                            event = self.parsed(record)
                             if event is not None:
                                 found.append(event)
             number = last + 1
