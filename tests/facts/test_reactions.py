@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -323,3 +329,76 @@ def test_a_reaction_may_begin_at_the_end(tmp_path: Path) -> None:
         with fresh.open(log):  # the second time it goes on
             until(lambda: shop.state("o4").value.status == "cancelled")
         assert [shop.state(name).version for name in ("o1", "o2")] == [1, 1]
+
+
+@contextmanager
+def broker_process(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tailrace", "broker", "start", "--data", str(data),
+         "--listen", f"127.0.0.1:{port}"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert "listening" in process.stdout.readline()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_and_the_broker_are_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
+    """Nobody but workers owns and reacts; they and the broker die at random moments."""
+    chance = random.Random(seed)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, index = f"127.0.0.1:{port}", tmp_path / "index"
+    placed: dict[str, int] = {}
+    with ExitStack() as stack:
+        broker = stack.enter_context(broker_process(tmp_path / "log", port))
+        workers = [stack.enter_context(worker(address, index)) for _ in range(2)]
+        log = stack.enter_context(tr.connect(address))
+        shop = stack.enter_context(orders.open(log, owns=False, timeout=60))
+        bank = stack.enter_context(accounts.open(log, owns=False, timeout=60))
+        bank.execute(deposit, "rich", amount=1_000_000, id="deposit")
+
+        def say(call: Callable[[], object]) -> None:
+            deadline = time.monotonic() + 120
+            while True:
+                try:
+                    call()
+                except tr.TailraceError as error:
+                    assert error.code in ("outcome-unknown", "owner-missing"), error.render()
+                    assert time.monotonic() < deadline
+                    continue
+                return
+
+        for round_ in range(12):
+            for number in range(len(placed), len(placed) + 15):
+                name, amount = f"o{number}", number % 7 + 1
+                account = ("rich", "poor", "")[number % 3]
+                say(partial(
+                    shop.execute, place, name, account=account, amount=amount,
+                    correlation=name, id=f"place-{number}",
+                ))  # fmt: skip
+                placed[name] = amount
+            time.sleep(chance.random() * 0.5)
+            if round_ % 4 == 3:
+                broker.kill()
+                broker.wait()
+                broker = stack.enter_context(broker_process(tmp_path / "log", port))
+            else:
+                victim = workers.pop(chance.randrange(2))
+                victim.kill()
+                victim.wait()
+                workers.append(stack.enter_context(worker(address, index)))
+        judge(log, placed, lambda name: shop.state(name).value)
+        until(lambda: not list(look(log, checkout)), 120)
+        spent = sum(amount for name, amount in placed.items() if int(name[1:]) % 3 == 0)
+        assert bank.state("rich").value.balance == 1_000_000 - spent
