@@ -19,6 +19,7 @@ import pytest
 import tailrace as tr
 from tailrace.broker.embedded import BrokerThread
 from tailrace.client.log import Log
+from tailrace.facts.asking import Fact
 from tailrace.facts.declare import Events
 from tailrace.facts.erasing import erase_subject, finish, search, verify
 from tailrace.facts.errors import (
@@ -351,3 +352,64 @@ def test_the_topic_of_keys_is_what_kafka_calls_compacted(log: Log) -> None:
     keys = Keys(log, SECRET)
     keys.close()
     assert log.topic_config(KEYS)["cleanup.policy"] == "compact"
+
+
+@dataclass(frozen=True, slots=True)
+class Mailed:
+    customer: str
+    to: Annotated[str, tr.personal("customer")]
+
+
+@dataclass(frozen=True, slots=True)
+class Greeted:
+    name: str = ""
+
+
+def test_what_a_reaction_records_is_sealed_and_erased_too(log: Log, tmp_path: Path) -> None:
+    customers = declare()
+    letters = tr.events("letters", Mailed, state=Customer, partitions=1)
+    letters.evolve(lambda state, event: Customer(event.to))
+    closed = [True]
+
+    @letters.command
+    def mail(state: Customer, customer: str, to: str) -> Mailed:
+        if closed[0]:
+            raise KeyError(f"no letters for {to}")
+        return Mailed(customer, to)
+
+    @tr.reaction("greeting", customers, state=Greeted)
+    def greeting(state: Greeted, fact: Fact) -> Iterator[object]:
+        match fact.event:
+            case Registered(customer, name):
+                yield tr.send(mail, "out", customer=customer, to=name)
+                yield tr.later("1 day", "again")
+            case tr.Refused(code="subject-erased"):
+                yield tr.cancel("again")
+
+    @greeting.evolve
+    def greeted(state: Greeted, event: object) -> Greeted:
+        return Greeted(event.name) if isinstance(event, Registered) else state
+
+    keys = Keys(log, SECRET)
+    try:
+        with customers.open(log) as shop, letters.open(log) as post, greeting.open(log) as opened:
+            shop.execute("register", "c17", customer="17", name=NAME)
+            shop.execute("register", "c18", customer="18", name="Bartholomew")
+            until(lambda: opened.state("c17") == Greeted(NAME))
+            until(lambda: all(opened.process(each).open[0].attempts > 0 for each in ("c17", "c18")))
+            assert opened.process("c17").open[0].arguments == {"customer": "17", "to": NAME}
+            assert opened.process("c17").open[0].error == "command-failed"
+            for needle in (NAME, "Bartholomew"):
+                assert files_with(tmp_path, needle.encode()) == []
+            done = erase_subject(log, keys, "customer:17", "why")
+            assert done.counts["greeting.reactions"] >= 1
+            until(lambda: opened.state("c17") == Greeted())
+            until(lambda: not opened.process("c17").open)
+            assert opened.process("c17").timers == {}  # the refusal was a fact to it
+            assert opened.state("c18") == Greeted("Bartholomew")
+            closed[0] = False
+            until(lambda: post.state("out").version == 1)
+            assert post.state("out").value.name == "Bartholomew"
+            assert files_with(tmp_path, b"Bartholomew") == []
+    finally:
+        keys.close()

@@ -80,7 +80,6 @@ def subject(
     if not dry_run and not reason:
         raise UsageError("an erasure needs a reason", hint='--reason "request 4711"')
     with _opened() as opened:
-        journals = [each.topic for each in opened.project.reactions.values()]
         if dry_run:
             tag = opened.keys.tag(subject)
             told: dict[str, Any] = {
@@ -89,13 +88,11 @@ def subject(
                 "erased": opened.keys.is_erased(tag),
                 "keys": opened.keys.live(tag),
                 "counts": search(opened.log, tag).counts,
-                "unreachable": [*UNREACHABLE, *journals],
+                "unreachable": list(UNREACHABLE),
             }
             _tell(told, as_json)
             return
-        done = erase_subject(
-            opened.log, opened.keys, subject, str(reason), journals=journals, patience=timeout
-        )
+        done = erase_subject(opened.log, opened.keys, subject, str(reason), patience=timeout)
     _tell(_plain(done), as_json)
     if done.state != "done":
         if not as_json:

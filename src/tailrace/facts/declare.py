@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.facts.given import Given
     from tailrace.facts.opened import OpenedEvents
+    from tailrace.facts.sealing import Keys, Seals
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -155,6 +156,8 @@ class Events(Generic[S]):
         self.function: Callable[[Any, Any], Any] | None = None
         self.key: str | None = None
         """`events.key` of the project it belongs to."""
+        self.sealing: Callable[[Keys, EventTypes], Seals] | None = None
+        """How its events are sealed where that does not follow from their fields."""
         self._begins_with_none: bool | None = None
         DECLARED[name] = self
 

@@ -95,7 +95,6 @@ def erase_subject(
     subject: str,
     reason: str,
     *,
-    journals: Iterable[str] = (),
     patience: float = 60.0,
 ) -> Erased:
     """Erase a subject, and wait until it is done; state "begun" if the topic of keys was not
@@ -104,13 +103,11 @@ def erase_subject(
     tag = keys.tag(subject)
     known = next((each for each in keys.erasures.values() if each.tag == tag), None)
     if known is None:
-        known = _begin(log, keys, tag, subject, reason, journals)
+        known = _begin(log, keys, tag, subject, reason)
     return finish(log, keys, known.id, patience=patience)
 
 
-def _begin(
-    log: Log, keys: Keys, tag: str, subject: str, reason: str, journals: Iterable[str]
-) -> Erased:
+def _begin(log: Log, keys: Keys, tag: str, subject: str, reason: str) -> Erased:
     found = search(log, tag)
     live = keys.live(tag)
     if not live and not found.counts:
@@ -129,7 +126,7 @@ def _begin(
         found.counts,
         found.positions,
         found.hashes,
-        [*UNREACHABLE, *(f"states and commands that {name} recorded" for name in journals)],
+        list(UNREACHABLE),
     )
     _keep(keys, begun)
     reached("erasing.begun")

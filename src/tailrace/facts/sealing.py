@@ -206,7 +206,10 @@ class Keys:
 
     def seal(self, topic: str, field: str, subject: str, value: Any) -> str:
         """Raises SubjectErasedError for a subject that was erased."""
-        tag = self.tag(subject)
+        return self.seal_under(topic, field, self.tag(subject), value)
+
+    def seal_under(self, topic: str, field: str, tag: str, value: Any) -> str:
+        """The same for the tag of a subject."""
         with self._lock:
             if tag in self._gone:
                 raise SubjectErasedError(
@@ -389,9 +392,10 @@ class FollowErasures:
 
 def seals_for(log: Log, declared: Events[Any], key: str | None = None) -> Seals | None:
     """What seals and opens the events of a topic; None if none of them is personal."""
-    if not declared.types.has_personal:
+    if not declared.types.has_personal and declared.sealing is None:
         return None
-    return Seals(Keys(log, key or declared.key or os.environ.get(VARIABLE)), declared.types)
+    keys = Keys(log, key or declared.key or os.environ.get(VARIABLE))
+    return (declared.sealing or Seals)(keys, declared.types)
 
 
 def is_sealed(text: str) -> bool:
