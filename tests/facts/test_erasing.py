@@ -21,7 +21,7 @@ from tailrace.broker.embedded import BrokerThread
 from tailrace.client.log import Log
 from tailrace.facts.asking import Fact
 from tailrace.facts.declare import Events
-from tailrace.facts.erasing import erase_subject, finish, search, verify
+from tailrace.facts.erasing import erase_subject, erasure, finish, search, verify
 from tailrace.facts.errors import (
     EventsDeclarationError,
     EventsKeyError,
@@ -330,8 +330,10 @@ def run_killed(tmp_path: Path, step: str) -> None:
             assert begun.state == "begun"
             # From the beginning on nothing new is written of it.
             until(lambda: refused(shop))
-            done = finish(log, keys, begun.id)
-            assert (done.state, done.counts) == ("done", {"customers": 1})
+            # As a part of `up` does: a look now and then, without waiting.
+            until(lambda: finish(log, keys, begun.id, patience=0.0).state == "done")
+            done = erasure(keys, begun.id)
+            assert done.counts == {"customers": 1}
             assert all(each.wrapped is None for each in keys.raw() if each.tag == done.tag)
             until(lambda: shop.state("c17").value.name == ERASED)
         finally:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tailrace.client.log import Log
 
 LOOK_SECONDS = 0.25
+ROLL_SECONDS = 2.0
 ROLL_KEY = "roll"
 CHUNK = 4 * 1024 * 1024
 
@@ -195,28 +196,26 @@ def _cleaned(log: Log, keys: Keys, tag: str, patience: float) -> bool:
     def left() -> bool:
         return any(each.tag == tag and each.wrapped is not None for each in keys.raw())
 
-    if not left():
-        return True
-    if patience <= 0:
-        # Nobody waits: the next look finds them gone.
-        keys.write(KEYS, ROLL_KEY, None)
-        return False
     until = log.clock.monotonic() + patience
+    rolled = -ROLL_SECONDS
+    while left():
+        now = log.clock.monotonic()
+        if now - rolled > ROLL_SECONDS:
+            rolled = now
+            _roll(log, keys)
+        if now >= until:
+            return False
+        log.clock.sleep(LOOK_SECONDS)
+    return True
+
+
+def _roll(log: Log, keys: Keys) -> None:
+    """Close the segment that has the tombstones: only closed ones are cleaned."""
     log.alter_topic(KEYS, {"segment.ms": 1})
     try:
-        rolled = 0.0
-        while left():
-            now = log.clock.monotonic()
-            if now > until:
-                return False
-            if now - rolled > 2.0:
-                # What is written last stays in the open segment: it must not be the tombstone.
-                rolled = now
-                for _ in range(2):
-                    keys.write(KEYS, ROLL_KEY, None)
-                    log.clock.sleep(0.01)
-            log.clock.sleep(LOOK_SECONDS)
-        return True
+        for _ in range(2):
+            log.clock.sleep(0.01)
+            keys.write(KEYS, ROLL_KEY, None)
     finally:
         log.alter_topic(KEYS, {"segment.ms": None})
 
