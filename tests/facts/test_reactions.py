@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import socket
@@ -400,5 +401,42 @@ def test_workers_and_the_broker_are_killed_at_any_moment(tmp_path: Path, seed: i
                 workers.append(stack.enter_context(worker(address, index)))
         judge(log, placed, lambda name: shop.state(name).value)
         until(lambda: not list(look(log, checkout)), 120)
+        spent = sum(amount for name, amount in placed.items() if int(name[1:]) % 3 == 0)
+        assert bank.state("rich").value.balance == 1_000_000 - spent
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(600)
+def test_a_stopped_process_that_goes_on_sends_nothing_twice(address: str, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    with (
+        tr.connect(address) as log,
+        orders.open(log, index=index, timeout=60) as shop,
+        accounts.open(log, index=index, timeout=60) as bank,
+        checkout.open(log, index=index) as opened,
+    ):
+        bank.execute(deposit, "rich", amount=1_000_000)
+        placed: dict[str, int] = {}
+
+        def some(count: int) -> None:
+            for number in range(len(placed), len(placed) + count):
+                name, amount = f"o{number}", number % 7 + 1
+                account = ("rich", "poor", "")[number % 3]
+                shop.execute(place, name, account=account, amount=amount, correlation=name)
+                placed[name] = amount
+
+        with worker(address, index) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+            for _ in range(3):
+                some(30)  # it is in the middle of them
+                os.kill(other.pid, signal.SIGSTOP)
+                until(lambda: len(opened.opened.owned()) == 4)  # a session later
+                some(30)
+                until(lambda: all(shop.state(n).value.status != "placed" for n in placed), 120)
+                os.kill(other.pid, signal.SIGCONT)
+                some(30)
+                until(lambda: 0 < len(opened.opened.owned()) < 4)
+            judge(log, placed, lambda name: shop.state(name).value)
         spent = sum(amount for name, amount in placed.items() if int(name[1:]) % 3 == 0)
         assert bank.state("rich").value.balance == 1_000_000 - spent
