@@ -19,7 +19,7 @@ import orjson
 import pytest
 
 import tailrace as tr
-from servers.accounts import deposit
+from servers.accounts import Withdrawn, deposit
 from servers.checkout import (
     Cancelled,
     Confirmed,
@@ -64,11 +64,12 @@ def commands(log: Log, topic: str) -> list[str]:
 
 
 def test_facts_timers_and_refusals_are_given_without_a_log() -> None:
-    paid = checkout.given()
-    assert paid.state == Payment()
-    paid = checkout.given(Placed("acc", 5), stream="o1")
-    # `given` makes up correlations, which are this reaction's keys: none of them is an order's.
-    paid.sends()
+    assert checkout.given().state == Payment()
+    placed = checkout.given(Placed("acc", 5), stream="o1", correlation="o1")
+    placed.sends(tr.send(withdraw, "acc", on=accounts, amount=5))
+    placed.and_given(Withdrawn(5), stream="acc", correlation="o1").sends(tr.send(confirm, "o1"))
+    assert (placed.state_of("o1"), placed.timers("o1")) == (Payment(2, "acc"), {})
+    checkout.given(given_fact(Placed("acc", 5))).sends()  # it has no correlation: nobody's
 
     @tr.reaction("simple", orders, state=Payment)
     def simple(state: Payment, fact: Fact) -> Iterator[object]:
