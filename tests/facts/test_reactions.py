@@ -309,6 +309,23 @@ def test_what_fails_is_stuck_by_name_and_goes_on_when_it_is_corrected(tmp_path: 
         until(lambda: not [row for row in look(log, follow) if row.commands])
 
 
+def test_a_source_that_was_made_again_is_told(tmp_path: Path) -> None:
+    @tr.reaction("follow", orders)
+    def follow(state: None, fact: Fact) -> object:
+        return tr.send(cancel, fact.stream, why="x") if isinstance(fact.event, Placed) else None
+
+    with tr.open(tmp_path / "log") as log:
+        with orders.open(log) as shop, follow.open(log):
+            for number in range(4):
+                shop.execute(place, f"o{number}", account="", amount=1)
+            until(lambda: all(shop.state(f"o{n}").version == 2 for n in range(4)))
+        log.delete_topic("orders")
+        with orders.open(log) as shop, follow.open(log):
+            shop.execute(place, "o0", account="", amount=1)
+            until(lambda: any("source-replaced" in row.error for row in look(log, follow)))
+            assert shop.state("o0").version == 1
+
+
 def order_after(state: Order, event: object) -> Order:
     match event:
         case Placed() | Confirmed() | Cancelled():

@@ -183,6 +183,14 @@ class EventsKeyError(EventsError):
     code = "events-key"
 
 
+class SourceReplacedError(EventsError):
+    """A source of a reaction ends before what the reaction has read of it: it was deleted and made
+    again, or the log has lost records. What a process remembers of its offsets means nothing
+    there. Give the reaction another name, so that it begins anew."""
+
+    code = "source-replaced"
+
+
 class SubjectUnknownError(EventsError):
     """Nothing is sealed for this subject: no event of it was written, or its name is another."""
 

@@ -40,6 +40,7 @@ from tailrace.facts.errors import (
     OwnerMissingError,
     PartitionLostError,
     Rejected,
+    SourceReplacedError,
 )
 from tailrace.facts.failpoints import reached
 from tailrace.facts.opened import OpenedEvents, opened_here
@@ -260,7 +261,9 @@ class OpenedReaction:
                 if self._stopping:
                     return False
                 end = ends.get(reading.partition, 0)
-                if end > reading.position and reading.again_at <= now:
+                if end < reading.position and reading.again_at <= now:
+                    self._stop_at(reading, reading.position, _replaced(reading, end))
+                elif end > reading.position and reading.again_at <= now:
                     moved |= self._take(reading, end)
                 # One that is stopped keeps its trouble, which a save would take back.
                 if not reading.attempts and now - reading.saved_at > SAVE_SECONDS:
@@ -310,7 +313,8 @@ class OpenedReaction:
                 if self._stopping:
                     return False
                 if failed is not None:
-                    self._stop_at(reading, *failed)
+                    stored, error = failed
+                    self._stop_at(reading, stored.offset, error)
                     return False
             reading.position = records[-1].offset + 1
             reading.attempts, reading.trouble = 0, ""
@@ -352,13 +356,13 @@ class OpenedReaction:
             reached("reactions.stepped")
         return min(failed, key=lambda each: each[0].offset, default=None)
 
-    def _stop_at(self, reading: _Reading, stored: Stored, error: Exception) -> None:
+    def _stop_at(self, reading: _Reading, offset: int, error: Exception) -> None:
         """Try a fact again in a while. What stands behind it may be read twice."""
-        reading.position = stored.offset
+        reading.position = offset
         reading.attempts += 1
         reading.trouble = self._recorded(error)
         reading.again_at = self._clock.monotonic() + pause_after(reading.attempts)
-        place = f"log:{reading.topic}/{reading.partition}:{stored.offset}"
+        place = f"log:{reading.topic}/{reading.partition}:{offset}"
         extra = {"reaction": self.declared.name, "fact": place, "error": reading.trouble}
         log.warning("a fact cannot be taken in", extra=extra)
         if _is_told(error, reading.attempts):
@@ -574,6 +578,15 @@ class _Nobody:
             if isinstance(answer, TailraceError):
                 extra = {"process": ask.stream, "error": answer.code}
                 log.info("a step of a reaction is tried again", extra=extra)
+
+
+def _replaced(reading: _Reading, end: int) -> SourceReplacedError:
+    return SourceReplacedError(
+        f"{reading.topic}/{reading.partition} ends at {end}, and the reaction has read it up to "
+        f"{reading.position}",
+        detail="it was deleted and made again, or the log has lost records",
+        hint="give the reaction another name, so that it begins anew",
+    )
 
 
 def pause_after(attempts: int) -> float:
