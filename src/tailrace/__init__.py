@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tailrace.facts.declare import events as events
     from tailrace.facts.errors import Rejected as Rejected
     from tailrace.facts.errors import Reserved as Reserved
+    from tailrace.facts.personal import personal as personal
     from tailrace.facts.query import matching as matching
     from tailrace.facts.reactions import Refused as Refused
     from tailrace.facts.reactions import Timeout as Timeout
@@ -51,6 +52,7 @@ _NAMES: dict[str, str] = {
     "later": "tailrace.facts.reactions",
     "matching": "tailrace.facts.query",
     "open": "tailrace.client.log",
+    "personal": "tailrace.facts.personal",
     "reaction": "tailrace.facts.reactions",
     "reservations": "tailrace.facts.reservations",
     "send": "tailrace.facts.reactions",
@@ -89,6 +91,7 @@ __all__ = [
     "matching",
     "open",
     "pattern",
+    "personal",
     "position",
     "reaction",
     "reservations",

@@ -74,6 +74,7 @@ KEYS: dict[str, Key] = {
     "registry.url": Key("text", None, "A schema registry to use instead: http://HOST:PORT."),
     "registry.user": Key("text", None, "Who the project is at the registry."),
     "registry.password": Key("text", None, "The password of registry.user."),
+    "events.key": Key("text", None, "What the keys of personal fields are wrapped with, at least 32 characters; kept outside the log."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
     "console.viewer_token": Key("token", None, "A second token, at least 16 characters, for those who may look and not operate."),
@@ -83,7 +84,7 @@ KEYS: dict[str, Key] = {
     "console.oidc": Key("login", {}, "Log-in at an issuer of OpenID Connect: issuer, client_id, client_secret, operators, viewers, claim, name, scopes, session."),
     "console.proxy": Key("login", {}, "A proxy that has logged callers in: addresses, user, groups (its headers), operators, viewers."),
 }  # fmt: skip
-SECTIONS = ("project", "log", "spark", "tick", "registry", "console", "topics")
+SECTIONS = ("project", "log", "spark", "tick", "events", "registry", "console", "topics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,11 @@ def _spark_conf(values: Mapping[str, Any]) -> Mapping[str, str]:
 class TickSettings:
     freshness: timedelta
     limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class EventsSettings:
+    key: str | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +209,7 @@ class Settings:
     topics: Mapping[str, Mapping[str, str]]
     origins: Mapping[str, Origin]
     registry: RegistrySettings = RegistrySettings()
+    events: EventsSettings = EventsSettings()
 
     @property
     def bootstrap(self) -> str:
@@ -427,7 +434,14 @@ def load(
         topics=topics,
         origins=origins,
         registry=_registry(home, values),
+        events=_events(values["events.key"]),
     )
+
+
+def _events(key: str | None) -> EventsSettings:
+    if key is not None:
+        remember(key)
+    return EventsSettings(key)
 
 
 def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from tailrace.broker.embedded import BrokerThread
 from tailrace.cli.main import cli
 from tailrace.client.log import connect
+from tailrace.errors import UsageError
 from tailrace.facts.process import run
 from tailrace.node.parts import parts_of
 from tailrace.project.load import Project, load
@@ -216,8 +218,83 @@ def test_reactions_of_a_project_are_checked_run_and_shown(
             kept = runner.invoke(cli, ["events", "show", "names", "ann", "--json"])
             assert orjson.loads(kept.output)["state"]["held"][0]["holder"] == "bank"
             wrong = runner.invoke(cli, ["events", "reactions", "welcom"])
-            assert wrong.exit_code == 2
-            assert "did you mean welcome" in str(wrong.exception) + wrong.output
+            assert isinstance(wrong.exception, UsageError)
+            assert "welcome" in wrong.exception.hint
         finally:
             part.stopping.set()
             thread.join()
+
+
+PERSONAL = """
+from dataclasses import dataclass
+from typing import Annotated
+import tailrace as tr
+
+@dataclass(frozen=True)
+class Registered:
+    customer: str
+    name: Annotated[str, tr.personal("customer")]
+
+@dataclass(frozen=True)
+class Customer:
+    name: str = ""
+
+customers = tr.events("customers", Registered, state=Customer, partitions=1)
+
+@customers.evolve
+def customer(state, event):
+    match event:
+        case Registered(_, name):
+            return Customer(name)
+
+@customers.command
+def register(state: Customer, customer: str, name: str):
+    return Registered(customer, name)
+"""
+
+
+def test_a_subject_is_erased_at_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "shop"
+    (home / "pipelines").mkdir(parents=True)
+    (home / "pipelines" / "people.py").write_text(PERSONAL)
+    monkeypatch.chdir(home)
+    runner = CliRunner()
+
+    def ask(*words: str) -> dict[str, Any]:
+        answer = runner.invoke(cli, ["erase", *words, "--json"])
+        told: dict[str, Any] = json.loads(answer.output)
+        return told | {"exit": answer.exit_code}
+
+    with BrokerThread(
+        home / ".tailrace" / "log", durable=False, settings={"log.cleaner.backoff.ms": "50"}
+    ) as broker:
+        text = f'[project]\nname = "shop"\n[log]\nbootstrap = "{broker.address}"\n'
+        (home / "tailrace.toml").write_text(text)
+        checked = runner.invoke(cli, ["check"])
+        assert "events-key" in checked.output + checked.stderr
+        (home / "tailrace.toml").write_text(text + f'[events]\nkey = "{"k" * 40}"\n')
+        checked = runner.invoke(cli, ["check"])
+        assert "events-key" not in checked.output + checked.stderr
+        assert "k" * 40 not in checked.output
+        loaded = load(home)
+        with (
+            connect(broker.address) as log,
+            loaded.events["customers"].open(log, index=home / ".tailrace" / "events") as shop,
+        ):
+            shop.execute("register", "c1", customer="17", name="Wilhelmina Zonderling")
+            shop.execute("register", "c2", customer="18", name="Bob")
+            dry = ask("subject", "customer:17", "--dry-run")
+            assert (dry["counts"], len(dry["keys"]), dry["erased"]) == ({"customers": 1}, 1, False)
+            assert any("backups" in each for each in dry["unreachable"])
+            assert json.loads(runner.invoke(cli, ["erase", "list", "--json"]).output) == []
+            done = ask("subject", "customer:17", "--reason", "request 4711")
+            assert (done["exit"], done["state"], done["counts"]) == (0, "done", {"customers": 1})
+            (listed,) = json.loads(runner.invoke(cli, ["erase", "list", "--json"]).output)
+            assert (listed["id"], listed["reason"]) == (done["id"], "request 4711")
+            found = ask("verify", done["id"], "--needle", "Wilhelmina Zonderling")
+            assert (found["exit"], found["good"], found["needles"]) == (0, True, [])
+            there = ask("verify", done["id"], "--needle", "request 4711")
+            assert there["exit"] == 1  # a text that is there is found
+            assert any(each.startswith("log:__tailrace_erased") for each in there["needles"])
+        for words in (("subject", "customer:18"), ("verify", "e-none")):
+            assert runner.invoke(cli, ["erase", *words]).exit_code != 0

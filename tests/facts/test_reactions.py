@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import random
 import signal
+import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import orjson
 import pytest
 
 import tailrace as tr
-from servers.accounts import deposit
+from servers.accounts import Withdrawn, deposit
 from servers.checkout import (
     Cancelled,
     Confirmed,
@@ -57,11 +64,12 @@ def commands(log: Log, topic: str) -> list[str]:
 
 
 def test_facts_timers_and_refusals_are_given_without_a_log() -> None:
-    paid = checkout.given()
-    assert paid.state == Payment()
-    paid = checkout.given(Placed("acc", 5), stream="o1")
-    # `given` makes up correlations, which are this reaction's keys: none of them is an order's.
-    paid.sends()
+    assert checkout.given().state == Payment()
+    placed = checkout.given(Placed("acc", 5), stream="o1", correlation="o1")
+    placed.sends(tr.send(withdraw, "acc", on=accounts, amount=5))
+    placed.and_given(Withdrawn(5), stream="acc", correlation="o1").sends(tr.send(confirm, "o1"))
+    assert (placed.state_of("o1"), placed.timers("o1")) == (Payment(2, "acc"), {})
+    checkout.given(given_fact(Placed("acc", 5))).sends()  # it has no correlation: nobody's
 
     @tr.reaction("simple", orders, state=Payment)
     def simple(state: Payment, fact: Fact) -> Iterator[object]:
@@ -301,6 +309,23 @@ def test_what_fails_is_stuck_by_name_and_goes_on_when_it_is_corrected(tmp_path: 
         until(lambda: not [row for row in look(log, follow) if row.commands])
 
 
+def test_a_source_that_was_made_again_is_told(tmp_path: Path) -> None:
+    @tr.reaction("follow", orders)
+    def follow(state: None, fact: Fact) -> object:
+        return tr.send(cancel, fact.stream, why="x") if isinstance(fact.event, Placed) else None
+
+    with tr.open(tmp_path / "log") as log:
+        with orders.open(log) as shop, follow.open(log):
+            for number in range(4):
+                shop.execute(place, f"o{number}", account="", amount=1)
+            until(lambda: all(shop.state(f"o{n}").version == 2 for n in range(4)))
+        log.delete_topic("orders")
+        with orders.open(log) as shop, follow.open(log):
+            shop.execute(place, "o0", account="", amount=1)
+            until(lambda: any("source-replaced" in row.error for row in look(log, follow)))
+            assert shop.state("o0").version == 1
+
+
 def order_after(state: Order, event: object) -> Order:
     match event:
         case Placed() | Confirmed() | Cancelled():
@@ -323,3 +348,113 @@ def test_a_reaction_may_begin_at_the_end(tmp_path: Path) -> None:
         with fresh.open(log):  # the second time it goes on
             until(lambda: shop.state("o4").value.status == "cancelled")
         assert [shop.state(name).version for name in ("o1", "o2")] == [1, 1]
+
+
+@contextmanager
+def broker_process(data: Path, port: int) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tailrace", "broker", "start", "--data", str(data),
+         "--listen", f"127.0.0.1:{port}"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        assert "listening" in process.stdout.readline()
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("seed", range(3))
+def test_workers_and_the_broker_are_killed_at_any_moment(tmp_path: Path, seed: int) -> None:
+    """Nobody but workers owns and reacts; they and the broker die at random moments."""
+    chance = random.Random(seed)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address, index = f"127.0.0.1:{port}", tmp_path / "index"
+    placed: dict[str, int] = {}
+    with ExitStack() as stack:
+        broker = stack.enter_context(broker_process(tmp_path / "log", port))
+        workers = [stack.enter_context(worker(address, index)) for _ in range(2)]
+        log = stack.enter_context(tr.connect(address))
+        shop = stack.enter_context(orders.open(log, owns=False, timeout=60))
+        bank = stack.enter_context(accounts.open(log, owns=False, timeout=60))
+        bank.execute(deposit, "rich", amount=1_000_000, id="deposit")
+
+        def say(call: Callable[[], object]) -> None:
+            deadline = time.monotonic() + 120
+            while True:
+                try:
+                    call()
+                except tr.TailraceError as error:
+                    assert error.code in ("outcome-unknown", "owner-missing"), error.render()
+                    assert time.monotonic() < deadline
+                    continue
+                return
+
+        for round_ in range(12):
+            for number in range(len(placed), len(placed) + 15):
+                name, amount = f"o{number}", number % 7 + 1
+                account = ("rich", "poor", "")[number % 3]
+                say(partial(
+                    shop.execute, place, name, account=account, amount=amount,
+                    correlation=name, id=f"place-{number}",
+                ))  # fmt: skip
+                placed[name] = amount
+            time.sleep(chance.random() * 0.5)
+            if round_ % 4 == 3:
+                broker.kill()
+                broker.wait()
+                broker = stack.enter_context(broker_process(tmp_path / "log", port))
+            else:
+                victim = workers.pop(chance.randrange(2))
+                victim.kill()
+                victim.wait()
+                workers.append(stack.enter_context(worker(address, index)))
+        judge(log, placed, lambda name: shop.state(name).value)
+        until(lambda: not list(look(log, checkout)), 120)
+        spent = sum(amount for name, amount in placed.items() if int(name[1:]) % 3 == 0)
+        assert bank.state("rich").value.balance == 1_000_000 - spent
+
+
+@pytest.mark.crash
+@pytest.mark.timeout(600)
+def test_a_stopped_process_that_goes_on_sends_nothing_twice(address: str, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    with (
+        tr.connect(address) as log,
+        orders.open(log, index=index, timeout=60) as shop,
+        accounts.open(log, index=index, timeout=60) as bank,
+        checkout.open(log, index=index) as opened,
+    ):
+        bank.execute(deposit, "rich", amount=1_000_000)
+        placed: dict[str, int] = {}
+
+        def some(count: int) -> None:
+            for number in range(len(placed), len(placed) + count):
+                name, amount = f"o{number}", number % 7 + 1
+                account = ("rich", "poor", "")[number % 3]
+                shop.execute(place, name, account=account, amount=amount, correlation=name)
+                placed[name] = amount
+
+        with worker(address, index) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "ready\n"
+            for _ in range(3):
+                some(30)  # it is in the middle of them
+                os.kill(other.pid, signal.SIGSTOP)
+                until(lambda: len(opened.opened.owned()) == 4)  # a session later
+                some(30)
+                until(lambda: all(shop.state(n).value.status != "placed" for n in placed), 120)
+                os.kill(other.pid, signal.SIGCONT)
+                some(30)
+                until(lambda: 0 < len(opened.opened.owned()) < 4)
+            judge(log, placed, lambda name: shop.state(name).value)
+        spent = sum(amount for name, amount in placed.items() if int(name[1:]) % 3 == 0)
+        assert bank.state("rich").value.balance == 1_000_000 - spent

@@ -14,7 +14,7 @@ from tailrace.masking import mask
 if TYPE_CHECKING:
     from tailrace.config import Settings
 
-SECRETS = ("console.token", "console.viewer_token", "registry.password")
+SECRETS = ("console.token", "console.viewer_token", "events.key", "registry.password")
 
 
 @click.command()

@@ -335,6 +335,12 @@ def reactions(name: str | None, everything: bool, as_json: bool) -> None:
     found = _reactions(name)
     with _log() as log:
         rows = [row.as_dict() for each in found.values() for row in look(log, each, all=everything)]
+    if not as_json:
+        for row in rows:
+            row["stuck"] = "stuck" if row["stuck"] else ""
+            row["timers"] = ", ".join(
+                f"{each['name']} {each['due'][:19]}" for each in row["timers"]
+            )
     columns = ["reaction", "process", "stuck", "command", "attempts", "timers", "error"]
     print_rows(rows, columns, as_json=as_json, empty="nothing is open")
 

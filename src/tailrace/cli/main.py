@@ -55,6 +55,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "pattern": ("pattern", "Patterns of events: steps, partial matches, how they are kept."),
         "sink": ("sink", "Sinks: status, replay, verify, dead letters."),
         "events": ("events", "Event topics: states, histories, commands, owners."),
+        "erase": ("erase", "Erase what is known of a subject, with a proof."),
         "schema": ("schema", "Schemas of a registry: list, get, check, register."),
     },
     "Operate the log": {

@@ -13,6 +13,9 @@ owner        the thread that decides for one partition
 membership   which process owns which partition
 forwarding   commands and questions between processes
 opened       `accounts.open(log)`: what a program calls
+personal     fields that hold what is known of a person
+sealing      such fields sealed in the log, and the keys of their subjects
+erasing      a subject's keys destroyed, with a proof
 due          streams that something is due for, at its time
 reservations names, seats, places in line: a topic of their own
 reactions    what a user writes to let commands follow from facts

@@ -237,6 +237,7 @@ class Decider:
             known_type = self._type_of(event, ask)
             value = self._encoded(known_type, event, ask)
             event = self._as_read(known_type, value, ask)
+            value = self.partition.sealed(known_type, value)
             state = self.partition.evolve(state, event, ask.stream)
             version += 1
             meta = encode_meta(

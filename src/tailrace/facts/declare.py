@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.facts.given import Given
     from tailrace.facts.opened import OpenedEvents
+    from tailrace.facts.sealing import Keys, Seals
 
 S = TypeVar("S")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -156,6 +157,10 @@ class Events(Generic[S]):
         self.declared_at = declared_at
         self.commands: dict[str, Command] = {}
         self.function: Callable[[Any, Any], Any] | None = None
+        self.key: str | None = None
+        """`events.key` of the project it belongs to."""
+        self.sealing: Callable[[Keys, EventTypes], Seals] | None = None
+        """How its events are sealed where that does not follow from their fields."""
         self._begins_with_none: bool | None = None
         DECLARED[name] = self
 
@@ -257,12 +262,15 @@ class Events(Generic[S]):
 
     def shape(self) -> dict[str, Any]:
         """What two processes that share the topic must agree on."""
-        return {
+        shape: dict[str, Any] = {
             "partitions": self.partitions,
             **({"publish": True} if self.publish else {}),
             "tags": list(self.tags),
             "types": {each.written: shape_of(each.cls) for each in self.types},
         }
+        if self.types.has_personal:
+            shape["personal"] = {each.written: each.personal for each in self.types}
+        return shape
 
     def fingerprint(self) -> str:
         """Changes when code does that a cached state depends on: the files of `evolve`, of
@@ -284,15 +292,19 @@ class Events(Generic[S]):
         index: str | Path | None = None,
         listen: str = "127.0.0.1:0",
         timeout: float = 30.0,
+        key: str | None = None,
     ) -> OpenedEvents[S]:
         """Take part: own partitions and decide (`owns=True`), or only call those who do.
 
         `index` is the directory of the caches, `listen` where other processes reach this
-        one, `timeout` how many seconds a call may take.
+        one, `timeout` how many seconds a call may take. `key` is what personal fields are sealed
+        under; the project's `events.key`, or TAILRACE_EVENTS__KEY, where it is left out.
         """
         from tailrace.facts.opened import OpenedEvents
 
-        return OpenedEvents(self, log, owns=owns, index=index, listen=listen, timeout=timeout)
+        return OpenedEvents(
+            self, log, owns=owns, index=index, listen=listen, timeout=timeout, key=key
+        )
 
     def given(self, *events: object) -> Given[S]:
         """A test of commands without a log: `accounts.given(Opened("ann")).when(withdraw,
@@ -366,6 +378,12 @@ def _check_tags(made: Events[Any]) -> None:
 def _check_published(made: Events[Any]) -> None:
     if not made.publish:
         return
+    if made.types.has_personal:
+        raise EventsDeclarationError(
+            f"the states of {made.name!r} cannot be published",
+            detail="its events have personal fields, which are sealed in the log; its states are not",
+            hint="leave publish=True out, or keep personal fields in a topic of their own",
+        )
     try:
         fields = set(shape_of(made.state))
     except (AssertionError, TypeError):

@@ -71,6 +71,8 @@ class _Watched:
         except (OSError, msgspec.MsgspecError):
             return
         stamp = self.partition.index.stamp
+        if found.next > self.partition.visible:
+            return  # the log has lost what it was made of
         if (found.topic_id, found.fingerprint) == (stamp.topic_id, stamp.fingerprint):
             self.next = found.next
             for stream, due in found.streams.items():

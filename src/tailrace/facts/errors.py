@@ -39,6 +39,17 @@ class Reserved(Rejected):
         super().__init__(message, code="reserved", detail=detail, hint=hint)
 
 
+class SubjectErasedError(Rejected):
+    """A command would write personal fields of a subject that was erased. An erased subject never
+    gets a key again: not through new commands, not through replays. `tailrace erase list` says
+    when it was erased and why."""
+
+    code = "subject-erased"
+
+    def __init__(self, message: str, *, detail: str = "", hint: str = "") -> None:
+        super().__init__(message, code="subject-erased", detail=detail, hint=hint)
+
+
 class EventsDeclarationError(EventsError):
     """An event topic is declared wrongly: a type without a case in `evolve`, a field that
     cannot be written as JSON, two types of one name, arguments that cannot be. The detail names
@@ -164,6 +175,34 @@ class PartitionLostError(EventsError):
     code = "partition-lost"
 
 
+class EventsKeyError(EventsError):
+    """Personal fields are sealed, and `events.key` is missing, too short, or not the one with which
+    this log's keys are wrapped. It is kept outside the log: give every process of the project the
+    same, and keep a copy."""
+
+    code = "events-key"
+
+
+class SourceReplacedError(EventsError):
+    """A source of a reaction ends before what the reaction has read of it: it was deleted and made
+    again, or the log has lost records. What a process remembers of its offsets means nothing
+    there. Give the reaction another name, so that it begins anew."""
+
+    code = "source-replaced"
+
+
+class SubjectUnknownError(EventsError):
+    """Nothing is sealed for this subject: no event of it was written, or its name is another."""
+
+    code = "subject-unknown"
+
+
+class ErasureUnknownError(EventsError):
+    """There is no erasure of this id."""
+
+    code = "erasure-unknown"
+
+
 class EventsClosedError(EventsError):
     """The event topic was closed in this program."""
 
@@ -181,8 +220,8 @@ def from_parts(parts: Mapping[str, str]) -> EventsError:
     kind = _BY_CODE.get(code)
     said = {name: parts.get(name, "") for name in ("detail", "hint")}
     if parts.get("rejected"):  # its code is its user's, and may be one of ours
-        if kind is Reserved:
-            return Reserved(parts["error"], **said)
+        if kind is Reserved or kind is SubjectErasedError:
+            return kind(parts["error"], **said)
         return Rejected(parts["error"], code=code, **said)
     if kind is None or issubclass(kind, Rejected):
         unknown = EventsError(parts["error"], **said)

@@ -20,6 +20,7 @@ from tailrace.facts.errors import (
     EventUnreadableError,
     UpcastMissingError,
 )
+from tailrace.facts.personal import personal_fields
 from tailrace.records.event_headers import split_name
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
@@ -30,7 +31,7 @@ decode_json = msgspec.json.decode
 class EventType:
     """One event class, and the ways up to it from its older versions."""
 
-    __slots__ = ("_decoder", "cls", "header", "name", "upcasts", "version", "written")
+    __slots__ = ("_decoder", "cls", "header", "name", "personal", "upcasts", "version", "written")
 
     def __init__(self, cls: type) -> None:
         self.cls = cls
@@ -38,6 +39,8 @@ class EventType:
         self.upcasts: dict[int, Upcast] = {}
         self._know_version()
         self._decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(cls)
+        self.personal = personal_fields(cls)
+        """Fields that are sealed, and the field that names the subject of each."""
 
     def add(self, version: int, upcast: Upcast) -> None:
         """The way from a version to the next."""
@@ -109,7 +112,7 @@ class EventTypes:
                 )
             try:
                 made = EventType(cls)
-            except TypeError as error:
+            except (TypeError, NameError) as error:
                 raise EventsDeclarationError(
                     f"event {cls.__name__} of {topic!r} has a field that cannot be written",
                     detail=str(error),
@@ -124,6 +127,11 @@ class EventTypes:
             if "." in made.name:
                 raise EventsDeclarationError(f"{made.name!r} cannot be the name of an event")
             self.by_class[cls] = self.by_name[made.name] = made
+
+    @property
+    def has_personal(self) -> bool:
+        """Whether any event holds what is sealed."""
+        return any(each.personal for each in self.by_name.values())
 
     def __iter__(self) -> Iterator[EventType]:
         return iter(self.by_name.values())

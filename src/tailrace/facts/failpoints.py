@@ -18,6 +18,9 @@ The process sends itself SIGKILL the n-th time it reaches the step (n = 1 withou
     reactions.settled        the journal knows
     reactions.fired          a timer is about to run out
     reactions.read           it is recorded up to where a source is read
+    erasing.begun            an erasure is written down, and no key is destroyed
+    erasing.destroyed        its keys have tombstones, and are still in the topic
+    erasing.cleaned          they are gone, and that is not written down
 """
 
 from __future__ import annotations

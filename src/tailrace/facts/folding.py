@@ -23,6 +23,7 @@ from tailrace.facts.records import (
     is_stream,
     parse_record,
 )
+from tailrace.facts.sealing import seals_for
 from tailrace.records.batch import Record
 
 if TYPE_CHECKING:
@@ -53,12 +54,15 @@ def fold(
     ends = log.end_offsets(declared.name)
     reader = EventReader(log, TIMEOUT_SECONDS, columns_from_bytes=columns_from_bytes)
     try:
+        reader.seals = seals_for(log, declared)
         for number, end in sorted(ends.items()):
-            one = _Partition(declared, found)
+            one = _Partition(declared, found, reader)
             for piece, _ in reader.pieces(declared.name, number, 0, end):
                 one.take(piece)
             one.finish()
     finally:
+        if reader.seals is not None:
+            reader.seals.keys.close()
         reader.close()
     found.seconds = SYSTEM.monotonic() - began
     return found
@@ -67,9 +71,10 @@ def fold(
 class _Partition:
     """The streams of one partition, by their bytes: (version, state)."""
 
-    def __init__(self, declared: Events[Any], found: Folded) -> None:
+    def __init__(self, declared: Events[Any], found: Folded, reader: EventReader) -> None:
         assert declared.function is not None
         self.declared, self.found = declared, found
+        self._open = reader.open
         self.function: Callable[[Any, Any], Any] = declared.function
         self.streams: dict[bytes, tuple[int, Any]] = {}
 
@@ -149,6 +154,7 @@ class _Partition:
                 broken.setdefault(stream, f"version {stored.version} stands behind {version}")
             if stream not in broken:
                 try:
+                    stored = self._open(stored)
                     event = self.declared.types.decode(stored.kind, stored.value)
                     state = self.function(state, event)
                 except TailraceError as error:

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from tailrace.config import parse_duration
+from tailrace.facts.asking import Fact
 from tailrace.facts.event_types import encode_json
 from tailrace.facts.processes import Action, Process, Stepped, Told, evolve, journal
 from tailrace.facts.questions import fact as fact_of
@@ -44,13 +45,18 @@ class GivenReaction:
         self._versions: dict[tuple[str, str], int] = {}
         self.now = _A_TIME
 
-    def and_given(self, *events: object, stream: str = "stream") -> GivenReaction:
-        """More facts, of one stream."""
+    def and_given(
+        self, *events: object, stream: str = "stream", correlation: str | None = None
+    ) -> GivenReaction:
+        """More facts: events of one stream, or facts (`shop.history("o1")`) of their own."""
         for event in events:
-            self._take_in(event, stream)
+            if isinstance(event, Fact):
+                self._take_in(event.event, event.stream, event.correlation)
+            else:
+                self._take_in(event, stream, correlation)
         return self
 
-    def _take_in(self, event: object, stream: str) -> None:
+    def _take_in(self, event: object, stream: str, correlation: str | None) -> None:
         source = next(
             (e for e in self._declared.sources.values() if type(event) in e.types.by_class), None
         )
@@ -64,7 +70,7 @@ class GivenReaction:
             self._versions.get((source.name, stream), 0) + 1
         )
         id = f"given-{self._offset}"
-        meta = encode_meta(Meta(f"{id}/0", id, None, None, id, None))
+        meta = encode_meta(Meta(f"{id}/0", id, None, None, correlation or id, None))
         stored = Stored(
             self._offset, self._milliseconds, stream, known.written, version, meta,
             encode_json(event),

@@ -84,6 +84,9 @@ class GroupOwners:
         self._peers: dict[str, Peer] = {}
         self._unrouted: SimpleQueue[tuple[int, Ask] | None] = SimpleQueue()
         self._stopping = False
+        self._lapsed = False
+        """The group went on without us, and has not said yet what is ours: what we know of our
+        partitions may be old, so nothing is answered from it."""
         self._rejoined_at = 0.0
         self._serving = Serving(declared, self._owner)
         self._links = Links(self._serving.on_frame, self._serving.on_closed)
@@ -126,6 +129,7 @@ class GroupOwners:
             self._declared.partitions,
             self._described,
             self._on_table,
+            self._on_lapse,
         )
         self._membership.start()
         if not self._membership.joined.wait(self._timeout):
@@ -151,6 +155,13 @@ class GroupOwners:
             self._declared.shape(),
         )
 
+    def _on_lapse(self) -> None:
+        self._lapsed = True
+
+    def _may_answer(self) -> bool:
+        membership = self._membership
+        return membership is not None and membership.heard() and not self._lapsed
+
     def _on_table(self, table: Table) -> None:
         """What the group says: begin with what is ours, let go of what is not any more."""
         ours = self._links.address
@@ -158,16 +169,18 @@ class GroupOwners:
         with self._lock:
             self._table = table
             self._mine = mine
-            leaving = [self._local.pop(n) for n in list(self._local) if n not in mine]
+            # After a lapse every owner begins anew, the partition's index and fence with it.
+            leaving = [
+                self._local.pop(n) for n in list(self._local) if n not in mine or self._lapsed
+            ]
             again = [n for n in mine if n not in self._local or self._local[n].lost]
         for owner in leaving:
             self._send_again(owner.number, owner.stop())
+        self._lapsed = False
         for number in sorted(again):
             self._begin(number)
 
     def _begin(self, number: int) -> None:
-        membership = self._membership
-        assert membership is not None
         partition, writer = make_owner(
             self._declared,
             number,
@@ -177,7 +190,7 @@ class GroupOwners:
             self._topic_id,
             self._timeout,
         )
-        owner = PartitionOwner(partition, writer, self._log.clock, self._on_lost, membership.heard)
+        owner = PartitionOwner(partition, writer, self._log.clock, self._on_lost, self._may_answer)
         with self._lock:
             self._local[number] = owner
         owner.start()
@@ -379,7 +392,7 @@ class GroupOwners:
                 owner.ready.wait(max(0.0, until - SYSTEM.monotonic()))
                 if owner.trouble is not None and not owner.lost:
                     raise owner.trouble
-                if owner.serving:
+                if owner.serving and not self._lapsed:
                     try:
                         return here(owner.partition)
                     except lmdb.Error:
@@ -431,6 +444,10 @@ class GroupOwners:
 
         return self._looked(partition, lambda own: read(own, query), there)
 
+    def begin_again(self) -> None:
+        for owner in list(self._local.values()):
+            owner.begin_again()
+
     def addresses(self) -> dict[int, str]:
         self._refresh()
         return dict(self._table.owners)
@@ -439,12 +456,7 @@ class GroupOwners:
         return [owner.partition for owner in list(self._local.values()) if owner.serving]
 
     def sure(self, partition: Partition[Any]) -> bool:
-        membership = self._membership
-        return (
-            membership is not None
-            and membership.heard()
-            and any(each is partition for each in self.owned())
-        )
+        return self._may_answer() and any(each is partition for each in self.owned())
 
     def working(self) -> list[PartitionOwner]:
         return list(self._local.values())

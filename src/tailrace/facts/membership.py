@@ -249,12 +249,14 @@ class Membership:
         partitions: int,
         describe: Callable[[], Member],
         on_table: Callable[[Table], None],
+        on_lapse: Callable[[], None],
     ) -> None:
         self._cluster = cluster
         self._group = group_of(topic)
         self._partitions = partitions
         self._describe = describe
         self._on_table = on_table
+        self._on_lapse = on_lapse
         self._member_id = ""
         self._generation = -1
         self._heard_at = SYSTEM.monotonic()
@@ -366,10 +368,13 @@ class Membership:
         match error_code:
             case ErrorCode.NONE:
                 return True
-            case ErrorCode.REBALANCE_IN_PROGRESS | ErrorCode.ILLEGAL_GENERATION:
+            case ErrorCode.REBALANCE_IN_PROGRESS:
                 return False
-            case ErrorCode.UNKNOWN_MEMBER_ID:
-                self._member_id = ""
+            case ErrorCode.ILLEGAL_GENERATION | ErrorCode.UNKNOWN_MEMBER_ID:
+                # The group went on without us: others may have owned what we think is ours.
+                self._on_lapse()
+                if error_code == ErrorCode.UNKNOWN_MEMBER_ID:
+                    self._member_id = ""
                 return False
         if error_code in COORDINATOR_MOVED:
             self._cluster.forget_coordinator(self._group, GROUP)

@@ -12,6 +12,7 @@ from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events, Place, place_of
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.event_types import fields_that_do_not_travel
+from tailrace.facts.personal import wrong_fields
 
 
 def mistakes(declared: Events[Any]) -> Iterator[TailraceError]:
@@ -22,6 +23,12 @@ def mistakes(declared: Events[Any]) -> Iterator[TailraceError]:
                 f"{each.name}.{field} is a {kind}, which JSON does not bring back",
                 detail=str(place_of(each.cls)),
                 hint="use numbers, text, times, decimals, lists, dicts, dataclasses",
+            )
+        for field, why in wrong_fields(each.cls, declared.tags):
+            yield EventsDeclarationError(
+                f"the personal field {each.name}.{field} cannot be: {why}",
+                detail=str(place_of(each.cls)),
+                hint='name: Annotated[str, tr.personal("customer")], beside customer: str',
             )
         for version in range(1, each.version):
             if version not in each.upcasts:

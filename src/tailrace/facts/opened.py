@@ -42,6 +42,7 @@ from tailrace.facts.owners import LocalOwners, Owners
 from tailrace.facts.query import Query
 from tailrace.facts.questions import Moment, When, difference, fact, matched, when
 from tailrace.facts.reading import EventReader
+from tailrace.facts.sealing import FollowErasures, seals_for
 from tailrace.facts.topic import ensure_topic
 from tailrace.records.partitioner import partition_for
 from tailrace.records.position import parse_position
@@ -49,6 +50,7 @@ from tailrace.records.position import parse_position
 if TYPE_CHECKING:
     from tailrace.facts.owner import PartitionOwner
     from tailrace.facts.partition import Partition
+    from tailrace.facts.sealing import Keys
 
 S = TypeVar("S")
 MOST_STREAMS_KNOWN = 65_536
@@ -68,6 +70,7 @@ class OpenedEvents(Generic[S]):
         index: str | Path | None = None,
         listen: str = "127.0.0.1:0",
         timeout: float = 30.0,
+        key: str | None = None,
     ) -> None:
         mistake = first_mistake(declared)
         if mistake is not None:
@@ -89,11 +92,17 @@ class OpenedEvents(Generic[S]):
         topic_id = found.id.hex()
         self.index_directory = _root(log, index) / f"{declared.name}-{topic_id[:12]}"
         self._reader = EventReader(log, timeout)
+        self._erasures: FollowErasures | None = None
+        erased = 0
         try:
+            seals = self._reader.seals = seals_for(log, declared, key)
+            erased = 0 if seals is None else seals.keys.erased_count
             self._owners = self._make_owners(topic_id, owns, listen)
         except BaseException:
-            self._reader.close()
+            self._close_reader()
             raise
+        if seals is not None:
+            self._erasures = FollowErasures(seals.keys, erased, self._owners.begin_again)
         _OPENED.append(weakref.ref(self))
 
     def _make_owners(self, topic_id: str, owns: bool, listen: str) -> Owners:
@@ -138,8 +147,15 @@ class OpenedEvents(Generic[S]):
         if not self._closed:
             self._closed = True
             _OPENED[:] = [each for each in _OPENED if each() not in (self, None)]
+            if self._erasures is not None:
+                self._erasures.close()
             self._owners.close()
-            self._reader.close()
+            self._close_reader()
+
+    def _close_reader(self) -> None:
+        if self._reader.seals is not None:
+            self._reader.seals.keys.close()
+        self._reader.close()
 
     # Deciding ------------------------------------------------------------------
 
@@ -417,6 +433,11 @@ class OpenedEvents(Generic[S]):
     def owned(self) -> list[Partition[S]]:
         """The partitions this process decides for now."""
         return self._owners.owned()
+
+    @property
+    def keys(self) -> Keys | None:
+        """The keys of the subjects of its personal fields; None if it has none."""
+        return None if self._reader.seals is None else self._reader.seals.keys
 
     def sure(self, partition: Partition[S]) -> bool:
         """Whether nobody else can have taken over a partition that this process owned."""

@@ -24,7 +24,13 @@ from tailrace.clock import Clock
 from tailrace.errors import TailraceError
 from tailrace.facts.asking import Answer, Ask, deliver
 from tailrace.facts.deciding import MOST_ASKS, Decided, DecidedBatch, Decider
-from tailrace.facts.errors import EventsError, EventUnknownError, PartitionLostError
+from tailrace.facts.errors import (
+    EventsError,
+    EventsKeyError,
+    EventUnknownError,
+    EventUnreadableError,
+    PartitionLostError,
+)
 from tailrace.facts.failpoints import reached
 from tailrace.facts.partition import Partition
 from tailrace.facts.writing import MOST_ON_THEIR_WAY, PartitionWriter
@@ -60,6 +66,7 @@ class PartitionOwner:
         self._decider = Decider(partition, writer.most_bytes)
         self._timestamp = 0
         self._stopping = threading.Event()
+        self._again = threading.Event()
         self._forgotten_up_to = b""
         self.ready = threading.Event()
         """Set once the first take-over has ended, well or not: `trouble` says which."""
@@ -84,6 +91,12 @@ class PartitionOwner:
         """Commands that are not decided yet."""
         return self._queue.qsize() + len(self._waiting)
 
+    def begin_again(self) -> None:
+        """Finish what is on its way, forget every state and take the partition over again, from
+        ourselves: what states were made of reads differently now."""
+        self._again.set()
+        self._queue.put(None)
+
     def stop(self) -> list[Ask]:
         """Finish the batches on their way and end; what was not decided is given back."""
         self._stopping.set()
@@ -105,7 +118,7 @@ class PartitionOwner:
                 except PartitionLostError as error:
                     self.trouble, self.lost = error, True
                     return
-                except EventUnknownError as error:
+                except (EventUnknownError, EventUnreadableError, EventsKeyError) as error:
                     self._refuse_all(error)
                     self._stopping.wait(LONGEST_PAUSE)
                 except (EventsError, ClientError, lmdb.Error, OSError) as error:
@@ -186,8 +199,13 @@ class PartitionOwner:
 
     def _serve(self) -> None:
         while True:
+            again = self._again.is_set()
+            if again and not self._sent:
+                self._again.clear()
+                self.partition.states.clear()
+                return
             self._drain(wait=not self._sent and not self._waiting)
-            if self._waiting and not self._stopping.is_set():
+            if self._waiting and not self._stopping.is_set() and not again:
                 if not self._may_answer():
                     raise PartitionLostError(
                         f"the group does not answer, so {self.partition.declared.name}/"
@@ -196,6 +214,7 @@ class PartitionOwner:
                 self._decide()
             if self._sent and (
                 len(self._sent) >= MOST_ON_THEIR_WAY
+                or again
                 or self._stopping.is_set()  # what waits is given back, so nothing more is sent
                 or (not self._waiting and self._queue.empty())
             ):

@@ -41,6 +41,9 @@ class Owners(Protocol):
 
     def read(self, partition: int, query: Query) -> tuple[list[Stored], int]: ...
 
+    def begin_again(self) -> None:
+        """Have every owner here forget its states and read again."""
+
     def addresses(self) -> dict[int, str]:
         """Where the owner of each partition listens; partitions without one are left out."""
 
@@ -146,6 +149,10 @@ class LocalOwners:
 
     def read(self, partition: int, query: Query) -> tuple[list[Stored], int]:
         return self._looked(partition, lambda own: read(own, query))
+
+    def begin_again(self) -> None:
+        for owner in self._owners.values():
+            owner.begin_again()
 
     def addresses(self) -> dict[int, str]:
         return {number: "in-process" for number, owner in self._owners.items() if not owner.lost}

@@ -23,7 +23,7 @@ from tailrace.facts.errors import (
     EventUnreadableError,
     EvolveFailedError,
 )
-from tailrace.facts.event_types import decode_json, encode_json
+from tailrace.facts.event_types import EventType, decode_json, encode_json
 from tailrace.facts.index import (
     CommandEntry,
     IndexBatch,
@@ -188,6 +188,11 @@ class Partition(Generic[S]):
         if not self._copies or state is None:
             return state
         return self._decode_state(encode_json(state))
+
+    def sealed(self, kind: EventType, value: bytes) -> bytes:
+        """An event's JSON as it is written. Raises SubjectErasedError."""
+        seals = self._reader.seals
+        return value if seals is None else seals.seal(kind, value)
 
     # Looking -------------------------------------------------------------------
 
@@ -406,6 +411,7 @@ class Partition(Generic[S]):
                 )
             if stored.version != folding.version + 1:
                 folding.known = False  # records are missing: told when the stream is asked for
+            stored = self._reader.open(stored)
             self.note(batch, stored, stream, stored.offset)
             folding.version = stored.version
             folding.offsets.append(stored.offset)
@@ -460,7 +466,8 @@ class Partition(Generic[S]):
 
     def with_snapshot(self, version: int, state: Any, offset: int) -> StreamEntry:
         """The entry of a stream with its state; without it where that is None."""
-        if state is None:
+        if state is None or self._reader.seals is not None:
+            # A state may hold what is sealed in the log: nothing of it goes to this host's disk.
             return StreamEntry(version, offset)
         try:
             return StreamEntry(version, offset, version, encode_json(state))

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
-from tailrace.clock import Clock
+from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
 from tailrace.facts.declare import Events
+from tailrace.facts.erasing import finish_begun
 from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 REPORT_SECONDS = 1.0
 PAUSE_SECONDS = 2.0
+ERASURE_SECONDS = 10.0
+"""Between two looks for erasures that were cut short."""
 
 
 def run(
@@ -43,7 +46,12 @@ def run(
                     stack.enter_context(each.open(source, index=index))
                 part.report("running", error=None)
                 rates = {each.declared.name: Rate(part.clock) for each in opened}
+                keys = next((each.keys for each in opened if each.keys is not None), None)
+                looked_at = -ERASURE_SECONDS
                 while not part.stopping.wait(REPORT_SECONDS):
+                    if keys is not None and SYSTEM.monotonic() - looked_at > ERASURE_SECONDS:
+                        looked_at = SYSTEM.monotonic()
+                        finish_begun(source, keys, patience=0.0)
                     told = {each.declared.name: figures(each) for each in opened}
                     for name, rate in rates.items():
                         told[name]["rate"] = rate.of(told[name]["written"])

@@ -27,12 +27,15 @@ from tailrace.clock import to_datetime
 from tailrace.facts.asking import Fact
 from tailrace.facts.declare import Events
 from tailrace.facts.errors import Rejected
+from tailrace.facts.event_types import EventType, decode_json, encode_json
 from tailrace.facts.questions import fact as fact_of
 from tailrace.facts.reactions import Cancel, Later, Reaction, Refused, Send, Timeout
 from tailrace.facts.records import Stored
+from tailrace.facts.sealing import Seals
 
 READER = "\x01"
 LONGEST_CAUSE = 200
+SEALED, ERASED_ARGUMENTS = "tr1", "tr1.erased"
 MOST_ERROR = 500
 _REMEMBER = timedelta(days=7)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -75,6 +78,8 @@ class Stepped:
     cancelled: tuple[str, ...] = ()
     place: str = ""
     offset: int = -1
+    subjects: tuple[str, ...] = ()
+    """Tags of whom the state and the commands may tell something: both are sealed under them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ class Process:
     timers: dict[str, Timer] = field(default_factory=dict)
     read: int = 0
     trouble: Tried | None = None
+    subjects: tuple[str, ...] = ()
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -146,6 +152,7 @@ def evolve(process: Process, event: Happened) -> Process:
                 seen=seen,
                 open=(*process.open, *event.actions),
                 timers=timers | event.timers,
+                subjects=event.subjects,
             )
         case Settled():
             return replace(process, open=tuple(e for e in process.open if e.id != event.id))
@@ -167,10 +174,12 @@ def reader_stream(topic: str, partition: int) -> str:
     return f"{READER}{topic}/{partition}"
 
 
-def journal(reaction: Reaction, token: str = "") -> Events[Process]:
+def journal(
+    reaction: Reaction, token: str = "", tag: Callable[[str], str] | None = None
+) -> Events[Process]:
     """The event topic of a reaction. A refusal is recorded only for who has `token`: the owner
     of the process. One that was stopped, and goes on after another has taken over, may hold an
-    answer from before."""
+    answer from before. `tag` gives the tag of a subject, where sources have personal fields."""
     declared = Events(
         reaction.topic,
         (Stepped, Settled, Tried, Read),
@@ -181,7 +190,11 @@ def journal(reaction: Reaction, token: str = "") -> Events[Process]:
         declared_at=reaction.declared_at,
     )
     declared.evolve(evolve)
-    steps = Steps(reaction, token)
+    personal = [each for each in reaction.sources.values() if each.types.has_personal]
+    if personal:
+        declared.sealing = JournalSeals
+        declared.key = personal[0].key
+    steps = Steps(reaction, token, tag)
     for command in (steps.step(), steps.fire(), steps.settle(), tried, read):
         declared.command(command)
     return declared
@@ -190,9 +203,12 @@ def journal(reaction: Reaction, token: str = "") -> Events[Process]:
 class Steps:
     """The decisions of a reaction's processes: pure functions of a process."""
 
-    def __init__(self, reaction: Reaction, token: str) -> None:
+    def __init__(
+        self, reaction: Reaction, token: str, tag: Callable[[str], str] | None = None
+    ) -> None:
         self._reaction = reaction
         self._token = token
+        self._tag = tag
 
     def step(self) -> Callable[..., Any]:
         def step(process: Process, key: str, told: Told, at: datetime) -> Stepped | None:
@@ -202,6 +218,7 @@ class Steps:
                 return None
             source = self._reaction.sources[told.topic]
             fact = fact_of(source, told.partition, stored)
+            process = replace(process, subjects=self._subjects(process, source, fact))
             stepped = self._stepped(process, key, fact, fact.position, at)
             if stepped is None:
                 return None
@@ -220,7 +237,7 @@ class Steps:
             left = {each: timer for each, timer in process.timers.items() if each != name}
             stepped = self._stepped(replace(process, timers=left), key, fact, cause, at)
             if stepped is None:
-                stepped = Stepped(cause, fact.type, process.state)
+                stepped = Stepped(cause, fact.type, process.state, subjects=process.subjects)
             # Gone even where the step has set it again: what it sets comes after.
             return replace(stepped, cancelled=tuple({*stepped.cancelled, name}))
 
@@ -242,7 +259,9 @@ class Steps:
             action = next((each for each in process.open if each.id == id), None)
             if action is None:
                 return []
-            settled = Settled(id, outcome, code, message[:MOST_ERROR], position)
+            # What a command says of somebody in its refusal is for the reaction, not for the log.
+            said = "" if process.subjects else message[:MOST_ERROR]
+            settled = Settled(id, outcome, code, said, position)
             if outcome != "refused":
                 return [settled]
             if token != self._token:
@@ -278,7 +297,28 @@ class Steps:
                     actions.append(self._action(each, len(actions), fact, cause))
         if not actions and not timers and not cancelled and kept == process.state:
             return None
-        return Stepped(cause, fact.type, kept, tuple(actions), timers, tuple(cancelled))
+        return Stepped(
+            cause,
+            fact.type,
+            kept,
+            tuple(actions),
+            timers,
+            tuple(cancelled),
+            subjects=process.subjects,
+        )
+
+    def _subjects(self, process: Process, source: Events[Any], fact: Fact) -> tuple[str, ...]:
+        """The tags of those the process knows something of, and of those of a fact."""
+        personal = source.types.by_class[type(fact.event)].personal
+        if self._tag is None or not personal:
+            return process.subjects
+        fields = msgspec.to_builtins(fact.event)
+        found = {
+            self._tag(f"{subject}:{fields[subject]}")
+            for name, subject in personal.items()
+            if fields[name] is not None
+        }
+        return tuple(sorted({*process.subjects, *found}))
 
     def _action(self, wanted: Send, number: int, fact: Fact, cause: str) -> Action:
         target = self._reaction.target(wanted)
@@ -294,6 +334,64 @@ class Steps:
             fact.correlation,
             _milliseconds(fact.at),
         )
+
+
+class JournalSeals(Seals):
+    """Seals what a step has taken from personal fields: the state, and arguments of commands.
+
+    Both are sealed under every subject the process knows something of, one inside the other.
+    Erasing any of them takes both: the process goes on without a state, and its commands that
+    were not sent are refused.
+    """
+
+    def seal(self, kind: EventType, value: bytes) -> bytes:
+        fields: dict[str, Any] = decode_json(value)
+        tags = fields.get("subjects")
+        if not tags:
+            return value
+        gone = any(map(self.keys.is_erased, tags))
+        if fields["state"] is not None:
+            fields["state"] = None if gone else self._within(tags, "state", fields["state"])
+        for action in fields["actions"]:
+            given = action["arguments"]
+            action["arguments"] = (
+                {ERASED_ARGUMENTS: True}
+                if gone
+                else {SEALED: self._within(tags, "arguments", given)}
+            )
+        if gone:
+            fields["subjects"] = []
+        return encode_json(fields)
+
+    def open(self, stored: Stored) -> Stored:
+        if b'"subjects":["' not in stored.value:
+            return stored
+        fields: dict[str, Any] = decode_json(stored.value)
+        tags = fields["subjects"]
+        if not tags:
+            return stored
+        there, fields["state"] = self._without(tags, "state", fields["state"])
+        for action in fields["actions"]:
+            known, given = self._without(tags, "arguments", action["arguments"].get(SEALED))
+            action["arguments"] = given if known else {ERASED_ARGUMENTS: True}
+            there = there and known
+        if not there:
+            fields["subjects"] = []
+        return stored._replace(value=encode_json(fields))
+
+    def _within(self, tags: list[str], field: str, value: Any) -> Any:
+        for tag in tags:
+            value = self.keys.seal_under(self.topic, field, tag, value)
+        return value
+
+    def _without(self, tags: list[str], field: str, value: Any) -> tuple[bool, Any]:
+        if value is None:
+            return not any(map(self.keys.is_erased, tags)), None
+        for _ in tags:
+            there, value = self.keys.unseal(self.topic, field, value)
+            if not there:
+                return False, None
+        return True, value
 
 
 def tried(process: Process, id: str, attempts: int, error: str) -> Tried:

@@ -32,7 +32,7 @@ from tailrace.client.errors import ClientError
 from tailrace.client.log import LocalLog
 from tailrace.errors import TailraceError
 from tailrace.facts.asking import Answer, Ask, Done
-from tailrace.facts.due import DueStreams
+from tailrace.facts.due import AGAIN_MS, DueStreams
 from tailrace.facts.errors import (
     EventsClosedError,
     EventsError,
@@ -40,11 +40,13 @@ from tailrace.facts.errors import (
     OwnerMissingError,
     PartitionLostError,
     Rejected,
+    SourceReplacedError,
 )
 from tailrace.facts.failpoints import reached
 from tailrace.facts.opened import OpenedEvents, opened_here
 from tailrace.facts.partition import Partition
 from tailrace.facts.processes import (
+    ERASED_ARGUMENTS,
     READER,
     Action,
     Process,
@@ -56,6 +58,7 @@ from tailrace.facts.processes import (
 from tailrace.facts.questions import fact as fact_of
 from tailrace.facts.reading import EventReader
 from tailrace.facts.records import Stored, parse_record
+from tailrace.facts.sealing import seals_for
 from tailrace.facts.topic import ensure_topic
 
 if TYPE_CHECKING:
@@ -127,9 +130,20 @@ class OpenedReaction:
         self._token = secrets.token_hex(16)
         for source in declared.sources.values():
             ensure_topic(log, source)
-        self.opened: OpenedEvents[Process] = journal(declared, self._token).open(
-            log, index=index, listen=listen, timeout=timeout
-        )
+        self._seals = {
+            name: seals
+            for name, source in declared.sources.items()
+            if (seals := seals_for(log, source)) is not None
+        }
+        keys = next((each.keys for each in self._seals.values()), None)
+        recorded = journal(declared, self._token, None if keys is None else keys.tag)
+        try:
+            self.opened: OpenedEvents[Process] = recorded.open(
+                log, index=index, listen=listen, timeout=timeout
+            )
+        except BaseException:
+            self._close_keys()
+            raise
         self._lock = threading.Lock()
         self._flights: dict[str, _Flight] = {}
         self._targets = _Targets(log, index, timeout)
@@ -173,7 +187,12 @@ class OpenedReaction:
                     self._save(reading)
         self._targets.close()
         self.opened.close()
+        self._close_keys()
         self._reader.close()
+
+    def _close_keys(self) -> None:
+        for seals in self._seals.values():
+            seals.keys.close()
 
     def process(self, key: str) -> Process:
         """A process as its journal has it: state, open commands, timers."""
@@ -242,7 +261,9 @@ class OpenedReaction:
                 if self._stopping:
                     return False
                 end = ends.get(reading.partition, 0)
-                if end > reading.position and reading.again_at <= now:
+                if end < reading.position and reading.again_at <= now:
+                    self._stop_at(reading, reading.position, _replaced(reading, end))
+                elif end > reading.position and reading.again_at <= now:
                     moved |= self._take(reading, end)
                 # One that is stopped keeps its trouble, which a save would take back.
                 if not reading.attempts and now - reading.saved_at > SAVE_SECONDS:
@@ -256,6 +277,8 @@ class OpenedReaction:
         if now - self._knocked_at < KNOCK_SECONDS:
             return
         self._knocked_at = now
+        for seals in self._seals.values():
+            seals.keys.refresh()
         owned = {each.number for each in self.opened.owned()}
         for number in set(range(self.declared.partitions)) - owned:
             stream = next(
@@ -282,12 +305,16 @@ class OpenedReaction:
                 stored = parse_record(*record)
                 if stored is not None and stored.offset >= reading.position:
                     facts.append(stored)
+            seals = self._seals.get(reading.topic)
+            if seals is not None:
+                facts = [seals.open(stored) for stored in facts]
             for start in range(0, len(facts), MOST_FACTS):
                 failed = self._step(reading, facts[start : start + MOST_FACTS])
                 if self._stopping:
                     return False
                 if failed is not None:
-                    self._stop_at(reading, *failed)
+                    stored, error = failed
+                    self._stop_at(reading, stored.offset, error)
                     return False
             reading.position = following
             reading.attempts, reading.trouble = 0, ""
@@ -329,13 +356,13 @@ class OpenedReaction:
             reached("reactions.stepped")
         return min(failed, key=lambda each: each[0].offset, default=None)
 
-    def _stop_at(self, reading: _Reading, stored: Stored, error: Exception) -> None:
+    def _stop_at(self, reading: _Reading, offset: int, error: Exception) -> None:
         """Try a fact again in a while. What stands behind it may be read twice."""
-        reading.position = stored.offset
+        reading.position = offset
         reading.attempts += 1
-        reading.trouble = _told(error)
+        reading.trouble = self._recorded(error)
         reading.again_at = self._clock.monotonic() + pause_after(reading.attempts)
-        place = f"log:{reading.topic}/{reading.partition}:{stored.offset}"
+        place = f"log:{reading.topic}/{reading.partition}:{offset}"
         extra = {"reaction": self.declared.name, "fact": place, "error": reading.trouble}
         log.warning("a fact cannot be taken in", extra=extra)
         if _is_told(error, reading.attempts):
@@ -365,7 +392,8 @@ class OpenedReaction:
         return min((each for each in again if each > 0), default=0)
 
     def _send(self, partition: Partition[Any], key: str, action: Action) -> int:
-        """Send the oldest open command of a process, unless it is on its way or rests."""
+        """Send the oldest open command of a process, unless it is on its way or rests; when to
+        look again, in milliseconds."""
         now = self._clock.monotonic()
         with self._lock:
             flight = self._flights.setdefault(action.id, _Flight(action.attempts))
@@ -378,13 +406,17 @@ class OpenedReaction:
         if all(each.id != action.id for each in process.open) or not self.opened.sure(partition):
             with self._lock:
                 self._flights.pop(action.id, None)
-            return 0
+            return AGAIN_MS
+        if ERASED_ARGUMENTS in action.arguments:
+            gone = "what the command was to say was erased with its subject"
+            self._settle(key, action.id, "refused", code="subject-erased", message=gone)
+            return AGAIN_MS
         try:
             target = self._targets.find(self.declared.find_target(action.topic))
             position = self._decided_before(target, action)
             if position is not None:
                 self._settle(key, action.id, "done", position=position)
-                return 0
+                return AGAIN_MS
             command = target.declared.find_command(action.command)
             reached("reactions.sending")
             target.start(
@@ -399,7 +431,7 @@ class OpenedReaction:
             )
         except (TailraceError, OSError) as error:
             self._failed(key, action, error)
-        return 0
+        return AGAIN_MS
 
     def _decided_before(self, target: OpenedEvents[Any], action: Action) -> str | None:
         """Where a command stands that is so old that its owner may have forgotten the id."""
@@ -446,12 +478,19 @@ class OpenedReaction:
             flight.at = self._clock.monotonic() + pause_after(flight.attempts)
             attempts = flight.attempts
         if _is_told(error, attempts):
-            extra = {"reaction": self.declared.name, "command": action.id, "error": _told(error)}
+            told = self._recorded(error)
+            extra = {"reaction": self.declared.name, "command": action.id, "error": told}
             log.warning("a command of a reaction fails", extra=extra)
-            about = {"id": action.id, "attempts": attempts, "error": _told(error)}
+            about = {"id": action.id, "attempts": attempts, "error": told}
             with suppress(TailraceError):
                 self.opened.start(_Nobody(), "tried", key, about)
         self._due.wake()
+
+    def _recorded(self, error: Exception) -> str:
+        """An error as the journal keeps it: where sources are personal without what it says."""
+        if not self._seals:
+            return _told(error)
+        return error.code if isinstance(error, TailraceError) else type(error).__name__
 
 
 class _Targets:
@@ -526,7 +565,7 @@ class _Settling:
     def deliver(self, answers: list[tuple[Ask, Answer]]) -> None:
         for _, answer in answers:
             if isinstance(answer, TailraceError):
-                extra = {"command": self.id, "error": _told(answer)}
+                extra = {"command": self.id, "error": answer.code}
                 log.warning("what became of a command is not recorded yet", extra=extra)
             self.reaction.on_settled(self.id)
 
@@ -537,8 +576,17 @@ class _Nobody:
     def deliver(self, answers: list[tuple[Ask, Answer]]) -> None:
         for ask, answer in answers:
             if isinstance(answer, TailraceError):
-                extra = {"process": ask.stream, "error": _told(answer)}
+                extra = {"process": ask.stream, "error": answer.code}
                 log.info("a step of a reaction is tried again", extra=extra)
+
+
+def _replaced(reading: _Reading, end: int) -> SourceReplacedError:
+    return SourceReplacedError(
+        f"{reading.topic}/{reading.partition} ends at {end}, and the reaction has read it up to "
+        f"{reading.position}",
+        detail="it was deleted and made again, or the log has lost records",
+        hint="give the reaction another name, so that it begins anew",
+    )
 
 
 def pause_after(attempts: int) -> float:

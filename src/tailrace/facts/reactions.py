@@ -282,12 +282,14 @@ class Reaction:
 
         return OpenedReaction(self, log, index=index, listen=listen, timeout=timeout)
 
-    def given(self, *events: object, stream: str = "stream") -> GivenReaction:
+    def given(
+        self, *events: object, stream: str = "stream", correlation: str | None = None
+    ) -> GivenReaction:
         """A test without a log: `promotion.given(Dropped("ann"), stream="c1").sends(
         tr.send(promote, "c1"))`."""
         from tailrace.facts.given_reaction import GivenReaction
 
-        return GivenReaction(self).and_given(*events, stream=stream)
+        return GivenReaction(self).and_given(*events, stream=stream, correlation=correlation)
 
 
 def reaction(

@@ -18,6 +18,7 @@ from tailrace.records.header import BatchHeader, Buffer
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.facts.sealing import Seals
     from tailrace.records.event_columns import EventColumns
 
 Batches = Sequence[tuple[int, BatchHeader]]
@@ -40,6 +41,8 @@ class EventReader:
         self._log = log
         self._timeout = timeout
         self._fetchers: dict[int, Fetcher] = {}
+        self.seals: Seals | None = None
+        """Opens the personal fields of what is read, where the topic has some."""
 
     def close(self) -> None:
         with self._lock:
@@ -62,7 +65,7 @@ class EventReader:
         behind them: as columns where all of them are events, else one by one."""
         for buffer, batches, position, following in self._visible(topic, partition, start, end):
             columns = None
-            if len(buffer) >= self._columns_from_bytes:
+            if self.seals is None and len(buffer) >= self._columns_from_bytes:
                 columns = _columns(buffer, batches, position, end)
             if columns is not None:
                 yield columns, following
@@ -90,6 +93,11 @@ class EventReader:
             if batches:
                 yield answer.buffer, batches, position, following
             position = following
+
+    def open(self, stored: Stored) -> Stored:
+        """An event with its personal fields. Raises EventUnreadableError for one whose key is
+        missing."""
+        return stored if self.seals is None else self.seals.open(stored)
 
     def offset_for_time(self, topic: str, partition: int, moment: int) -> int:
         """The first offset at or after a time in milliseconds; behind the last if none is."""
@@ -123,9 +131,12 @@ class EventReader:
                     if _any_between(offsets, each[1].base_offset, each[1].last_offset)
                 ]
                 some: list[Stored] | None = None
-                if sum(each[1].length for each in holding) >= self._columns_from_bytes:
+                size = sum(each[1].length for each in holding)
+                if self.seals is None and size >= self._columns_from_bytes:
                     some = _chosen(answer.buffer, holding, wanted)
-                found += _looked_through(answer.buffer, holding, wanted) if some is None else some
+                if some is None:
+                    some = [self.open(e) for e in _looked_through(answer.buffer, holding, wanted)]
+                found += some
             number = last + 1
         return found
 

@@ -31,14 +31,12 @@ from tailrace.errors import TailraceError, UsageError
 from tailrace.facts.asking import Answer, Ask, Done
 from tailrace.facts.declare import Events, Place
 from tailrace.facts.declare import events as declare_events
-from tailrace.facts.due import DueStreams
 from tailrace.facts.errors import OutcomeUnknownError, Rejected, Reserved
-from tailrace.facts.index import check_stream
-from tailrace.facts.opened import OpenedEvents
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
     from tailrace.facts.given import Given
+    from tailrace.facts.opened import OpenedEvents
     from tailrace.facts.partition import Partition
 
 log = logging.getLogger(__name__)
@@ -337,6 +335,8 @@ class Book:
     """Reservations on a log. Every call may come from any thread."""
 
     def __init__(self, declared: Reservations, opened: OpenedEvents[Seats]) -> None:
+        from tailrace.facts.due import DueStreams
+
         self.declared = declared
         self.opened = opened
         self._clock = opened.log.clock
@@ -409,7 +409,6 @@ class Book:
 
     def get(self, key: str) -> Reservation | None:
         """Who has a key and who waits, by the time it is now; None if it is free."""
-        check_stream(key)
         state = self.opened.state(key).value
         _, state = self.declared.lapse(state, to_datetime(self._clock.wall_ms()))
         return Reservation(key, state.held, state.waiting) if state.held else None

@@ -19,8 +19,9 @@ from tailrace.client.errors import RegistryError
 from tailrace.client.event_topics import refuse_loss
 from tailrace.config import parse_address
 from tailrace.errors import TailraceError
-from tailrace.facts.errors import EventsDeclarationError
+from tailrace.facts.errors import EventsDeclarationError, EventsKeyError
 from tailrace.facts.mistakes import mistakes as event_mistakes
+from tailrace.facts.sealing import HINT
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import Pattern, Topic, View
 from tailrace.pipelines.errors import DeclarationError
@@ -188,6 +189,15 @@ def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
     for error in found:
         error.detail = error.detail.replace(f"{project.directory}/", "")
         yield Checked(what, error=error)
+    if declared.types.has_personal and not project.settings.events.key:
+        found.append(
+            EventsKeyError(
+                f"{declared.name!r} has personal fields, and there is no key to seal them with",
+                detail=f"declared at {project.places[declared.name]}; events.key is not set",
+                hint=HINT,
+            )
+        )
+        yield Checked(what, error=found[-1])
     settings = project.settings.topics.get(declared.name)
     if settings is not None:
         try:

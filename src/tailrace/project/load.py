@@ -78,6 +78,8 @@ def load(
             collector.take(value, _assigned_at(module, name, home))
     for path in sorted((home / FOLDER).glob("*.sql")):
         collector.take(sql_view(path), str(path.relative_to(home)))
+    for declared in collector.events.values():
+        declared.key = settings.events.key
     return Project(
         settings=settings,
         sources=collector.sources,
