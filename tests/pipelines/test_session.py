@@ -105,6 +105,7 @@ def test_a_worker_whose_spark_is_gone_ends_without_a_stack() -> None:
         return 0
 
     here, there = socket.socketpair()
+    there.sendall(b"a task")  # a worker that has worked before waits for the next one
     with here:
         assert quiet(flushes_late)(here, True) == 1
 
