@@ -296,6 +296,13 @@ def test_what_cannot_be_personal_is_told() -> None:
         wrong.given()
 
 
+def test_states_made_of_personal_fields_are_not_published() -> None:
+    with pytest.raises(EventsDeclarationError) as wrong:
+        tr.events("people", Registered, state=Customer, partitions=1, publish=True)
+    assert "cannot be published" in wrong.value.message
+    assert "personal" in wrong.value.detail
+
+
 SCRIPT = """
 import sys, tailrace as tr
 from tailrace.facts.erasing import erase_subject
