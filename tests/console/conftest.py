@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 
 from servers.consoles import Console
 from servers.sites import CHROMIUM, FLAGS, Site
+from tailrace.console import alarms
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
 from tailrace.console.lookup import FastLookups
@@ -70,7 +71,8 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def site(console: Console) -> Iterator[Site]:
+def site(console: Console, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    monkeypatch.setattr(alarms, "DISK_WARNING", 0.0)  # this machine's disk is nobody's alarm
     # Bound and never listening: nobody else gets the port, not even while the site is down.
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

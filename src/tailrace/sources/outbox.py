@@ -64,7 +64,7 @@ def route_message(outbox: Outbox | None, source: str, content: bytes) -> Routed 
         return None
     if not isinstance(document, dict) or "type" not in document:
         return None
-    topic = outbox.topic if outbox is not None else Outbox("").topic
+    topic = outbox.topic if outbox is not None else Outbox("outbox").topic
     return _routed(
         topic, source, document["type"], document.get("key"), document.get("payload"),
         document.get("id"), document.get("headers"),
