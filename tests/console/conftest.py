@@ -70,9 +70,13 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(autouse=True)
+def no_alarm_of_this_machines_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alarms, "DISK_WARNING", 0.0)
+
+
 @pytest.fixture
-def site(console: Console, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setattr(alarms, "DISK_WARNING", 0.0)  # this machine's disk is nobody's alarm
+def site(console: Console) -> Iterator[Site]:
     # Bound and never listening: nobody else gets the port, not even while the site is down.
     with socket.socket() as reserved:
         reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

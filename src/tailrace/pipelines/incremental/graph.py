@@ -116,7 +116,9 @@ class TableInput:
         default=None,
         metadata=not_identity("rows are what their schema says, however they are read"),
     )
-    wire: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    wire: tuple[tuple[str, str], ...] = field(
+        default=(), repr=False, metadata=not_identity("as for `reading`")
+    )
     order: Expression | None = None
     copied: bool = False
 
