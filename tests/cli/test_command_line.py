@@ -79,7 +79,6 @@ def test_every_command_that_ends_can_answer_in_json() -> None:
         "mcp",
         "broker start",
         "registry start",
-        "mirror run",
         "test",
         "completion",
     }  # run, or pass on others' words

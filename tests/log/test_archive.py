@@ -15,7 +15,7 @@ from tailrace.log.partition import Partition
 from tailrace.log.settings import LogSettings
 from tailrace.log.store import Store
 
-KINDS = ["directory", "object store"]
+KINDS = ["directory", pytest.param("object store", marks=pytest.mark.thorough)]
 CONFIG = {
     "remote.storage.enable": "true",
     "internal.segment.bytes": "600",

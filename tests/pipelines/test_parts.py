@@ -131,6 +131,7 @@ def test_ticks_in_parts_may_alternate_with_others(log_address: str, tmp_path: Pa
                 assert project.rows("total") == [{"n": len(feed.rows["orders"])}]
 
 
+@pytest.mark.crash
 def test_a_tick_that_ends_between_its_parts_is_done_anew(log_address: str, tmp_path: Path) -> None:
     """Files of some parts lie there: of the same tick, divided in another way."""
     chance = random.Random(8)

@@ -50,6 +50,7 @@ def test_a_switch_takes_the_place_of_an_older_copy_before(copies):
     assert all_of(copies) == ["new", None, "old"]
 
 
+@pytest.mark.crash
 def test_a_switch_killed_at_any_line_is_done_or_not_begun(copies):
     expected = ["old", "new", None]
     kills = 0

@@ -85,6 +85,7 @@ def received(place):
     return [line for mail in once.values() for line in mail.get_content().split()]
 
 
+@pytest.mark.crash
 @pytest.mark.parametrize("options", [{}, {"digest": timedelta(milliseconds=1)}])
 def test_a_kill_at_any_line_loses_no_mail_and_repeats_only_known_ones(place, writer, options):
     writer = TickWriter(MemoryLog(), partitions=3)

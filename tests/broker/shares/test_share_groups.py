@@ -436,6 +436,7 @@ def test_a_share_group_is_listed_described_and_moved_by_command(tmp_path: Path) 
             assert numbers(take(queue, 5)) == [0, 1, 2, 3, 4]
 
 
+@pytest.mark.thorough
 def test_a_worker_over_its_quota_gets_its_jobs_and_a_pause(tmp_path: Path) -> None:
     from tailrace.client.quotas import CLIENT_ID, Quotas
 
