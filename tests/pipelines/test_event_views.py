@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import pyarrow as pa
@@ -366,6 +366,24 @@ def test_what_is_no_event_of_this_code_is_a_dead_letter() -> None:
     assert "Bought.2 is newer than this code" in dead[0][1]
     assert dead[1][1] == "the event Lost is not declared"
     assert dead[2][1] == "the record is no event"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    person: str
+    born: Annotated[int | None, tr.personal("person")]
+
+
+def test_a_sealed_field_is_text_whatever_it_was_before() -> None:
+    declared = tr.events("people", Joined, state=Total, partitions=1)
+    sealed = "tr1.0123456789abcdef.c2VhbGVk"
+    value = b'{"person":"p1","born":"%s"}' % sealed.encode()
+    rows, dead = rows_of(declared, event(b"Joined", value), event(b"Joined", b'{"person":"p2","born":null}', 2))  # fmt: skip
+    assert dead == []
+    assert [row["Joined"] for row in rows] == [
+        {"person": "p1", "born": sealed},
+        {"person": "p2", "born": None},
+    ]
 
 
 def test_names_that_sql_cannot_tell_apart_are_refused() -> None:
