@@ -34,7 +34,7 @@ NEW, FILL, RESTART, REMOVE, RECONFIGURE, WAIT = (
 class Change:
     """One thing that differs: what becomes of it, and about how many records that reads."""
 
-    kind: str  # view, stream, topic, source, sink, events, settings
+    kind: str  # view, stream, source, sink, events, pattern, edge, settings
     name: str
     change: str
     records: int | None = None
@@ -86,16 +86,18 @@ def _views(before: Marks, project: Project, now: Marks, reader: LogReader) -> li
     from tailrace.pipelines.errors import SqlTableError
     from tailrace.pipelines.incremental.compile import compile_views, problems
     from tailrace.pipelines.ticks.carried import as_carried
-    from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+    from tailrace.pipelines.ticks.catalog import read_catalog
     from tailrace.pipelines.ticks.driver import last_row
     from tailrace.project.places import tell_place
+    from tailrace.project.undescribed import undescribed
 
     # Tables that a source which begins now will describe are not known yet.
     described = before.sources != now.sources
     views = list(project.views.values())
     row = last_row(reader, project.name)
     tables = [*read_catalog(reader).tables.values()]
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    if views:
+        tables += undescribed(project, tables)
     wrong = problems(views, tables) if views else {}
     right = [view for view in views if view.name not in wrong]
     graph = as_carried(compile_views(right, tables), row) if right else None
