@@ -32,7 +32,7 @@ from tailrace.facts.topic import SETTINGS
 from tailrace.pipelines.decode import decode
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, Range, Records
-from tailrace.pipelines.runner import RunningStreams, run_ticks
+from tailrace.pipelines.runner import Declared, RunningStreams, run_ticks
 from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -432,12 +432,13 @@ def test_workers_of_spark_bring_older_events_up(
     (tmp_path / "tailrace.toml").write_text('[project]\nname = "p"\n')
     part = Part("p", "pipelines", name, log_address, tmp_path / ".tailrace")
     settings = config.load(tmp_path)
+    what = Declared([view], [], [], settings, tables=event_tables([declared]))
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
             with contextlib.closing(RunningStreams([], part, spark, settings)) as running:
-                run_ticks([view], running, part, spark, settings, tables=event_tables([declared]))
+                run_ticks(what, running, part, spark)
         except BaseException as problem:
             failed.append(problem)
 
