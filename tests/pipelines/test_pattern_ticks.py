@@ -222,7 +222,8 @@ def test_inserts_of_a_table_are_events_from_now_on_and_a_pattern_reads_another(
                 threading.Event().wait(0.02)
             running.change(replace(settings, tick=replace(settings.tick, limit=77)))
             insert(10, 7, 200)
-            insert(100, 7, 10)
+            for number in range(100, 120):  # every partition gets a later row
+                insert(number, 7, 10)
             for _ in range(1_000):  # they go on from where they were, with the new limit
                 running.step(reader)
                 if len(_told(log_address, f"{source}_twice")) == 4:
