@@ -165,7 +165,8 @@ SINK = 'v = tr.view("v", "SELECT id FROM x GROUP BY id", to={})'
         (SINK.format('sinks.Postgres(tr.env("SOME_DSN"), table="t")'), "the address of sink 'v.postgres' is malformed"),
         (SINK.format('sinks.Redis(tr.env("SOME_DSN"), prefix="p")'), "the address of sink 'v.redis' is malformed"),
         (SINK.format('sinks.Webhook(url=tr.env("SOME_DSN"))'), "the address of sink 'v.webhook' is malformed"),
-        (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "column 'id' of sink 'v.sqlite' has no type"),
+        (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "columns= of sink v.sqlite: 'id'"),
+        (SINK.format('sinks.Email(tr.env("SOME_DSN"), to="ann@example.org")'), "the address of sink 'v.email' is malformed"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_reached_is_an_error_at_its_line(
