@@ -159,6 +159,28 @@ def test_views_of_what_no_source_describes_are_compared_too(
     assert views == {(name, "new") for name in ("paid", "states", "thefts", "users")}
 
 
+CLICKS = """
+import tailrace as tr
+clicks = tr.topic("clicks", schema="id BIGINT, at TIMESTAMP", time="at", late="drop", lateness="5 seconds")
+seen = tr.view("seen", "SELECT id, at FROM clicks", key="id", indexes=["at"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "name"),
+    [
+        (CLICKS.replace("5 seconds", "9 seconds"), "topic", "clicks"),
+        (CLICKS.replace('["at"]', '["id"]'), "settings", "indexes of views"),
+    ],
+)
+def test_what_no_operator_shows_is_a_change_too(
+    tailrace_broker: str, tmp_path: Path, code: str, kind: str, name: str
+) -> None:
+    before, now = marks(tmp_path, CLICKS), marks(tmp_path, code)
+    found = changes(before, load(tmp_path), now, tailrace_broker)
+    assert [(one.kind, one.name, one.change) for one in found] == [(kind, name, "take over")]
+
+
 SOURCE = """
 from tailrace import sources
 shop = sources.SQLite("shop", "shop.db", tables=["items"])

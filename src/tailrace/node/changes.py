@@ -34,7 +34,7 @@ NEW, FILL, RESTART, REMOVE, RECONFIGURE, WAIT = (
 class Change:
     """One thing that differs: what becomes of it, and about how many records that reads."""
 
-    kind: str  # view, stream, source, sink, events, pattern, edge, settings
+    kind: str  # view, stream, topic, source, sink, events, pattern, edge, settings
     name: str
     change: str
     records: int | None = None
@@ -61,6 +61,13 @@ def changes(before: Marks, project: Project, now: Marks, bootstrap: str) -> list
     for name, detail in (("tick", "from the next tick on"), ("topics", "topics that are new")):
         if before.sections[name] != now.sections[name]:
             found.append(Change("settings", f"[{name}]", RECONFIGURE, detail=detail))
+    if before.indexes != now.indexes:
+        detail = "the process that serves views starts again and builds them"
+        found.append(Change("settings", "indexes of views", RECONFIGURE, detail=detail))
+    for name in sorted(before.topics.keys() & now.topics.keys()):
+        if before.topics[name] != now.topics[name]:
+            detail = "what reads it does so by the new declaration"
+            found.append(Change("topic", name, RECONFIGURE, detail=detail))
     found += _marked("source", before.sources, now.sources, "goes on from where it is in the log")
     found += _marked("events", before.events, now.events, "its owners go on from the log")
     with LogReader(bootstrap) as reader:
