@@ -24,7 +24,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     (home / "tailrace.toml").write_text('[project]\nname = "p"\n')
     part = Part("p", "pipelines", "p", "x", home / ".tailrace")
-    part.report("running", views={"open_orders": "", "old": ""}, streams={"alerts": {}})
+    part.report(
+        "running",
+        views={"open_orders": "", "old": ""},
+        streams={"alerts": {}},
+        patterns={"theft": {}},
+    )
+    events = Part("events", "events", "p", "x", home / ".tailrace")
+    events.report("running", topics={"accounts": {}})
     for kind, name in (("sink", "open_orders.sqlite"), ("source", "shop")):
         Part(name, kind, "p", "x", home / ".tailrace").report("running")
     monkeypatch.chdir(home)
@@ -38,6 +45,8 @@ def test_names_of_the_project_are_completed(project: Path) -> None:
     assert completed("pipeline", "status", "") == ["alerts", "old", "open_orders"]
     assert completed("sink", "verify", "") == ["open_orders.sqlite"]
     assert completed("source", "doctor", "s") == ["shop"]
+    assert completed("pattern", "show", "t") == ["theft"]
+    assert completed("events", "show", "a") == ["accounts"]
 
 
 def test_another_project_is_named_by_its_option(

@@ -21,6 +21,7 @@ from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Access, Guard
 from tailrace.facts.metrics import publish_events
 from tailrace.facts.process import figures
+from tailrace.pipelines.importable import forget_modules
 from tailrace.project import load, scaffold
 from tailrace.telemetry.metrics import exposition
 from tailrace.testing.changelogs import MemoryLog, TickWriter
@@ -69,6 +70,35 @@ def deposit(state: Account, amount: int):
 @accounts.command
 def name(state: Account, id: str):
     return Opened(id)
+"""
+
+
+CLOSE = """
+@accounts.command
+def close(state: Account):
+    return None
+"""
+PEOPLE = """
+from dataclasses import dataclass
+from typing import Annotated
+import tailrace as tr
+
+@dataclass(frozen=True)
+class Named:
+    person: str
+    name: Annotated[str, tr.personal("person")]
+
+@dataclass(frozen=True)
+class Person:
+    name: str = ""
+
+people = tr.events("people", Named, state=Person, partitions=1)
+
+@people.evolve
+def person(state, event):
+    match event:
+        case Named(_, name):
+            return Person(name)
 """
 
 
@@ -169,6 +199,36 @@ def test_nothing_is_made_by_looking(console: Console) -> None:
     (told,) = console.client.get("/api/events").json()["topics"]
     assert (told["topic"], told["types"], told["events"]) == ("accounts", ["Opened", "Deposited"], None)  # fmt: skip
     assert told["commands"]["deposit"] == ["amount"]
+
+
+def test_what_is_declared_otherwise_is_opened_otherwise(owned: Console) -> None:
+    assert "close" not in owned.client.get("/api/events/accounts").json()["commands"]
+    home = owned.served.project.directory
+    (home / "pipelines" / "bank.py").write_text(BANK + CLOSE)
+    for compiled in home.rglob("*.pyc"):
+        compiled.unlink()
+    forget_modules(home)
+    owned.served.project = load.load(home)
+    assert "close" in owned.client.get("/api/events/accounts").json()["commands"]
+    assert owned.client.get("/api/events/accounts/ann").json()["version"] == 0
+
+
+def test_viewers_do_not_see_personal_fields(console: Console) -> None:
+    home = console.served.project.directory
+    (home / "pipelines" / "people.py").write_text(PEOPLE)
+    console.served.project = load.load(home)
+    app = Guard(create_app(console.served), Access("127.0.0.1", "o" * 40, viewer="v" * 40))
+    with TestClient(app, base_url="http://127.0.0.1:8080") as client:
+
+        def ask(path: str, token: str) -> tuple[int, str]:
+            answer = client.get(path, headers={"authorization": f"Bearer {token * 40}"})
+            return answer.status_code, answer.json().get("code", "")
+
+        for path in ("/api/events/people/ann", "/api/events/people/ann/history"):
+            assert ask(path, "v") == (403, "console-viewer")
+            assert ask(path, "o")[0] == 503  # nobody has made the topic yet
+        assert ask("/api/events/accounts/ann", "v")[0] == 503
+        assert ask("/api/events", "v")[0] == 200
 
 
 def test_owners_and_fences(owned: Console) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import orjson
 import pytest
 
@@ -294,6 +295,27 @@ def test_what_cannot_be_personal_is_told() -> None:
         assert part in found
     with pytest.raises(EventsDeclarationError):
         wrong.given()
+
+
+class Renamed(msgspec.Struct, rename="camel"):
+    customer: str
+    full_name: Annotated[str, tr.personal("customer")]
+
+
+class Listed(msgspec.Struct, array_like=True):
+    customer: str
+    name: Annotated[str, tr.personal("customer")]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"), [(Renamed, "is written as 'fullName'"), (Listed, "written as an array")]
+)
+def test_a_personal_field_that_json_calls_otherwise_is_refused(kind: type, why: str) -> None:
+    declared: Events[Customer] = tr.events("others", kind, state=Customer, partitions=1)
+    declared.evolve(lambda state, event: state)
+    with pytest.raises(EventsDeclarationError) as wrong:
+        declared.given()
+    assert why in wrong.value.message
 
 
 def test_states_made_of_personal_fields_are_not_published() -> None:

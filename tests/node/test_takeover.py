@@ -13,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.client.log import connect
+from tailrace.client.schemas import Schemas
 from tailrace.errors import TailraceError
+from tailrace.node.changes import changes
 from tailrace.node.plan import plan
 from tailrace.node.supervisor import Supervisor
 from tailrace.node.takeover import TakeOver, ask, read_answer
@@ -21,6 +24,7 @@ from tailrace.pipelines.importable import VARIABLE, Freshness, forget_modules, m
 from tailrace.project.load import load
 from tailrace.project.marking import marks_of
 from tailrace.project.marks import Marks
+from tailrace.registry.serve import RegistryServer, Settings
 
 HEAD = """
 import tailrace as tr
@@ -98,6 +102,83 @@ def test_a_worker_imports_files_again_once_they_are_taken_over(
     load(tmp_path)
     worker.renew()  # once, and not before every task
     assert "pipelines.words" in sys.modules
+
+
+UNDESCRIBED = """
+from dataclasses import dataclass
+import tailrace as tr
+
+@dataclass(frozen=True)
+class Paid:
+    amount: int
+
+@dataclass(frozen=True)
+class Account:
+    paid: int = 0
+
+accounts = tr.events("accounts", Paid, state=Account, partitions=1, publish=True)
+
+@accounts.evolve
+def evolve(state: Account, event: Paid) -> Account:
+    match event:
+        case Paid(amount):
+            return Account(state.paid + amount)
+
+clicks = tr.topic("clicks")
+payments = tr.topic("payments", schema="card BIGINT, amount BIGINT, at TIMESTAMP")
+theft = tr.pattern("theft", payments, key="card", order_by="at", within="5 minutes",
+    match="probe theft", define={"probe": "amount < 2", "theft": "amount > 500"},
+    select={"stolen": "last(theft.amount)"})
+"""
+VIEWS = """
+paid = tr.view("paid", "SELECT stream, version, amount FROM accounts.paid")
+states = tr.view("states", "SELECT stream, paid FROM accounts.state", key="stream")
+thefts = tr.view("thefts", "SELECT card, sum(stolen) AS stolen FROM theft GROUP BY card", key="card")
+users = tr.view("users", "SELECT user, count(*) AS n FROM clicks GROUP BY user", key="user")
+"""
+
+
+def test_views_of_what_no_source_describes_are_compared_too(
+    tailrace_broker: str, tmp_path: Path
+) -> None:
+    clicks = {"type": "object", "properties": {"user": {"type": "string"}}}
+    with connect(tailrace_broker) as log, RegistryServer(log, Settings("127.0.0.1:0")) as registry:
+        registry.start()
+        url = f"http://{registry.address}"
+        Schemas(url).register("clicks-value", json.dumps(clicks), kind="JSON")
+        settings = f'[registry]\nurl = "{url}"\n'
+        write(tmp_path, UNDESCRIBED, settings=settings)
+        before = marks_of(load(tmp_path))
+        write(tmp_path, UNDESCRIBED + VIEWS, settings=settings)
+        for compiled in tmp_path.rglob("*.pyc"):
+            compiled.unlink()
+        forget_modules(tmp_path)
+        project = load(tmp_path)
+        found = changes(before, project, marks_of(project), tailrace_broker)
+    views = {(one.name, one.change) for one in found if one.kind == "view"}
+    assert views == {(name, "new") for name in ("paid", "states", "thefts", "users")}
+
+
+CLICKS = """
+import tailrace as tr
+clicks = tr.topic("clicks", schema="id BIGINT, at TIMESTAMP", time="at", late="drop", lateness="5 seconds")
+seen = tr.view("seen", "SELECT id, at FROM clicks", key="id", indexes=["at"])
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "name"),
+    [
+        (CLICKS.replace("5 seconds", "9 seconds"), "topic", "clicks"),
+        (CLICKS.replace('["at"]', '["id"]'), "settings", "indexes of views"),
+    ],
+)
+def test_what_no_operator_shows_is_a_change_too(
+    tailrace_broker: str, tmp_path: Path, code: str, kind: str, name: str
+) -> None:
+    before, now = marks(tmp_path, CLICKS), marks(tmp_path, code)
+    found = changes(before, load(tmp_path), now, tailrace_broker)
+    assert [(one.kind, one.name, one.change) for one in found] == [(kind, name, "take over")]
 
 
 SOURCE = """

@@ -17,8 +17,9 @@ from pathlib import Path
 from pyspark.sql import DataFrame
 
 import tailrace as tr
+from tailrace import config
 from tailrace.pipelines.declare import Stream, View
-from tailrace.pipelines.runner import run
+from tailrace.pipelines.runner import Declared, run
 from tailrace.sources.declare import TableRef
 from tailrace.telemetry.part import Part
 
@@ -61,7 +62,7 @@ conf."spark.driver.bindAddress" = "127.0.0.1"
     views, streams = declared(source, hangs=bool(hangs))
     part = Part("p", "pipelines", source, bootstrap, Path(directory) / ".tailrace")
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
-    run(views, streams, part)
+    run(Declared(views, streams, [], config.load(directory)), part)
 
 
 if __name__ == "__main__":

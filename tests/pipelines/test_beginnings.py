@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 import tailrace as tr
+from tailrace import config
 from tailrace.client.admin import Admin
 from tailrace.client.writer import TransactionalWriter
 from tailrace.pipelines import runner
@@ -216,7 +217,9 @@ def test_it_is_written_before_spark_is_started(
     part = Part("p", "pipelines", "p", log_address, tmp_path / ".tailrace")
     for _ in range(2):
         with pytest.raises(Killed):
-            runner.run([], [stream(own.inserts())], part)
+            runner.run(
+                runner.Declared([], [stream(own.inserts())], [], config.load(tmp_path)), part
+            )
         write(f"{topic}.public.orders", 7)
     assert offsets(tmp_path / ".tailrace") == [{f"{topic}.public.orders": {"0": 0}}]
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import pyarrow as pa
@@ -32,7 +32,7 @@ from tailrace.facts.topic import SETTINGS
 from tailrace.pipelines.decode import decode
 from tailrace.pipelines.incremental.compile import compile_views
 from tailrace.pipelines.reader import LogReader, Range, Records
-from tailrace.pipelines.runner import RunningStreams, run_ticks
+from tailrace.pipelines.runner import Declared, RunningStreams, run_ticks
 from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.project import ProjectTicks
@@ -368,6 +368,24 @@ def test_what_is_no_event_of_this_code_is_a_dead_letter() -> None:
     assert dead[2][1] == "the record is no event"
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    person: str
+    born: Annotated[int | None, tr.personal("person")]
+
+
+def test_a_sealed_field_is_text_whatever_it_was_before() -> None:
+    declared = tr.events("people", Joined, state=Total, partitions=1)
+    sealed = "tr1.0123456789abcdef.c2VhbGVk"
+    value = b'{"person":"p1","born":"%s"}' % sealed.encode()
+    rows, dead = rows_of(declared, event(b"Joined", value), event(b"Joined", b'{"person":"p2","born":null}', 2))  # fmt: skip
+    assert dead == []
+    assert [row["Joined"] for row in rows] == [
+        {"person": "p1", "born": sealed},
+        {"person": "p2", "born": None},
+    ]
+
+
 def test_names_that_sql_cannot_tell_apart_are_refused() -> None:
     @dataclass(frozen=True)
     class Stream:
@@ -414,12 +432,13 @@ def test_workers_of_spark_bring_older_events_up(
     (tmp_path / "tailrace.toml").write_text('[project]\nname = "p"\n')
     part = Part("p", "pipelines", name, log_address, tmp_path / ".tailrace")
     settings = config.load(tmp_path)
+    what = Declared([view], [], [], settings, tables=event_tables([declared]))
     failed: list[BaseException] = []
 
     def work() -> None:
         try:
             with contextlib.closing(RunningStreams([], part, spark, settings)) as running:
-                run_ticks([view], running, part, spark, settings, tables=event_tables([declared]))
+                run_ticks(what, running, part, spark)
         except BaseException as problem:
             failed.append(problem)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -12,9 +13,10 @@ from click.testing import CliRunner
 import tailrace as tr
 from pipelines.shop import CUSTOMERS, ORDERS, traffic
 from pipelines.test_fill import OPEN, PAID, Project, expected
+from tailrace import config
 from tailrace.cli.pipeline import pipeline
-from tailrace.pipelines import runner
-from tailrace.pipelines.declare import mark_of
+from tailrace.pipelines import requests, runner
+from tailrace.pipelines.declare import View, mark_of
 from tailrace.telemetry.part import Part
 from tailrace.testing.feed import ChangeFeed
 
@@ -28,6 +30,10 @@ def part_of(project: Project) -> Part:
     return Part("p", "pipelines", project.name, project.bootstrap, project.directory / ".tailrace")
 
 
+def declared(project: Project, views: list[View]) -> runner.Declared:
+    return runner.Declared(views, [], [], config.load(project.directory))
+
+
 def test_a_view_that_does_not_fit_its_tables_does_not_keep_the_others(project: Project) -> None:
     views = [
         tr.view("fits", f"SELECT id FROM {project.name}.orders"),
@@ -37,7 +43,7 @@ def test_a_view_that_does_not_fit_its_tables_does_not_keep_the_others(project: P
     ]
     with ChangeFeed(project.bootstrap, project.name, [ORDERS, CUSTOMERS]) as feed:
         feed.transaction(*next(traffic(1, 1)))
-        compiled = runner.wait_for_tables(views, part_of(project))
+        compiled = runner.wait_for_tables(declared(project, views), part_of(project))
     assert compiled is not None
     assert list(compiled.graph.views) == ["fits"]
     assert compiled.failed.keys() == {"dropped", "behind", "typed"}
@@ -54,13 +60,27 @@ def test_a_table_that_is_never_described_is_not_waited_for_for_ever(
     ]
     with ChangeFeed(project.bootstrap, project.name, [ORDERS]) as feed:
         feed.transaction(("orders", {"id": 1}, {"customer_id": 1, "amount": "1", "status": "a"}))
-        compiled = runner.wait_for_tables(views, part_of(project))
+        compiled = runner.wait_for_tables(declared(project, views), part_of(project))
         assert compiled is not None
         assert compiled.failed["absent"]["code"] == "sql-table"
         # Nothing to run at all: it goes on waiting.
         part = part_of(project)
         threading.Timer(2.5, part.stopping.set).start()
-        assert runner.wait_for_tables(views[1:], part) is None
+        assert runner.wait_for_tables(declared(project, views[1:]), part) is None
+
+
+def test_nothing_is_taken_over_while_a_registry_does_not_answer(project: Project) -> None:
+    settings = config.load(project.directory)
+    away = replace(settings, registry=config.RegistrySettings(url="http://127.0.0.1:1"))
+    views = [tr.view("clicked", "SELECT user FROM clicks")]
+    part = part_of(project)
+    requests.ask(part.directory, "apply", "1")
+    (request,) = requests.waiting(part.directory)
+    reload = runner.Reload(lambda: runner.Declared(views, [], [tr.topic("clicks")], away))
+    runner._read_again(request, part, reload)
+    applied = orjson.loads(part.report_path.read_bytes())["applied"]
+    assert (applied["number"], applied["error"]["code"]) == ("1", "client-registry")
+    assert requests.waiting(part.directory) == []
 
 
 def test_a_view_left_out_is_shown_as_it_was_and_comes_back(project: Project) -> None:

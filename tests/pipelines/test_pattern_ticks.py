@@ -210,7 +210,8 @@ def test_inserts_of_a_table_are_events_from_now_on_and_a_pattern_reads_another(
         feed.transaction(("transfers", {"id": 1}, None))
         for number in range(3, 10):
             insert(number, 7, 10 if number == 4 else 200)
-        running = RunningPatterns([again, twice], part, config.load(tmp_path), in_process)
+        settings = config.load(tmp_path)
+        running = RunningPatterns([again, twice], part, settings, in_process)
         with LogReader(log_address) as reader:
             told: list[dict[str, Any]] = []
             for _ in range(1_000):
@@ -219,9 +220,20 @@ def test_inserts_of_a_table_are_events_from_now_on_and_a_pattern_reads_another(
                 if told:
                     break
                 threading.Event().wait(0.02)
+            running.change(replace(settings, tick=replace(settings.tick, limit=77)))
+            insert(10, 7, 200)
+            for number in range(100, 120):  # every partition gets a later row
+                insert(number, 7, 10)
+            for _ in range(1_000):  # they go on from where they were, with the new limit
+                running.step(reader)
+                if len(_told(log_address, f"{source}_twice")) == 4:
+                    break
+                threading.Event().wait(0.02)
+            ticks = [life.ticks for life in running._lives.values() if life.ticks is not None]
+            assert {one.settings.limit for one in ticks} == {77}
         for life in running._lives.values():
             running._stop(life)
     assert [row["ids"] for row in _told(log_address, f"{source}_twice")] == [
-        [2, 3], [5, 6], [7, 8],
+        [2, 3], [5, 6], [7, 8], [9, 10],
     ]  # fmt: skip
     assert [(row["account"], row["last"]) for row in told] == [(7, 6)]

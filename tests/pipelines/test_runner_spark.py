@@ -61,7 +61,7 @@ def test_sql_views_follow_their_tables(
     def work() -> None:
         try:
             running = RunningStreams([], part, spark, settings)
-            run_ticks(views, running, part, spark, settings)
+            run_ticks(Declared(views, [], [], settings), running, part, spark)
         except BaseException as problem:
             failed.append(problem)
 
@@ -108,7 +108,7 @@ def ticking(
 
     def run() -> None:
         with contextlib.closing(RunningStreams(streams, part, spark, settings)) as running:
-            run_ticks(views, running, part, spark, settings, topics)
+            run_ticks(Declared(views, streams, topics, settings), running, part, spark)
 
     with working(run, part) as wait:
         yield wait

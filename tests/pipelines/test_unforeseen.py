@@ -206,7 +206,7 @@ def test_ticks_that_fail_for_no_known_reason_are_tried_again_in_the_same_process
 
     monkeypatch.setattr(runner, "_tick", ticks)
     view = tr.view("v", f"SELECT id FROM {clicks.name}", key="id")
-    runner.run_ticks([view], running, part, spark, settings, [clicks])
+    runner.run_ticks(runner.Declared([view], [], [clicks], settings), running, part, spark)
     assert calls[1]["state"] == "lagging"
     assert calls[1]["failed"]["v"]["error"] == "KeyError: 'nobody foresaw this'"
     running.close()

@@ -165,7 +165,8 @@ SINK = 'v = tr.view("v", "SELECT id FROM x GROUP BY id", to={})'
         (SINK.format('sinks.Postgres(tr.env("SOME_DSN"), table="t")'), "the address of sink 'v.postgres' is malformed"),
         (SINK.format('sinks.Redis(tr.env("SOME_DSN"), prefix="p")'), "the address of sink 'v.redis' is malformed"),
         (SINK.format('sinks.Webhook(url=tr.env("SOME_DSN"))'), "the address of sink 'v.webhook' is malformed"),
-        (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "column 'id' of sink 'v.sqlite' has no type"),
+        (SINK.format('sinks.SQLite("c.db", table="t", columns={"id": "NUMBR"})'), "columns= of sink v.sqlite: 'id'"),
+        (SINK.format('sinks.Email(tr.env("SOME_DSN"), to="ann@example.org")'), "the address of sink 'v.email' is malformed"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_reached_is_an_error_at_its_line(
@@ -178,6 +179,63 @@ def test_what_cannot_be_reached_is_an_error_at_its_line(
     assert "declared at pipelines/main.py:4" in wrong.detail
     assert "secret" not in wrong.render()
     assert not list(tmp_path.glob("*.db"))
+
+
+OWNED = """
+from dataclasses import dataclass
+
+payments = tr.topic("payments", schema="card BIGINT, at TIMESTAMP")
+twice = tr.pattern("twice", payments, key="card", order_by="at", match="a{2}",
+    define={"a": "card > 0"}, select={"n": "count(a)"})
+
+@dataclass(frozen=True)
+class Paid:
+    amount: int
+
+@dataclass(frozen=True)
+class Account:
+    paid: int = 0
+
+accounts = tr.events("accounts", Paid, state=Account, partitions=1)
+
+@accounts.evolve
+def evolve(state: Account, event: Paid) -> Account:
+    match event:
+        case Paid(amount):
+            return Account(state.paid + amount)
+
+@tr.reaction("greet", accounts)
+def greet(state, fact):
+    return None
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ('to=sinks.Topic("twice")', "what pattern twice finds"),
+        ('to=sinks.Topic("accounts")', "the events of accounts"),
+        ('to=sinks.Topic("greet.reactions")', "what reaction greet records"),
+        ('to=sinks.Topic("_schemas")', "the schemas of the project's registry"),
+    ],
+)
+def test_a_topic_that_the_project_writes_is_no_place_for_copies(
+    tmp_path: Path, code: str, why: str
+) -> None:
+    view = f'v = tr.view("v", "SELECT card FROM payments", {code})\n'
+    project(tmp_path, HEAD + OWNED + view)
+    with (tmp_path / "tailrace.toml").open("a") as settings:
+        settings.write('[registry]\nlisten = "127.0.0.1:8081"\n')
+    (wrong,) = [one.error for one in check(load.load(tmp_path)) if one.error]
+    assert why in wrong.message
+
+
+def test_an_edge_does_not_write_among_events(tmp_path: Path) -> None:
+    edge = 'edge = sources.HTTP("http", listen="127.0.0.1:0", topics=["accounts"])\n'
+    made = project(tmp_path, HEAD + OWNED + edge)
+    with pytest.raises(NameClashError) as caught:
+        graph.build(made)
+    assert "what edge http takes in" in caught.value.detail
 
 
 def test_a_warning_has_no_tick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

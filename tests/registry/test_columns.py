@@ -27,11 +27,18 @@ from tailrace.pipelines.errors import DeclarationError
 from tailrace.pipelines.forms import Piece, form_records
 from tailrace.pipelines.inputs import _topic
 from tailrace.pipelines.reader import Records
-from tailrace.pipelines.registered import for_views, json_columns, look_again, registered
+from tailrace.pipelines.registered import (
+    for_views,
+    json_columns,
+    look_again,
+    registered,
+    wait_for_views,
+)
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.project.check import Checked, check
 from tailrace.project.load import load
 from tailrace.records.decode_columns import RecordColumns
+from tailrace.telemetry.part import Part
 
 AVRO = {
     "type": "record",
@@ -245,6 +252,20 @@ def test_check_says_when_the_registry_was_not_asked(project: Path) -> None:
 def test_topics_with_declared_columns_stay_as_they_are(schemas: Schemas) -> None:
     declared = [tr.topic("orders", schema="id BIGINT"), Topic("c", pattern="c.*")]
     assert for_views(declared, RegistrySettings(url=schemas.url)) == declared
+
+
+def test_what_runs_is_looked_after_while_a_registry_is_away(tmp_path: Path) -> None:
+    part = Part("p", "pipelines", "p", "127.0.0.1:1", tmp_path)
+    looked: list[int] = []
+
+    def look() -> None:
+        looked.append(1)
+        if len(looked) == 2:
+            part.stopping.set()
+
+    away = RegistrySettings(url="http://127.0.0.1:1")
+    assert wait_for_views([tr.topic("orders")], away, part, look) is None
+    assert len(looked) == 2
 
 
 def test_columns_registered_later_are_found_when_views_look_again(

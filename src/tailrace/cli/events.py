@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import bootstrap_address, json_option, print_json, print_rows
 from tailrace.errors import UsageError
 
@@ -125,7 +126,7 @@ def _keep_measure(topic: str, told: dict[str, Any]) -> None:
 
 
 @events.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=known_names.events)
 @click.argument("stream")
 @click.option("--version", type=int, help="The state at this version.")
 @click.option("--at", metavar="TIME|POSITION", help="The state at a time or position.")
@@ -189,7 +190,7 @@ def _fact(fact: Any) -> dict[str, Any]:
 
 
 @events.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=known_names.events)
 @click.argument("command")
 @click.argument("stream")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE]...")
@@ -247,7 +248,7 @@ def _arguments(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @events.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=known_names.events)
 @json_option
 def owners(topic: str, as_json: bool) -> None:
     """Where the owner of each partition listens, and the epoch of its fence."""
@@ -269,7 +270,7 @@ def owners(topic: str, as_json: bool) -> None:
 
 
 @events.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=known_names.events)
 @json_option
 def rebuild(topic: str, as_json: bool) -> None:
     """Read every event and fold every stream again; how long that takes.
@@ -302,7 +303,7 @@ def rebuild(topic: str, as_json: bool) -> None:
 
 
 @events.command()
-@click.argument("topic")
+@click.argument("topic", shell_complete=known_names.events)
 @json_option
 @click.pass_context
 def verify(context: click.Context, topic: str, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""Names that TAB completes: of views, pipelines, sinks, sources and topics.
+"""Names that TAB completes: of views, pipelines, patterns, sinks, sources and topics.
 
 They are read from the reports of the project in `--project`, or here; of topics the log is
 asked, if it answers at once. Whatever goes wrong, nothing is completed.
@@ -52,6 +52,10 @@ def _parts(kind: str, directory: Path) -> list[str]:
     return [str(one["name"]) for one in _reports(directory) if one["kind"] == kind]
 
 
+def _event_topics(directory: Path) -> list[str]:
+    return [name for one in _reports(directory) if one["kind"] == "events" for name in one.get("topics") or ()]  # fmt: skip
+
+
 def _topics(directory: Path) -> list[str]:
     from tailrace import config
     from tailrace.client.admin import Admin
@@ -69,6 +73,8 @@ views = _completed(lambda directory: _of_pipelines("views", directory))
 pipelines = _completed(
     lambda directory: [*_of_pipelines("views", directory), *_of_pipelines("streams", directory)]
 )
+patterns = _completed(lambda directory: _of_pipelines("patterns", directory))
+events = _completed(_event_topics)
 sinks = _completed(lambda directory: _parts("sink", directory))
 sources = _completed(lambda directory: _parts("source", directory))
 topics = _completed(_topics)

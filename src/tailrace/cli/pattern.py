@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli import known_names
 from tailrace.cli.output import (
     bootstrap_address,
     json_option,
@@ -51,7 +52,7 @@ def list_patterns(address: str | None, as_json: bool) -> None:
 
 
 @pattern.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.patterns)
 @click.option("--key", multiple=True, help="Partial matches of this key; one value a column.")
 @log_option
 @json_option
@@ -91,7 +92,7 @@ def show(name: str, key: tuple[str, ...], address: str | None, as_json: bool) ->
 
 
 @pattern.command()
-@click.argument("name")
+@click.argument("name", shell_complete=known_names.patterns)
 @log_option
 @json_option
 def explain(name: str, address: str | None, as_json: bool) -> None:

@@ -262,13 +262,11 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
     import tempfile
     from pathlib import Path
 
-    from tailrace.pipelines.incremental.compile import compile_views
-    from tailrace.pipelines.reader import LogReader
     from tailrace.pipelines.state.files import open_files
     from tailrace.pipelines.state.inspect import entries, sizes
     from tailrace.pipelines.ticks.aside import subgraph
     from tailrace.pipelines.ticks.carried import as_carried
-    from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+    from tailrace.project.explain import compiled
 
     project = _load(address)
     if name not in project.views:
@@ -276,10 +274,7 @@ def state(name: str, key: str | None, limit: int, address: str | None, as_json: 
     tick = _last(project)
     if tick is None:
         raise UsageError("the project has not ticked yet", hint="run it: `tailrace up`")
-    with LogReader(_bootstrap(project)) as reader:
-        tables = read_catalog(reader).tables
-    declared = [topic_table(topic) for topic in project.topics.values() if topic.tabular]
-    graph = compile_views(project.views.values(), [*tables.values(), *declared])
+    graph = compiled(project, _bootstrap(project))
     nodes = subgraph(as_carried(graph, tick), [name]).nodes
     files = open_files(project.settings.spark.state or project.settings.state_directory / "state")
     with tempfile.TemporaryDirectory() as scratch:

@@ -35,6 +35,7 @@ from tailrace.console.errors import (
     TooManyQuestionsError,
     TooManySubscribersError,
     UnknownNameError,
+    ViewerError,
 )
 from tailrace.console.events import add_events
 from tailrace.console.feed import ChangesResponse, Feed
@@ -94,6 +95,7 @@ MOST_SECONDS = 300.0
 MOST_WATCHING = 500
 _STATUS: dict[type[TailraceError], int] = {
     UnknownViewError: 404,
+    ViewerError: 403,
     HistoryGoneError: 410,
     UnknownNameError: 404,
     UnknownSinkError: 404,

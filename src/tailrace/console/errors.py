@@ -42,8 +42,8 @@ class ForeignRequestError(ConsoleError):
 
 
 class ViewerError(ConsoleError):
-    """The call would change something, and came with the token of those who may only look
-    (`console.viewer_token`). The token of operators is `console.token`, or the one that
+    """The call would change something, or show personal fields of events, and came from somebody
+    who may only look (`console.viewer_token`, or a log-in as viewer). The token of operators is `console.token`, or the one that
     `tailrace up` made."""
 
     code = "console-viewer"

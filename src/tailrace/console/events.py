@@ -22,7 +22,8 @@ from starlette.concurrency import run_in_threadpool
 
 from tailrace.client.event_topics import fences
 from tailrace.client.log import connect
-from tailrace.console.errors import UnknownNameError
+from tailrace.console.errors import UnknownNameError, ViewerError
+from tailrace.console_login import OPERATOR, VIEWER
 from tailrace.errors import UsageError
 from tailrace.facts.errors import CommandArgumentsError, OwnerMissingError
 from tailrace.telemetry.part import read_reports
@@ -50,6 +51,7 @@ class EventDoors:
         self._lock = threading.Lock()
         self._log: Log | None = None
         self._opened: dict[str, OpenedEvents[Any]] = {}
+        self._replaced: dict[str, OpenedEvents[Any]] = {}
         self._closed = False
 
     def declared(self, topic: str) -> Events[Any]:
@@ -66,8 +68,13 @@ class EventDoors:
         declared = self.declared(topic)
         with self._lock:
             found = self._opened.get(topic)
-            if found is not None:
+            if found is not None and found.declared is declared:
                 return found
+            if found is not None:
+                # Declared again by files that were taken over. Calls that run may end.
+                if (before := self._replaced.pop(topic, None)) is not None:
+                    before.close()
+                self._replaced[topic] = self._opened.pop(topic)
             if self._closed:
                 raise OwnerMissingError("the console is ending")
             log = self.log()
@@ -88,9 +95,10 @@ class EventDoors:
     def close(self) -> None:
         with self._lock:
             self._closed = True
-            for each in self._opened.values():
+            for each in (*self._opened.values(), *self._replaced.values()):
                 each.close()
             self._opened.clear()
+            self._replaced.clear()
             if self._log is not None:
                 self._log.close()
                 self._log = None
@@ -164,11 +172,17 @@ def figures_of(served: Served) -> dict[str, dict[str, Any]]:
 
 
 def _add_streams(app: FastAPI, doors: EventDoors, answer: Answer) -> None:
-    async def ask(topic: str, work: Callable[[OpenedEvents[Any]], Any]) -> Any:
+    async def ask(request: Request, topic: str, work: Callable[[OpenedEvents[Any]], Any]) -> Any:
+        if doors.declared(topic).types.has_personal and _role(request) == VIEWER:
+            raise ViewerError(
+                f"the events of {topic!r} have personal fields, which operators see and viewers do not",
+                hint="views of the topic show them sealed",
+            )
         return await run_in_threadpool(lambda: work(doors.opened(topic)))
 
     @app.get("/api/events/{topic}/{stream:path}/history")
     async def history(
+        request: Request,
         topic: str,
         stream: str,
         first: Annotated[int, Query(ge=1, le=2**62)] = 1,
@@ -181,10 +195,11 @@ def _add_streams(app: FastAPI, doors: EventDoors, answer: Answer) -> None:
             more = len(facts) == limit
             return {"events": [shown(each) for each in facts], "next": first + limit if more else None}  # fmt: skip
 
-        return answer(await ask(topic, work))
+        return answer(await ask(request, topic, work))
 
     @app.get("/api/events/{topic}/{stream:path}")
     async def state(
+        request: Request,
         topic: str,
         stream: str,
         version: Annotated[int | None, Query(ge=0, le=2**62)] = None,
@@ -195,7 +210,7 @@ def _add_streams(app: FastAPI, doors: EventDoors, answer: Answer) -> None:
         def work(opened: OpenedEvents[Any]) -> Any:
             return opened.state(stream, version=version, at=at)
 
-        found = await ask(topic, work)
+        found = await ask(request, topic, work)
         body = {
             "stream": stream,
             "version": found.version,
@@ -238,6 +253,11 @@ def _add_streams(app: FastAPI, doors: EventDoors, answer: Answer) -> None:
             **found.convert(given),
         )
         return answer(told(opened, done), headers=_headers(done.version, done.position))
+
+
+def _role(request: Request) -> str:
+    """Who asks, as the guard before these routes knows it."""
+    return str(getattr(request.state, "role", OPERATOR))
 
 
 def _headers(version: int, position: str | None) -> dict[str, str]:

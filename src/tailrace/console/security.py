@@ -149,6 +149,10 @@ class Guard:
             return
         if await self._own(scope, headers, send, caller):
             return
+        scope["state"] = {
+            **scope.get("state", {}),
+            "role": OPERATOR if caller is None else caller.role,
+        }
 
         async def with_headers(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":

@@ -45,8 +45,16 @@ def wrong_fields(cls: type, tags: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """Personal fields that cannot be, and why."""
     hints = _hints(cls)
     found = personal_fields(cls)
+    config = getattr(cls, "__struct_config__", None)
+    written = dict(zip(hints, getattr(cls, "__struct_encode_fields__", hints), strict=True))
     for name, subject in found.items():
-        if subject not in hints:
+        if config is not None and config.array_like:
+            yield name, f"{cls.__name__} is written as an array: leave array_like=True out"
+        elif (
+            other := next((n for n in (name, subject) if written.get(n, n) != n), None)
+        ) is not None:
+            yield name, f"{other!r} is written as {written[other]!r}: leave rename= out"
+        elif subject not in hints:
             yield name, f"its subject is the field {subject!r}, which {cls.__name__} does not have"
         elif subject in found:
             yield name, f"its subject, the field {subject!r}, is itself personal"

@@ -34,7 +34,7 @@ NEW, FILL, RESTART, REMOVE, RECONFIGURE, WAIT = (
 class Change:
     """One thing that differs: what becomes of it, and about how many records that reads."""
 
-    kind: str  # view, stream, topic, source, sink, events, settings
+    kind: str  # view, stream, topic, source, sink, events, pattern, edge, settings
     name: str
     change: str
     records: int | None = None
@@ -61,6 +61,13 @@ def changes(before: Marks, project: Project, now: Marks, bootstrap: str) -> list
     for name, detail in (("tick", "from the next tick on"), ("topics", "topics that are new")):
         if before.sections[name] != now.sections[name]:
             found.append(Change("settings", f"[{name}]", RECONFIGURE, detail=detail))
+    if before.indexes != now.indexes:
+        detail = "the process that serves views starts again and builds them"
+        found.append(Change("settings", "indexes of views", RECONFIGURE, detail=detail))
+    for name in sorted(before.topics.keys() & now.topics.keys()):
+        if before.topics[name] != now.topics[name]:
+            detail = "what reads it does so by the new declaration"
+            found.append(Change("topic", name, RECONFIGURE, detail=detail))
     found += _marked("source", before.sources, now.sources, "goes on from where it is in the log")
     found += _marked("events", before.events, now.events, "its owners go on from the log")
     with LogReader(bootstrap) as reader:
@@ -86,16 +93,18 @@ def _views(before: Marks, project: Project, now: Marks, reader: LogReader) -> li
     from tailrace.pipelines.errors import SqlTableError
     from tailrace.pipelines.incremental.compile import compile_views, problems
     from tailrace.pipelines.ticks.carried import as_carried
-    from tailrace.pipelines.ticks.catalog import read_catalog, topic_table
+    from tailrace.pipelines.ticks.catalog import read_catalog
     from tailrace.pipelines.ticks.driver import last_row
     from tailrace.project.places import tell_place
+    from tailrace.project.undescribed import undescribed
 
     # Tables that a source which begins now will describe are not known yet.
     described = before.sources != now.sources
     views = list(project.views.values())
     row = last_row(reader, project.name)
     tables = [*read_catalog(reader).tables.values()]
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
+    if views:
+        tables += undescribed(project, tables)
     wrong = problems(views, tables) if views else {}
     right = [view for view in views if view.name not in wrong]
     graph = as_carried(compile_views(right, tables), row) if right else None

@@ -80,18 +80,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
         forget_modules(project.directory)
         return declared(project_load.load(project.directory))
 
-    first = declared(project)
-    run(
-        first.views,
-        first.streams,
-        part,
-        topics=first.topics,
-        patterns=first.patterns,
-        tables=first.tables,
-        settings=first.settings,
-        marks=first.marks,
-        read_again=read_again,
-    )
+    run(declared(project), part, read_again=read_again)
 
 
 def run_views(project: project_load.Project, part: Part) -> None:

@@ -293,7 +293,7 @@ class Supervisor:
             # They run what they ran: the next comparison must say so.
             old = {
                 name: getattr(before.marks, name)
-                for name in ("views", "streams", "topics", "events")
+                for name in ("views", "streams", "topics", "events", "sections")
             }
             self.project = replace(new, marks=replace(new.marks, **old))
             raise

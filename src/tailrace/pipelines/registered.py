@@ -7,7 +7,7 @@ project's registry, if there is one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -56,20 +56,28 @@ def for_views(topics: Iterable[Topic], chosen: RegistrySettings) -> list[Topic]:
 
 
 def wait_for_views(
-    topics: Iterable[Topic], chosen: RegistrySettings, part: Part
+    topics: Iterable[Topic],
+    chosen: RegistrySettings,
+    part: Part,
+    meanwhile: Callable[[], object] = lambda: None,
 ) -> list[Topic] | None:
-    """`for_views`, once the registry answers; None if told to stop meanwhile."""
+    """`for_views`, once the registry answers; None if told to stop meanwhile. `meanwhile` is
+    called again and again as long as it does not."""
     given = list(topics)
+    waited = False
     while not part.stopping.is_set():
         try:
             made = for_views(given, chosen)
         except RegistryError as error:
             if error.status in (401, 403):
                 raise
+            waited = True
             part.report("starting", error=error.as_dict())
+            meanwhile()
             part.stopping.wait(_WAIT_SECONDS)
             continue
-        part.report("starting", error=None)
+        if waited:
+            part.report("starting", error=None)
         return made
     return None
 

@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,7 @@ from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
 from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
-from tailrace.pipelines.registered import look_again, wait_for_views
+from tailrace.pipelines.registered import for_views, look_again, wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.shipping import ship
@@ -104,22 +104,11 @@ class DeclarationsChanged(Exception):
 
 
 def run(
-    views: Sequence[View],
-    streams: Sequence[Stream],
-    part: Part,
-    *,
-    topics: Iterable[Topic] = (),
-    patterns: Sequence[Pattern] = (),
-    tables: Sequence[TableInput] = (),
-    settings: config.Settings | None = None,
-    marks: Mapping[str, str] | None = None,
-    read_again: Callable[[], Declared] | None = None,
+    declared: Declared, part: Part, *, read_again: Callable[[], Declared] | None = None
 ) -> None:
-    """Run all views, streams and patterns of a project until `part.stopping` is set. `tables`
-    are inputs that no source describes: event topics. `read_again` gives what the project's files
-    declare when they have changed; Spark goes on running then."""
-    settings = settings or config.load(part.directory.parent)
-    declared = Declared(views, streams, list(topics), settings, marks or {}, patterns, tables)
+    """Run all views, streams and patterns of a project until `part.stopping` is set. `read_again`
+    gives what the project's files declare when they have changed; Spark goes on running then."""
+    streams, patterns, settings = declared.streams, declared.patterns, declared.settings
     reload = None if read_again is None else Reload(read_again)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
@@ -170,13 +159,14 @@ def _run_unchanged(
 ) -> None:
     """Run until the part stops; raises DeclarationsChanged."""
     if declared.views:
-        topics = wait_for_views(declared.topics, declared.settings.registry, part)
-        if topics is None:
-            return
-        run_ticks(
-            declared.views, running, part, spark, declared.settings, topics,
-            declared.patterns, declared.tables, reload,
-        )  # fmt: skip
+        topics = wait_for_views(
+            declared.topics,
+            declared.settings.registry,
+            part,
+            lambda: _look_after_streams(running, part, reload),
+        )
+        if topics is not None:
+            run_ticks(replace(declared, topics=topics), running, part, spark, reload)
         return
     told = False
     while not part.stopping.wait(_WAIT_SECONDS):
@@ -223,6 +213,8 @@ def _read_again(request: requests.Request, part: Part, reload: Reload | None) ->
     if reload.waiting is None or reload.waiting[0] != request.path:
         try:
             found = reload.read()
+            if found.views:
+                found = replace(found, topics=for_views(found.topics, found.settings.registry))
         except TailraceError as problem:
             log.error("project not taken over", extra=problem.as_dict())
             part.report(applied={"number": request.name, "error": problem.as_dict()})
@@ -239,11 +231,18 @@ def _read_again(request: requests.Request, part: Part, reload: Reload | None) ->
 
 def _tables_are_missing(declared: Declared, part: Part) -> bool:
     with LogReader(part.bootstrap, clock=part.clock) as reader:
-        tables = list(read_catalog(reader).tables.values())
-    tables += [topic_table(topic) for topic in declared.topics if topic.tabular]
-    tables += declared.tables
+        captured = read_catalog(reader).tables
+    tables = [*captured.values(), *_undescribed(declared, declared.topics, captured)]
     wrong = problems(declared.views, tables).values()
     return any(isinstance(problem, SqlTableError) for problem in wrong)
+
+
+def _undescribed(
+    declared: Declared, topics: Iterable[Topic], captured: Mapping[str, TableInput]
+) -> list[TableInput]:
+    """What views read and no source describes: topics, events, and what patterns tell."""
+    given = [topic_table(topic) for topic in topics if topic.tabular]
+    return [*given, *declared.tables, *tables_told(declared.patterns, captured).values()]
 
 
 def view_columns(part: Part) -> dict[str, ViewColumns]:
@@ -310,14 +309,10 @@ def _switch(request: requests.Request, project: ProjectTicks) -> None:
 
 
 def run_ticks(
-    views: Sequence[View],
+    declared: Declared,
     running: RunningStreams,
     part: Part,
     spark: SparkSession,
-    settings: config.Settings,
-    topics: Iterable[Topic] = (),
-    patterns: Sequence[Pattern] = (),
-    tables: Sequence[TableInput] = (),
     reload: Reload | None = None,
 ) -> None:
     """Tick until the part stops; compile again when a table has changed its columns.
@@ -328,16 +323,13 @@ def run_ticks(
     """
     pause = _FIRST_PAUSE
     while not part.stopping.is_set():
-        compiled = wait_for_tables(
-            views, part, topics, running, patterns, tables, reload,
-            lambda known: look_again(known, settings.registry),
-        )  # fmt: skip
+        compiled = wait_for_tables(declared, part, running, reload)
         if compiled is None:
             return
         began = part.clock.monotonic()
         with LogReader(part.bootstrap, clock=part.clock) as reader:
             try:
-                _tick(compiled, running, part, spark, settings, reader, reload)
+                _tick(compiled, running, part, spark, declared.settings, reader, reload)
             except CatalogChanged as changed:
                 log.info("tables were described anew", extra={"topic": str(changed)})
             except (TickFencedError, DeclarationsChanged):
@@ -352,7 +344,7 @@ def run_ticks(
                 log.error("ticks failed", extra=problem.as_dict())
                 if part.clock.monotonic() - began > _LONGEST_PAUSE:
                     pause = _FIRST_PAUSE
-                failed = {view.name: problem.as_dict() for view in views}
+                failed = {view.name: problem.as_dict() for view in declared.views}
                 part.report("lagging", error=problem.as_dict(), failed=failed, working=None)
                 _streams_alone(running, part, pause, reload)
                 pause = min(_LONGEST_PAUSE, pause * 2)
@@ -554,33 +546,27 @@ class Compiled:
 
 
 def wait_for_tables(
-    views: Sequence[View],
+    declared: Declared,
     part: Part,
-    topics: Iterable[Topic] = (),
     running: RunningStreams | None = None,
-    patterns: Sequence[Pattern] = (),
-    more: Sequence[TableInput] = (),
     reload: Reload | None = None,
-    again: Callable[[list[Topic]], list[Topic]] = list,
 ) -> Compiled | None:
     """Compile the views, waiting for sources to describe their tables; streams run meanwhile.
 
     A view whose SQL does not fit its tables (a column was dropped), or whose table has not
     been described for a while, is left out: it is shown as it last was, and compiled again
-    when tables are described anew. `again` looks for columns that a registry did not tell before.
+    when tables are described anew. Columns that a registry did not tell before are looked for.
     None if told to stop meanwhile.
     """
-    known = list(topics)
+    views, known = declared.views, list(declared.topics)
     waited = False
     until = part.clock.monotonic() + _DESCRIBING_SECONDS
     with LogReader(part.bootstrap, clock=part.clock) as reader:
         while not part.stopping.is_set():
             catalog = read_catalog(reader)
-            known = again(known)
-            given = [topic for topic in known if topic.tabular]
-            declared = [*(topic_table(topic) for topic in given), *more]
-            told = [*tables_told(patterns, catalog.tables).values()]
-            tables = [*catalog.tables.values(), *declared, *told]
+            known = look_again(known, declared.settings.registry)
+            undescribed = _undescribed(declared, known, catalog.tables)
+            tables = [*catalog.tables.values(), *undescribed]
             wrong = problems(views, tables)
             late = any(isinstance(problem, SqlTableError) for problem in wrong.values())
             if len(wrong) == len(views) or (late and part.clock.monotonic() < until):
@@ -595,9 +581,8 @@ def wait_for_tables(
             for name, problem in wrong.items():
                 log.error("view left out", extra={"view": name, **problem.as_dict()})
             graph = compile_views([view for view in views if view.name not in wrong], tables)
-            streams = [*declared, *told]
-            plain = frozenset(table.topic for table in streams if table.topic in graph.tables)
-            times = {t.name: t.time for t in given if t.time is not None and t.name in plain}
+            plain = frozenset(table.topic for table in undescribed if table.topic in graph.tables)
+            times = {t.name: t.time for t in known if t.time is not None and t.name in plain}
             failed = {name: problem.as_dict() for name, problem in wrong.items()}
             return Compiled(graph, catalog, plain, times, failed)
     return None

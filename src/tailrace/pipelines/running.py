@@ -153,6 +153,8 @@ class RunningStreams:
         """Run these streams from now on: those in `different` go on from their checkpoints with
         their new code, the others are not touched, and whatever is not named stops."""
         self._settings = settings
+        if self._patterns is not None:
+            self._patterns.change(settings)
         wanted = {stream.name: stream for stream in streams}
         for name in [name for name in self._lives if name not in wanted or name in different]:
             self._stop(self._lives.pop(name))

@@ -70,6 +70,7 @@ class RunningPatterns:
         self._lives = {pattern.name: _Life(pattern) for pattern in patterns}
         self._part, self._settings, self._run = part, settings, run
         self._stopping = threading.Event()
+        self._changed = threading.Event()
         self._catalog: Catalog | None = None
         self._compiled: dict[str, CompiledPattern] = {}
         self._wrong: dict[str, TailraceError] = {}
@@ -80,6 +81,12 @@ class RunningPatterns:
         if self._lives:
             self._thread = threading.Thread(target=self._work, name="patterns", daemon=True)
             self._thread.start()
+
+    def change(self, settings: config.Settings) -> None:
+        """Tick by these settings from the next tick on."""
+        if (settings.tick, settings.topics) != (self._settings.tick, self._settings.topics):
+            self._settings = settings
+            self._changed.set()
 
     def look_after(self) -> None:
         """Raise what ends the whole process."""
@@ -120,6 +127,10 @@ class RunningPatterns:
     def step(self, reader: LogReader) -> bool:
         """One tick of each pattern that has something to do; whether any had."""
         now, busy = self._part.clock.monotonic(), False
+        if self._changed.is_set():
+            self._changed.clear()
+            for life in self._lives.values():
+                self._stop(life)
         for life in self._lives.values():
             if now < life.start_at:
                 continue

@@ -1,7 +1,8 @@
 """Mistakes in how a project reaches its databases that show without reaching them.
 
-Variables that are not set, addresses that cannot be one, SQLite files that are not there,
-types of columns that do not exist. The addresses are secrets: no error repeats them.
+Variables that are not set, addresses that cannot be one, SQLite files that are not there. A
+declaration looks at an address that is written in it; here are those of the environment, too, and
+what needs a closer look. The addresses are secrets: no error repeats them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from urllib.parse import urlsplit
 from tailrace.config import EnvironmentValue, resolve
 from tailrace.errors import MissingVariableError, TailraceError
 from tailrace.masking import Secret
-from tailrace.pipelines.errors import DeclarationError
-from tailrace.pipelines.incremental.types import parse_type
 from tailrace.project.errors import AddressError, FileMissingError
 from tailrace.project.load import Project
 from tailrace.sinks.declare import Declaration
@@ -29,6 +28,7 @@ SCHEMES = {
     "redis": ("redis", "rediss", "unix"),
     "webhook": ("http", "https"),
     "elasticsearch": ("http", "https"),
+    "email": ("smtp", "smtps"),
 }
 EXAMPLES = {
     "postgres": "postgresql://user:***@host:5432/database, or host=… dbname=… user=…",
@@ -36,6 +36,7 @@ EXAMPLES = {
     "redis": "redis://host:6379/0",
     "webhook": "https://host/path",
     "elasticsearch": "https://host:9200",
+    "email": "smtp://user:***@host:587",
 }
 
 
@@ -103,16 +104,8 @@ def _look(what: str, declaration: Source | Declaration | Edge, home: Path) -> No
         case MySQL(name=name, dsn=dsn):
             parse_address(name, resolve(dsn))
         case Declaration():
-            for column, kind in declaration.columns.items():
-                try:
-                    parse_type(kind)
-                except ValueError as reason:
-                    raise DeclarationError(
-                        f"column {column!r} of {what} has no type",
-                        detail=str(reason),
-                        hint='columns={"id": "BIGINT"}: types in Spark\'s words',
-                    ) from reason
-            address = getattr(declaration, "dsn", None) or getattr(declaration, "url", None)
+            named = (getattr(declaration, name, None) for name in ("dsn", "url", "server"))
+            address = next(filter(None, named), None)
             if address is None:
                 return
             if declaration.kind == "postgres":

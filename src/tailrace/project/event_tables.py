@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -28,7 +28,12 @@ def event_tables(declared: Iterable[Events[Any]]) -> list[TableInput]:
 def tables_of(declared: Events[Any]) -> Iterator[TableInput]:
     """The inputs that one event topic is."""
     types = tuple(
-        EventType(each.name, each.version, _schema(each.cls), tuple(each.upcasts.items()))
+        EventType(
+            each.name,
+            each.version,
+            _schema(each.cls, each.personal),
+            tuple(each.upcasts.items()),
+        )
         for each in declared.types
     )
     try:
@@ -43,5 +48,8 @@ def tables_of(declared: Events[Any]) -> Iterator[TableInput]:
         ) from error
 
 
-def _schema(cls: type) -> pa.Schema:
-    return pa.schema([(name, parse_type(kind)) for name, kind in columns_of(cls)])
+def _schema(cls: type, sealed: Container[str] = ()) -> pa.Schema:
+    """The fields of a class as columns; those that are sealed in the log are text in it."""
+    return pa.schema(
+        [(name, parse_type("STRING" if name in sealed else kind)) for name, kind in columns_of(cls)]
+    )

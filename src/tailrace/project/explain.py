@@ -19,14 +19,13 @@ from tailrace.pipelines.incremental.explain import Size, explain
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.incremental.operators.between import HISTOGRAM
 from tailrace.pipelines.incremental.operators.join import Join
-from tailrace.pipelines.patterns import tables_told
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.aside import subgraph
 from tailrace.pipelines.ticks.carried import as_carried
-from tailrace.pipelines.ticks.catalog import described_table, read_catalog, topic_table
+from tailrace.pipelines.ticks.catalog import described_table, read_catalog
 from tailrace.project.errors import MissingInputError
-from tailrace.project.event_tables import event_tables
 from tailrace.project.load import Project
+from tailrace.project.undescribed import undescribed
 
 TABLE = "table:"
 
@@ -154,11 +153,7 @@ def _known(project: Project, name: str) -> None:
 def compiled(project: Project, bootstrap: str) -> Graph:
     """The graph of its views; types come from the log, or the databases."""
     tables = known_tables(project, bootstrap)
-    captured = {table.topic: table for table in tables}
-    tables += tables_told(list(project.patterns.values()), captured).values()
-    tables += [topic_table(topic) for topic in project.topics.values() if topic.tabular]
-    tables += event_tables(project.events.values())
-    return compile_views(project.views.values(), tables)
+    return compile_views(project.views.values(), [*tables, *undescribed(project, tables)])
 
 
 def known_tables(project: Project, bootstrap: str) -> list[TableInput]:

@@ -150,6 +150,7 @@ def writers(project: Project) -> dict[str, str]:
                 taken[topic] = f"the changes of a table of source {source.name}"
     taken |= {name: f"the events of {name}" for name in project.events}
     taken |= {name: f"the rows of stream {name}" for name in project.streams}
+    taken |= {name: f"what pattern {name} finds" for name in project.patterns}
     return taken | {name: f"the rows of view {name}" for name in project.views}
 
 
@@ -177,13 +178,17 @@ def _side_topics(project: Project) -> dict[str, str]:
         taken[f"{pattern.name}.dead"] = f"dead letters of pattern {pattern.name}"
         if pattern.timeouts:
             taken[f"{pattern.name}.timeouts"] = f"what pattern {pattern.name} waited for in vain"
+    for reaction in project.reactions.values():
+        taken[reaction.topic] = f"what reaction {reaction.name} records"
+    if project.settings.registry.listen is not None:
+        taken["_schemas"] = "the schemas of the project's registry"
     return taken
 
 
 def _refuse_taken_names(project: Project) -> None:
-    """A view, stream or pattern writes the topic of its name, so that must be nobody else's."""
+    """What writes the topic of its name must be alone with it: views, streams, patterns, events."""
     taken = _side_topics(project)
-    for name in (*project.views, *project.streams, *project.patterns):
+    for name in (*project.views, *project.streams, *project.patterns, *project.events):
         parts = name.split(".")
         source = project.sources.get(parts[0])
         if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):

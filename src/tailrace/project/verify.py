@@ -15,10 +15,10 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.carried import as_carried
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.verification import Question, Verdict, verify
-from tailrace.project.event_tables import event_tables
-from tailrace.project.explain import compiled
+from tailrace.project.explain import compiled, known_tables
 from tailrace.project.graph import tables_of
 from tailrace.project.load import Project
+from tailrace.project.undescribed import undescribed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,8 +45,8 @@ def verify_views(
     times = {name: topic.time for name, topic in project.topics.items() if topic.time is not None}
     reads = _reads(project)
     texts = {name: view.sql for name, view in project.views.items()}
-    events = event_tables(project.events.values())
-    plain = frozenset([*project.topics, *(table.topic for table in events)])
+    rows = undescribed(project, known_tables(project, bootstrap))
+    plain = frozenset([*project.topics, *(table.topic for table in rows)])
     log = LogRanges(bootstrap)
     try:
         with _spark(project) as (spark, directory):

@@ -1,0 +1,28 @@
+"""What views of a project read and no source describes.
+
+Topics with columns of their own or of a registry, events and their states, what patterns tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from tailrace.pipelines.patterns import tables_told
+from tailrace.pipelines.registered import for_views
+from tailrace.pipelines.ticks.catalog import topic_table
+from tailrace.project.event_tables import event_tables
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.graph import TableInput
+    from tailrace.project.load import Project
+
+
+def undescribed(project: Project, captured: Iterable[TableInput]) -> list[TableInput]:
+    """These inputs; `captured` are those that sources describe, which patterns may read. Raises
+    RegistryError where a registry knows columns and does not answer."""
+    topics = for_views(project.topics.values(), project.settings.registry)
+    tables = [topic_table(topic) for topic in topics if topic.tabular]
+    tables += event_tables(project.events.values())
+    by_topic = {table.topic: table for table in captured}
+    return [*tables, *tables_told(list(project.patterns.values()), by_topic).values()]
