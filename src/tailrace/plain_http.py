@@ -3,9 +3,9 @@
 One thread a connection, no more than `connections` of them; a request is read whole, within limits
 and within a time, before its handler is called. A peer that sends something else, too much or too
 slowly gets the status for it and is hung up on; so does one whose body finds no room beside those
-that others are sending (`bodies_limit_bytes`). On loopback a request must name this machine (unless
-`any_name`) and come from no page of another site: such a page can make a browser ask, under a name
-of its own or without showing its page the answer.
+that others are sending (`bodies_limit_bytes`). On loopback a request must, unless
+`any_name`, name this machine and come from no page of another site: such a page can make a browser
+ask, under a name of its own or without being shown the answer.
 """
 
 from __future__ import annotations
