@@ -3,7 +3,8 @@
     [console.oidc]    an issuer of OpenID Connect: its users, their roles from a claim
     [console.proxy]   a proxy that has asked already: it names user and groups in headers
 
-A role is given by names: groups of a user, `*` for everybody. Who has none is let in nowhere.
+A role is given to groups, to single users as `user:NAME`, or to everybody as `*`; who has none is let
+in nowhere. A bare name is never that of a user: at many issuers people choose theirs.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from tailrace.masking import remember
 
 OPERATOR, VIEWER = "operator", "viewer"
 EVERYBODY = "*"
+USER = "user:"
 LONGEST_SESSION = timedelta(days=7)
 SCOPES, CLAIM, NAME, SESSION = (
     "openid profile email",
@@ -35,13 +37,14 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The names of those who operate, and of those who look."""
+    """Those who operate, and those who look: groups, `user:NAME`, or `*`."""
 
     operators: frozenset[str]
     viewers: frozenset[str]
 
-    def of(self, names: Collection[str]) -> str | None:
-        """The role of somebody with these names; None if they may not even look."""
+    def of(self, user: str, groups: Collection[str]) -> str | None:
+        """The role of a user in these groups; None if they may not even look."""
+        names = {one for one in groups if not one.startswith(USER)} | {USER + user}
         for role, given in ((OPERATOR, self.operators), (VIEWER, self.viewers)):
             if EVERYBODY in given or not given.isdisjoint(names):
                 return role

@@ -2,8 +2,10 @@
 
 One thread a connection, no more than `connections` of them; a request is read whole, within limits
 and within a time, before its handler is called. A peer that sends something else, too much or too
-slowly gets the status for it and is hung up on. On loopback a request must name this machine (unless
-`any_name`): a web page elsewhere can make a browser ask, under a name of its own.
+slowly gets the status for it and is hung up on; so does one whose body finds no room beside those
+that others are sending (`bodies_limit_bytes`). On loopback a request must, unless
+`any_name`, name this machine and come from no page of another site: such a page can make a browser
+ask, under a name of its own or without being shown the answer.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ HEAD_LIMIT_BYTES = 64 * 1024
 HEADERS_LIMIT = 100
 IDLE_SECONDS = 60.0
 REQUEST_SECONDS = 30.0
+BODIES_LIMIT_BYTES = 128 << 20
 _CHUNK_BYTES = 256 * 1024
 
 
@@ -81,6 +84,7 @@ class HttpServer:
         refuse: Refuse,
         tls: ssl.SSLContext | None = None,
         body_limit_bytes: int = 16 << 20,
+        bodies_limit_bytes: int = BODIES_LIMIT_BYTES,
         connections: int = 256,
         name: str = "http",
         any_name: bool = False,
@@ -93,6 +97,7 @@ class HttpServer:
         self._connections = connections
         self._name = name
         self._clock = clock
+        self._room = _Room(max(bodies_limit_bytes, body_limit_bytes))
         self._private = is_loopback(host) and not any_name
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
@@ -163,7 +168,7 @@ class HttpServer:
                     if self._closing:
                         return
                 used.do_handshake()
-            link = _Link(used, self._body_limit_bytes, self._private, self._clock)
+            link = _Link(used, self._body_limit_bytes, self._room, self._private, self._clock)
             while not self._closing and self._one(link):
                 pass
         except (_Gone, OSError):
@@ -176,28 +181,60 @@ class HttpServer:
     def _one(self, link: _Link) -> bool:
         """Serve one request; whether another may follow."""
         try:
-            request, keep = link.request()
-        except _Refused as refused:
-            link.answer(self._refuse(refused.status, refused.reason), keep=False, head=False)
-            return False
-        try:
-            answer = self._handle(request)
-        except Exception:
-            log.exception("a request failed", extra={"service": self._name})
-            answer = self._refuse(500, "Internal Server Error")
+            try:
+                request, keep = link.request()
+            except _Refused as refused:
+                link.answer(self._refuse(refused.status, refused.reason), keep=False, head=False)
+                return False
+            try:
+                answer = self._handle(request)
+            except Exception:
+                log.exception("a request failed", extra={"service": self._name})
+                answer = self._refuse(500, "Internal Server Error")
+        finally:
+            link.give_back()
         link.answer(answer, keep=keep, head=request.method == "HEAD")
         return keep
+
+
+class _Room:
+    """Memory for the bodies that all connections have sent so far."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._left = limit_bytes
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> bool:
+        with self._lock:
+            if count > self._left:
+                return False
+            self._left -= count
+            return True
+
+    def give(self, count: int) -> None:
+        with self._lock:
+            self._left += count
 
 
 class _Link:
     """One connection."""
 
-    def __init__(self, sock: socket.socket, limit: int, private: bool, clock: Clock) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        limit: int,
+        room: _Room,
+        private: bool,
+        clock: Clock,
+    ) -> None:
         self._sock = sock
         self._limit = limit
+        self._room = room
+        self._taken = 0
         self._private = private
         self._clock = clock
-        self._kept = b""
+        # A bytearray gives up its front without copying the rest, however small the pieces.
+        self._kept = bytearray()
         self._until = 0.0
 
     def request(self) -> tuple[Request, bool]:
@@ -210,6 +247,8 @@ class _Link:
         headers = _headers(lines[1:])
         if self._private and not is_loopback(_host(headers.get("host", ""))):
             raise _Refused(403, "ask for this machine by its address")
+        if self._private and _foreign(method, headers):
+            raise _Refused(403, "a page of another site may not ask here")
         path, _, query = target.partition("?")
         if not path.startswith("/"):
             raise _Refused(400, "Bad Request")
@@ -238,8 +277,24 @@ class _Link:
                 self._until = self._clock.monotonic() + REQUEST_SECONDS
         if end > HEAD_LIMIT_BYTES:
             raise _Refused(431, "Request Header Fields Too Large")
-        head, self._kept = self._kept[:end], self._kept[end + 4 :]
-        return head.lstrip(b"\r\n")
+        return self._cut(end, 4).lstrip(b"\r\n")
+
+    def _cut(self, count: int, more: int = 0) -> bytes:
+        """Take the first bytes of what came; `more` after them are dropped."""
+        found = bytes(self._kept[:count])
+        del self._kept[: count + more]
+        return found
+
+    def _hold(self, count: int) -> None:
+        """Count bytes of a body; there is only so much room for those of all connections."""
+        if not self._room.take(count):
+            raise _Refused(503, "Service Unavailable")
+        self._taken += count
+
+    def give_back(self) -> None:
+        """The body is not needed any more."""
+        self._room.give(self._taken)
+        self._taken = 0
 
     def _receive(self, begun: bool = True) -> bytes:
         left = self._until - self._clock.monotonic()
@@ -277,22 +332,22 @@ class _Link:
             self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     def _exactly(self, count: int) -> bytes:
-        parts, have = [self._kept], len(self._kept)
-        while have < count:
+        held = min(len(self._kept), count)
+        self._hold(held)
+        while len(self._kept) < count:
             received = self._receive()
-            parts.append(received)
-            have += len(received)
-        whole = b"".join(parts)
-        self._kept = whole[count:]
-        return whole[:count]
+            more = min(len(received), count - held)
+            self._hold(more)
+            held += more
+            self._kept += received
+        return self._cut(count)
 
     def _line(self) -> bytes:
         while (end := self._kept.find(b"\r\n")) < 0:
             if len(self._kept) > 4096:
                 raise _Refused(400, "Bad Request")
             self._kept += self._receive()
-        line, self._kept = self._kept[:end], self._kept[end + 2 :]
-        return line
+        return self._cut(end, 2)
 
     def _chunks(self) -> bytes:
         parts: list[bytes] = []
@@ -349,6 +404,16 @@ def _headers(lines: list[str]) -> dict[str, str]:
         value = value.strip()
         found[name] = f"{found[name]}, {value}" if name in found else value
     return found
+
+
+def _foreign(method: str, headers: Mapping[str, str]) -> bool:
+    """Whether a browser asks for a page of another site, and not for somebody who follows a link."""
+    origin = headers.get("origin", "").lower()
+    if origin and origin.partition("://")[2] != headers.get("host", "").lower():
+        return True
+    elsewhere = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
+    followed = method == "GET" and headers.get("sec-fetch-mode") == "navigate"
+    return elsewhere and not followed
 
 
 def _host(text: str) -> str:

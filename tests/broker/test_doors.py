@@ -14,6 +14,7 @@ from tailrace import config
 from tailrace.broker import listener as listening
 from tailrace.broker.connection import STEP_BYTES
 from tailrace.broker.embedded import BrokerThread
+from tailrace.broker.settings import DEFINITIONS
 from tailrace.broker.start import Start, parse, run
 from tailrace.errors import OpenListenerError
 from tailrace.telemetry import logs
@@ -67,6 +68,27 @@ def alter(talk: WireClient, name: str, value: str) -> int:
 
 def test_a_client_cannot_say_where_the_archive_is(talk: WireClient, tmp_path: Path) -> None:
     assert alter(talk, "tailrace.archive.url", str(tmp_path / "elsewhere")) == 40
+
+
+@pytest.mark.parametrize("prefix", ["", "listener.name.plaintext.", "listener.name.other."])
+def test_a_client_cannot_say_which_files_prove_who_is_who(talk: WireClient, prefix: str) -> None:
+    for name, value in [
+        ("ssl.keystore.location", "/tmp/another.pem"),
+        ("ssl.keystore.type", "PKCS12"),
+        ("ssl.truststore.location", "/tmp/another.pem"),
+        ("ssl.truststore.type", "PKCS12"),
+        ("ssl.allow.dn.changes", "true"),
+        ("ssl.allow.san.changes", "true"),
+    ]:
+        assert alter(talk, prefix + name, value) == 40, prefix + name
+
+
+def test_settings_that_a_client_may_change_name_no_file_and_no_address() -> None:
+    # Somebody who may change settings must not get files read or written, or others called.
+    changeable = [one for one in DEFINITIONS.values() if not one.read_only]
+    assert changeable
+    for one in changeable:
+        assert one.kind not in ("string", "password") or one.choices, one.name
 
 
 def test_a_place_kept_by_an_earlier_version_is_not_taken_and_stops_no_start(

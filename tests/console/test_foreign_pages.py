@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import re
 import subprocess
 import sys
 import threading
@@ -13,15 +14,19 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
+from fastapi.testclient import TestClient
 
 import fresh_loop
 from servers.consoles import Console
 from servers.running_console import running
 from servers.sites import CHROMIUM, Site
 from tailrace.console import conditions
+from tailrace.console.app import create_app
 from tailrace.console.conditions import compile_condition, within
+from tailrace.console.demo import ENVIRONMENT
 from tailrace.console.errors import ConditionTimeoutError
 from tailrace.console.feed import Feed, Subscription
+from tailrace.console.security import Access, Guard
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -43,6 +48,35 @@ def test_only_a_link_to_the_page_works_from_another_site(console: Console, site:
     assert client.get("/", headers={**foreign, **NAVIGATION}).status_code == 200
     for own in ("same-origin", "none"):
         assert client.get("/api/status", headers={"sec-fetch-site": own}).status_code == 200
+
+
+def test_no_route_at_all_answers_a_foreign_page(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, "postgresql://127.0.0.1:1/none")  # with the routes of the demo
+    app = create_app(console.served)
+    client = TestClient(Guard(app, Access("127.0.0.1", None)), base_url="http://127.0.0.1:8080")
+    asked = {
+        (method.upper(), re.sub(r"{[^}]*}", "x", path))
+        for path, methods in app.openapi()["paths"].items()
+        for method in methods
+    }
+    for wanted in ("/api/events", "/api/cluster", "/api/patterns", "/api/history/events"):
+        assert ("GET", wanted) in asked
+    assert ("POST", "/api/demo/verify") in asked
+    for method, path in sorted(asked):
+        for foreign in (
+            {"host": "evil.example"},
+            {"host": "127.0.0.1.evil.example:8080"},
+            {"host": ""},
+            {"origin": "http://evil.example"},
+            {"origin": "null"},
+            {"origin": "http://127.0.0.1:8081"},
+            {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
+            {"sec-fetch-site": "same-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"},
+        ):  # fmt: skip
+            refused = client.request(method, path, headers=foreign)
+            assert (refused.status_code, refused.json()["code"]) == (403, "foreign-request"), (path, foreign)  # fmt: skip
 
 
 def test_no_answer_may_be_embedded_elsewhere(console: Console) -> None:

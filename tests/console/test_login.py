@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
+import ipaddress
 import json
 import urllib.error
 import urllib.request
@@ -280,6 +281,40 @@ def test_a_log_in_ends_in_the_browser_that_began_it(console: Console, issuer: Is
         assert again.status_code == 403  # a code is good once
 
 
+def test_nobody_is_in_a_group_by_choosing_its_name(console: Console, issuer: Issuer) -> None:
+    roles = Roles(frozenset({"operations", "user:dave"}), frozenset({"user:erin", "x"}))
+    for user, groups, role in [
+        ("operations", [], None),
+        ("user:dave", [], None),
+        ("carol", ["user:dave"], None),
+        ("dave", [], "operator"),
+        ("erin", [], "viewer"),
+        ("erin", ["operations"], "operator"),
+    ]:
+        assert roles.of(user, groups) == role, (user, groups)
+    issuer.person["preferred_username"] = "operations"
+    with guarded(console, oidc=at(issuer)) as client:
+        assert log_in(client).status_code == 403
+    proxy = ProxySettings((ipaddress.ip_network("10.0.0.7"),), ROLES)
+    with guarded(console, peer="10.0.0.7", proxy=proxy) as client:
+        named = {"x-forwarded-user": "operations"}
+        assert client.get("/api/me", headers=named).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "query", ["a=1&" * 30, "code=%ff&state=%00%ff", "x" * 20_000, "state=&code=x", ";;;=&&", "error=<b>"]
+)  # fmt: skip
+def test_whatever_comes_back_is_refused_in_words(
+    console: Console, issuer: Issuer, query: str
+) -> None:
+    with guarded(console, oidc=at(issuer)) as client:
+        for cookie in ("", "tailrace-login=abc.def", "tailrace-login=.", "tailrace-login=" + "a" * 5000):  # fmt: skip
+            refused = client.get(f"/api/login/done?{query}", headers={"cookie": cookie})
+            assert refused.status_code in (403, 429), refused.text
+            assert "<b>" not in refused.text
+    assert issuer.asked == []
+
+
 def test_failed_log_ins_have_a_limit_and_do_not_reach_the_issuer(
     console: Console, issuer: Issuer
 ) -> None:
@@ -476,6 +511,6 @@ def test_a_browser_goes_to_the_issuer_and_back_and_buttons_of_operators_are_shut
             page.goto(f"{site.address}/#/views/open_orders")
             expect(page.get_by_role("table", name="Rows of open_orders")).to_contain_text("NL")
             page.get_by_role("button", name="Log out").click()
-        expect(page.get_by_role("heading", name="Log in")).to_be_visible()
+            expect(page.get_by_role("heading", name="Log in")).to_be_visible()
     finally:
         page.close()

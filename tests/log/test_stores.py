@@ -45,6 +45,24 @@ def test_topics_survive_a_restart_with_ids_and_settings(open_store: OpenStore) -
     assert found.config.segment_bytes == 2_000_000
 
 
+@pytest.mark.parametrize("name", ["archived", "swap"])
+@pytest.mark.parametrize("data", [b"", b"garbage", b"[[1]]", b'[["a", "b"]]', b"7"])
+def test_a_damaged_list_of_segments_stops_its_own_partition_alone(
+    open_store: OpenStore, tmp_path: Path, name: str, data: bytes
+) -> None:
+    store = open_store()
+    for topic in ("other", "t"):
+        store.create_topic(topic).partitions[0].append(batch(b"x"))
+    store.abandon()
+    (tmp_path / "data" / "t-0" / name).write_bytes(data)
+    again = open_store()
+    assert read_all(again.topics["other"].partitions[0])
+    failure = again.topics["t"].partitions[0].failure
+    assert failure is not None
+    assert "damaged" in failure.render()
+    assert f"t-0/{name}" in failure.render()
+
+
 @pytest.mark.parametrize("name", ["", ".", "..", "a b", "x" * 250, "ü"])
 def test_bad_names_are_refused(open_store: OpenStore, name: str) -> None:
     with pytest.raises(InvalidTopicNameError) as caught:

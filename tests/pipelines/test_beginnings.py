@@ -233,3 +233,20 @@ def test_files_that_are_not_in_order_stop_only_their_stream(
     record(tmp_path, log_address, wanted)
     assert offsets(tmp_path) == [{}]
     assert broken.written() is None
+
+
+@pytest.mark.parametrize("data", [b"", b'{"id": ', b"[]", b"{}", b"7"])
+def test_a_file_of_spark_that_a_crash_left_empty_is_told_with_a_way_out(
+    tmp_path: Path, data: bytes
+) -> None:
+    files = StreamFiles(tmp_path, "s")
+    files.record_query("t", "one")
+    kept = files.checkpoint("t") / "metadata"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b'{"id": "one"}')
+    files.check_queries()
+    kept.write_bytes(data)
+    with pytest.raises(CheckpointError, match="not the one it wrote") as told:
+        files.check_queries()
+    assert "pipeline reset s" in told.value.hint
+    assert "damaged" in told.value.detail

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import pickle
+import re
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from click.testing import CliRunner
 from fastapi.testclient import TestClient
 
@@ -55,6 +57,12 @@ issuer = "https://127.0.0.1:1"
 client_id = "tailrace"
 client_secret = "cAnArY-oidc-client"
 viewers = ["*"]
+[registry]
+url = "http://127.0.0.1:1"
+user = "shop"
+password = "cAnArY-of-the-registry"
+[events]
+key = "cAnArY that wraps the keys of personal fields"
 [spark]
 state = "s3://key:cAnArY-state@bucket/state"
 conf."spark.hadoop.fs.s3a.secret.key" = "cAnArY-spark"
@@ -68,6 +76,9 @@ shop = sources.Postgres("shop", dsn=tr.env("SHOP_DSN"), tables=["orders"],
     mask={"orders": {"note": "sha256"}}, mask_key="cAnArY-mask-key")
 other = sources.Postgres("other", dsn=tr.env("OTHER_DSN"), tables=["orders"], mask_key=tr.env("OTHER_KEY"))
 lite = sources.SQLite("lite", path="lite.db", tables=["t"], mask_key="cAnArY-lite-key")
+maria = sources.MySQL("maria", dsn="mysql://shop:cAnArY-maria@127.0.0.1:1/shop", tables=["orders"], mask_key="cAnArY-maria-key")
+calls = sources.Webhook("calls", listen="127.0.0.1:0", secret=["whsec_cAnArYcAnArYcAnArY", tr.env("CALLS_SECRET")])
+clicks = sources.HTTP("clicks", listen="127.0.0.1:0", topics=["clicks"], token="cAnArY-token-of-the-edge")
 readings = tr.topic("readings", schema='{"type":"record","name":"R","fields":[{"name":"n","type":"long"}]}',
     format="avro", wire="confluent", registry="http://user:cAnArY-registry@127.0.0.1:1")
 
@@ -90,6 +101,7 @@ ENVIRONMENT = {
     "REDIS_URL": "rediss//:cAnArY-no-scheme@127.0.0.1:1/0",
     "OTHER_DSN": "postgres://shop:cAnArY@pg:odd@127.0.0.1:1/shop",
     "OTHER_KEY": "cAnArY-other-key",
+    "CALLS_SECRET": "cAnArY-call-of-environment",
     "HOOK_URL": "https://127.0.0.1:1/services/cAnArY-hook-of-environment",
     "HOOK_HEADER": "Bearer cAnArY-header-of-environment",
 }
@@ -175,11 +187,17 @@ def test_no_repr_shows_one(project: load.Project) -> None:
     assert CANARY not in repr(project.settings)
     for copy in project.sinks.values():
         assert CANARY not in f"{copy} {copy.declaration!s} {copy.declaration.place}"
-    for source in project.sources.values():
+    assert {"calls", "clicks"} <= set(project.edges)
+    for source in [*project.sources.values(), *project.edges.values()]:
         assert CANARY not in f"{source} {source!r}"
         assert pickle.loads(pickle.dumps(source)) == source
     assert project.sinks["webhook"].declaration.place == "webhook http://127.0.0.1:1"
     assert project.sinks["webhook-env"].declaration.place == "webhook $HOOK_URL"
+
+
+def _slow(*commands: list[str]) -> list[ParameterSet]:
+    """Those that wait for a log that does not answer."""
+    return [pytest.param(one, marks=pytest.mark.thorough) for one in commands]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +209,16 @@ def test_no_repr_shows_one(project: load.Project) -> None:
         ["source", "doctor", "other"], ["source", "status", "shop"], ["graph"],
         ["graph", "--format", "json"], ["graph", "--format", "mermaid"], ["status"],
         ["status", "--json"], ["sink", "status", "webhook"], ["doctor"], ["pipeline", "list"],
-        ["view", "explain", "v"],
+        ["view", "explain", "v"], ["source", "doctor", "maria"],
+        ["source", "status", "maria"], ["source", "status", "calls"], ["schema", "list"],
+        ["schema", "list", "--json"], ["schema", "show", "readings"], ["sql", "SELECT 1"],
+        *_slow(
+            ["source", "drop", "maria", "--yes"], ["events", "list"], ["events", "owners"],
+            ["erase", "list"], ["erase", "verify", "customer", "7"], ["mirror", "list"],
+            ["mirror", "list", "--to", "."], ["cluster", "status"], ["pattern", "list"],
+            ["cluster", "status", "--bootstrap", "."], ["topic", "list"], ["acl", "list"],
+            ["mirror", "start", "--from", ".", "--to", "127.0.0.1:1", "--topics", "x", "m"],
+        ),
     ],
     ids=" ".join,
 )  # fmt: skip
@@ -219,7 +246,13 @@ SECURED = {
     ("command", "lacks"),
     [
         (["check"], ""), (["check", "--origins"], ""), (["doctor"], ""), (["status", "--json"], ""),
-        (["topic", "list"], ""), (["acl", "list"], ""), (["acl", "for-project", "."], ""),
+        (["topic", "list"], ""), (["cluster", "status"], ""),
+        *(pytest.param(command, "", marks=pytest.mark.thorough) for command in (
+            ["cluster", "status", "--bootstrap", "."], ["mirror", "list", "--to", "."],
+            ["mirror", "start", "m", "--from", ".", "--to", ".", "--topics", "x"],
+            ["events", "list"], ["erase", "list"], ["schema", "list"], ["quota", "list"],
+        )),
+ (["acl", "list"], ""), (["acl", "for-project", "."], ""),
         (["check"], "certificate"), (["check"], "mechanism"), (["status"], "username"),
     ],
 )  # fmt: skip
@@ -254,7 +287,7 @@ def test_no_call_of_the_api_shows_one(
     for path, methods in paths.items():
         if "get" in methods and not path.endswith(("/live", "/changes", "/records")):
             for name in ("v", "webhook", "shop"):
-                answer = client.get(path.replace("{name}", name).replace("{key}", "1"))
+                answer = client.get(re.sub(r"{[^}]*}", name, path))
                 assert CANARY not in answer.text, path
     figures.close()
     views.close()
@@ -292,7 +325,7 @@ def _say_hello(sink: object, copy: Copy) -> None:
         sink._lanes[0].post(b"{}", {})  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("name", ["shop", "other"])
+@pytest.mark.parametrize("name", ["shop", "other", "maria"])
 def test_no_source_that_cannot_reach_its_database_shows_one(
     directory: Path, tailrace_broker: str, name: str
 ) -> None:

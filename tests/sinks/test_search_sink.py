@@ -9,7 +9,7 @@ from tailrace.cli.main import main
 from tailrace.errors import UsageError
 from tailrace.sinks import Search
 from tailrace.sinks.declare import Declaration
-from tailrace.sinks.errors import ShapeError, SinkDeclarationError
+from tailrace.sinks.errors import ShapeError, SinkDeclarationError, SinkError
 from tailrace.sinks.search import search
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.testing.sink_contract import SinkContract, Target
@@ -100,6 +100,21 @@ def test_a_question_that_cannot_be_read_is_an_error_with_the_fields(filled, word
 def test_an_index_that_is_not_there_is_an_error_with_a_hint(tmp_path):
     with pytest.raises(UsageError):
         search(tmp_path, "x")
+
+
+def test_fields_in_a_torn_file_are_those_declared_and_no_row_is_lost(filled):
+    # A crash of the machine may leave any part of it; the rows are in the index itself.
+    index = filled()
+    (path,) = index.glob("data*/fields.json")
+    whole = path.read_bytes()
+    for torn in (b"", whole[:-1], whole[:3], b"[]", b'{"title": 7}'):
+        path.write_bytes(torn)
+        with pytest.raises(SinkError, match="damaged"):
+            search(index, "shoes")
+    filled()  # the sink starts again
+    assert sorted(ids(search(index, "shoes"))) == [1, 2, 3]
+    assert ids(search(index, '"red shoes"')) == [1]
+    assert len(search(index, "*")) == 3
 
 
 def test_unknown_treatments_and_columns_are_refused(filled, tmp_path):

@@ -8,10 +8,12 @@ import orjson
 import pytest
 
 from tailrace.sinks.base import SinkPosition
+from tailrace.sinks.beginnings import SinkBeginning, begin_now, begins_path
 from tailrace.sinks.changes import KnownColumns
 from tailrace.sinks.errors import SinkError
 from tailrace.sinks.local import LocalPosition
 from tailrace.sinks.requests import ask, take
+from tailrace.testing.changelogs import MemoryLog
 
 
 def columns_file(path: Path) -> bytes:
@@ -55,6 +57,20 @@ def test_a_damaged_position_is_named_and_never_taken_for_the_beginning(tmp_path:
     again = LocalPosition(tmp_path, "copy")
     again.claim()
     assert again.load() == SinkPosition("t", 1, 5, {0: 3})
+
+
+def test_a_damaged_beginning_is_named_and_never_taken_for_now(tmp_path: Path) -> None:
+    one = SinkBeginning("copy", "v", "v", "stream")
+    goal = SinkPosition("v", 1, 5, {0: 30})
+    path = begins_path(tmp_path, "copy")
+    path.parent.mkdir()
+    whole = b'{"topic":"v","offsets":{"0":7}}'
+    for data in (b"", whole[:-1], b"[]", b"7"):
+        path.write_bytes(data)
+        with pytest.raises(SinkError, match="damaged"):
+            begin_now(tmp_path, MemoryLog(), "shop", one, goal)
+    path.write_bytes(whole)
+    assert begin_now(tmp_path, MemoryLog(), "shop", one, goal).offsets == {0: 7}
 
 
 def test_a_request_is_taken_once(tmp_path: Path) -> None:

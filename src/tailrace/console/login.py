@@ -109,8 +109,8 @@ class LogIns:
         if not user:
             return None
         listed = groups[0].decode("latin-1") if groups else ""
-        names = {one.strip() for one in listed.split(",") if one.strip()} | {user}
-        role = proxy.roles.of(names)
+        names = {one.strip() for one in listed.split(",") if one.strip()}
+        role = proxy.roles.of(user, names)
         if role is None:
             raise _no_role(user)
         return Caller(role, user, "proxy")
@@ -149,7 +149,7 @@ class LogIns:
             return _told(429, TooManyGuessesError("too many log-ins failed", hint="try again in a minute"))  # fmt: skip
         try:
             person = await self._person(issuer, query, cookie, redirect)
-            role = self.oidc.roles.of(person.groups | {person.name})
+            role = self.oidc.roles.of(person.name, person.groups)
             if role is None:
                 raise _no_role(person.name)
         except (LogInFailedError, NoRoleError) as error:
@@ -169,7 +169,11 @@ class LogIns:
     async def _person(
         self, issuer: Issuer, query: bytes, cookie: bytes | None, redirect: str
     ) -> Person:
-        given = parse_qs(query.decode("latin-1"), max_num_fields=20) if len(query) < 16_384 else {}
+        try:
+            text = query.decode("latin-1") if len(query) < 16_384 else ""
+            given = parse_qs(text, max_num_fields=20)
+        except ValueError:  # more fields than any issuer sends
+            given = {}
         opened = None if cookie is None else self._seal.open("login", cookie.decode("latin-1"))
         state = given.get("state", [""])[0]
         if opened is None or not hmac.compare_digest(opened[0]["state"].encode(), state.encode()):
@@ -200,7 +204,7 @@ class LogIns:
 def _no_role(user: str) -> NoRoleError:
     return NoRoleError(
         f"{user} is neither operator nor viewer of this console",
-        hint="have one of your groups named under operators or viewers in tailrace.toml",
+        hint="have one of your groups, or user:NAME, named under operators or viewers in tailrace.toml",
     )
 
 

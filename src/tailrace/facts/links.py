@@ -3,8 +3,9 @@
 A frame is its length (4 bytes, big-endian) and that many bytes. Before the first one both sides
 show that they know the secret of the group, without saying it: the server sends 32 random bytes,
 the client answers with HMAC-SHA256 over them and 32 bytes of its own, the server proves itself
-with HMAC-SHA256 over those. Until then nothing longer than that is read, and nobody has more than
-a few seconds. Nothing here ever blocks but `connect`.
+with HMAC-SHA256 over those. Until then nothing longer than that is read, nobody has more than
+a few seconds, and of too many who have not shown it yet the first to come is the first to go: they
+take the place of no member. Nothing here ever blocks but `connect`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ NONCE_BYTES = PROOF_BYTES = 32
 MOST_FRAME_BYTES = 16 * 1024 * 1024
 MOST_WAITING_BYTES = 64 * 1024 * 1024
 MOST_LINKS = 512
+MOST_STRANGERS = 128
+"""Connections that have not shown the secret yet."""
 SHAKING_SECONDS = 5.0
 READ_BYTES = 256 * 1024
 _SERVER, _CLIENT = b"tailrace events server", b"tailrace events client"
@@ -139,6 +142,9 @@ class Link:
         if not hmac.compare_digest(proof, prove(self._links.secret, _CLIENT, self._nonce)):
             log.warning("a stranger at the door of an event topic was turned away")
             return False
+        if not self._links.admit(self):
+            log.warning("a member of an event topic found no room")
+            return False
         del self._incoming[: PROOF_BYTES + NONCE_BYTES]
         self.shaken = True
         with self._lock:
@@ -185,6 +191,7 @@ class Links:
         self._selector.register(self._woken, selectors.EVENT_READ)
         self._door: socket.socket | None = None
         self._links: set[Link] = set()
+        self._strangers: dict[Link, None] = {}  # those of them that have not shown the secret
         self._new: list[Link] = []
         self._writing: list[Link] = []
         self._dropped: list[Link] = []
@@ -303,15 +310,20 @@ class Links:
                 made, _ = door.accept()
             except OSError:
                 return
-            if len(self._links) >= MOST_LINKS:
-                made.close()
-                continue
+            if len(self._strangers) >= MOST_STRANGERS:
+                self._end(next(iter(self._strangers)))
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             link = Link(self, made, self._on_frame, self._on_closed)
             self._links.add(link)
+            self._strangers[link] = None
             self._selector.register(link, selectors.EVENT_READ)
             link.greet()
+
+    def admit(self, link: Link) -> bool:
+        """Whether there is room for one that has shown the secret."""
+        self._strangers.pop(link, None)
+        return len(self._links) - len(self._strangers) <= MOST_LINKS
 
     def _serve(self, link: Link, events: int) -> None:
         if link not in self._links:
@@ -328,12 +340,13 @@ class Links:
 
     def _end_those_who_do_not_shake(self) -> None:
         now = SYSTEM.monotonic()
-        for link in [each for each in self._links if not each.shaken and each.until < now]:
+        for link in [each for each in self._strangers if each.until < now]:
             self._end(link)
 
     def _end(self, link: Link) -> None:
         if link in self._links:
             self._links.discard(link)
+            self._strangers.pop(link, None)
             self._selector.unregister(link)
         link.end()
 

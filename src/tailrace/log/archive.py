@@ -21,7 +21,7 @@ import orjson
 
 from tailrace.log.archiver import is_plain
 from tailrace.log.child import Child
-from tailrace.log.errors import NotFetchedError
+from tailrace.log.errors import NotFetchedError, StorageError
 from tailrace.log.files import Descriptor
 from tailrace.log.partition import Partition
 from tailrace.log.segment import Segment
@@ -263,10 +263,19 @@ def read_archived(partition: Partition, archive: Archive | None, local: set[int]
 
     A segment that is still here as well was copied but never let go: the one here counts.
     """
+    path = partition.directory / _NAME
     try:
-        rows = orjson.loads((partition.directory / _NAME).read_bytes())
+        rows = [(int(base), int(size)) for base, size in orjson.loads(path.read_bytes())]
     except FileNotFoundError:
         return []
+    except (ValueError, TypeError) as error:
+        # Written whole and synced: a bad disk or a hand. Without the list the log would begin
+        # where its local segments do, as if the archived ones had been deleted.
+        raise StorageError(
+            f"the list of archived segments {path} is damaged",
+            detail=str(error),
+            hint="put a good copy back and start again; the segments themselves are in the archive",
+        ) from error
     if archive is None:
         log.error(
             "archived segments cannot be read without tailrace.archive.url",

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import orjson
 
+from tailrace.log.errors import StorageError
 from tailrace.log.files import FILES, Files
 
 ENDINGS = ("index", "timeindex", "txnindex", "log")
@@ -46,6 +47,14 @@ def complete(directory: Path, files: Files = FILES) -> None:
         groups = [Group(*each) for each in orjson.loads(path.read_bytes())]
     except FileNotFoundError:
         return
+    except (ValueError, TypeError) as error:
+        # Written whole and synced: a bad disk or a hand. Which segments stand for which is known
+        # by nothing else.
+        raise StorageError(
+            f"the decision of a compaction {path} is damaged",
+            detail=str(error),
+            hint="put a good copy back and start again; no segment was touched",
+        ) from error
     # It may have been left between its writing and this sync.
     files.sync_directory(directory)
     for group in groups:

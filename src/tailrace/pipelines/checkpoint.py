@@ -124,7 +124,7 @@ class StreamFiles:
         """Refuse a checkpoint that Spark knows under another id than this stream's."""
         for topic, recorded in (self._read("stream.json") or {}).get("queries", {}).items():
             path = self.checkpoint(topic) / "metadata"
-            found = orjson.loads(path.read_bytes())["id"] if path.exists() else "none at all"
+            found = _query_of(path)
             if found != recorded:
                 raise CheckpointError(
                     f'the checkpoint of stream "{self.stream}" is not the one it wrote',
@@ -264,3 +264,13 @@ def _offsets(path: Path) -> list[Any]:
 
 def _shown(inputs: Sequence[Sequence[str] | None]) -> str:
     return "; ".join("a view" if topics is None else ", ".join(topics) for topics in inputs)
+
+
+def _query_of(path: Path) -> str:
+    """The id in Spark's own file, which it renames into place without a sync."""
+    try:
+        return str(orjson.loads(path.read_bytes())["id"])
+    except FileNotFoundError:
+        return "none at all"
+    except (ValueError, TypeError, KeyError):
+        return "unknown: its file is damaged"

@@ -25,6 +25,7 @@ from tailrace.client.ticks import last_row
 from tailrace.files import FILES
 from tailrace.modes import make_private
 from tailrace.records.tick import TICKS_TOPIC, TickRow, parse_tick
+from tailrace.sinks.errors import SinkError
 
 if TYPE_CHECKING:  # a supervisor knows beginnings, and does without Arrow
     from tailrace.sinks.base import SinkPosition
@@ -81,7 +82,7 @@ def begin_now(
     """Where the copy begins: as it was written down, at `goal` if it is not, or if that was
     another generation of the view."""
     path = begins_path(directory, one.sink)
-    document = orjson.loads(path.read_bytes()) if path.exists() else {}
+    document = _written(path)
     if document.get("topic") != one.topic:
         return goal
     if one.source == "stream":
@@ -89,6 +90,23 @@ def begin_now(
         begun = {p: min(end, offsets.get(p, 0)) for p, end in goal.offsets.items()}
         return replace(goal, offsets=begun)
     return next(_candidates(reader, project, one.subject, document, goal), goal)
+
+
+def _written(path: Path) -> dict[str, Any]:
+    """What was written down; {} if nothing was."""
+    if not path.exists():
+        return {}
+    try:
+        found: object = orjson.loads(path.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        # Beginning later than was written down would leave out records without a word.
+        raise SinkError(
+            f"{path} is damaged, which says where the copy begins",
+            hint="put a good copy back, or remove it: the copy then begins where the log is now",
+        )
+    return found
 
 
 def _candidates(

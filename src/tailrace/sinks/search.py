@@ -24,12 +24,14 @@ import pyarrow as pa
 import tantivy
 
 from tailrace.errors import UsageError
+from tailrace.files import FILES
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition, decode_position
 from tailrace.sinks.declare import LANGUAGES, Search
 from tailrace.sinks.errors import (
     RowsRefusedError,
     ShapeError,
+    SinkError,
     SinkFencedError,
     TargetUnavailableError,
 )
@@ -37,6 +39,7 @@ from tailrace.sinks.registry import Copy, Surroundings
 
 META = "_tailrace"
 CURRENT = "current"
+FIELDS = "fields.json"
 HEAP_BYTES = 64 << 20
 
 
@@ -62,10 +65,9 @@ class SearchSink:
             self._home.mkdir(parents=True, exist_ok=True)
             if not self._link.exists():
                 self._point(self._new_directory(self._fields))
-            held = read_fields(self._link)
-            if held != self._fields:
+            if _known_fields(self._link) != self._fields:
                 self.close()
-                self._index_again(held)
+                self._index_again()
             with self._writer() as (index, writer):
                 meta = _meta(index)
                 self._epoch = int(meta.get("epoch", 0)) + 1
@@ -177,10 +179,12 @@ class SearchSink:
         writer.delete_documents_by_term("_id", META)
         writer.add_json(_meta_document(orjson.dumps({"epoch": epoch, "position": position})))
 
-    def _index_again(self, held: Mapping[str, str]) -> None:
+    def _index_again(self) -> None:
         """A tantivy schema is fixed: other fields mean another directory, filled from the
         rows the old one has stored."""
-        old = open_index(self._link)
+        old = tantivy.Index.open(
+            str(self._link)
+        )  # only its rows are read, for which no analyzer matters
         fresh = self._new_directory(self._fields)
         names: tuple[str, ...]
         with self._writer(fresh) as (_, writer):
@@ -203,7 +207,7 @@ class SearchSink:
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         tantivy.Index(_schema(fields), path=str(draft))
-        (draft / "fields.json").write_bytes(orjson.dumps(dict(fields)))
+        FILES.write_whole(draft / FIELDS, orjson.dumps(dict(fields)))
         draft.rename(path)
         return path
 
@@ -350,8 +354,25 @@ def _analyzer(language: str) -> Any:
 
 
 def read_fields(path: Path) -> dict[str, str]:
-    fields: dict[str, str] = orjson.loads((path / "fields.json").read_bytes())
-    return fields
+    """How each field of an index is searched."""
+    found = _known_fields(path)
+    if found is None:
+        raise SinkError(
+            f"the fields of the search index in {path} are damaged",
+            hint="start the sink again: it indexes the rows once more",
+        )
+    return found
+
+
+def _known_fields(path: Path) -> dict[str, str] | None:
+    """None: a crash left only a part of the file, or something else."""
+    try:
+        found = orjson.loads((path / FIELDS).read_bytes())
+    except (ValueError, FileNotFoundError):
+        return None
+    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
+        return None
+    return found
 
 
 def _indexed(value: Any, treatment: str) -> Any:

@@ -8,7 +8,7 @@ import socket
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,43 @@ def test_series_and_values_have_limits() -> None:
             aggregate.add(line)
     aggregate.add(b"a:1|c")
     assert len(aggregate.take()) == 9
+
+
+def taken(aggregate: Aggregate, lines: list[bytes]) -> int:
+    """How many of the lines were."""
+    count = 0
+    for line in lines:
+        with suppress(BadLine):
+            aggregate.add(line)
+            count += 1
+    return count
+
+
+def test_long_names_and_many_values_have_a_limit_together() -> None:
+    long = "x" * 7000
+    for line in ("{}:1|g", "{}:1|c", "{}:1|ms", "{}:1|s", "s:{}|s", "a:1|g|#{}", "ö{}:1|c"):
+        lines = [line.format(f"{number}{long}").encode() for number in range(20)]
+        assert 0 < taken(Aggregate(room_bytes=100_000), lines) < 15, line
+    aggregate = Aggregate(room_bytes=100_000)
+    values = b"t:" + b":".join([b"1"] * 1000) + b"|ms"
+    assert taken(aggregate, [values] * 5) == 2
+    aggregate.take()
+    assert taken(aggregate, [values]) == 1  # a flush makes room
+
+
+def test_gauges_that_nobody_sets_any_more_make_room() -> None:
+    aggregate = Aggregate(series_limit=3)
+    for line in (b"a:1|g", b"b:2|g", b"c:3|g"):
+        aggregate.add(line)
+    with pytest.raises(BadLine):
+        aggregate.add(b"d:4|g")
+    aggregate.take()
+    aggregate.add(b"a:+1|g")
+    aggregate.add(b"d:4|g")
+    aggregate.add(b"e:5|c")
+    with pytest.raises(BadLine):
+        aggregate.add(b"f:6|g")
+    assert {one.name: one.value for one in aggregate.take()} == {"a": 2, "d": 4, "e": 5}
 
 
 @given(st.binary(max_size=60))

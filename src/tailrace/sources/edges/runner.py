@@ -7,7 +7,7 @@ import ssl
 from tailrace.client.log import connect
 from tailrace.config import parse_address, parse_size
 from tailrace.errors import UsageError
-from tailrace.plain_http import HttpServer, Refuse
+from tailrace.plain_http import Handle, HttpServer, Refuse
 from tailrace.sources.edges import produce, webhook
 from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
 from tailrace.sources.edges.figures import Figures, LastMinute
@@ -30,18 +30,7 @@ def run(edge: Edge, part: Part) -> None:
             work, refuse = produce.Producing(edge, log, figures), produce.refuse
         else:
             work = webhook.Receiver(edge, log, figures)
-        host, port = parse_address(edge.listen)
-        server = HttpServer(
-            host,
-            port,
-            work,
-            refuse=refuse,
-            tls=_tls(edge),
-            body_limit_bytes=parse_size(edge.limit),
-            name=f"edge {edge.name}",
-            # Calls of a provider come through a proxy or a tunnel, by the names these have.
-            any_name=True,
-        )
+        server = make_server(edge, work, refuse)
         try:
             work.start()
             server.start()
@@ -55,6 +44,24 @@ def run(edge: Edge, part: Part) -> None:
             server.close()
             work.close()
         part.report("stopped", **figures.now())
+
+
+def make_server(edge: Webhook | HTTP, work: Handle, refuse: Refuse) -> HttpServer:
+    """Listens for an edge."""
+    host, port = parse_address(edge.listen)
+    return HttpServer(
+        host,
+        port,
+        work,
+        refuse=refuse,
+        tls=_tls(edge),
+        body_limit_bytes=parse_size(edge.limit),
+        name=f"edge {edge.name}",
+        # Calls of a provider come through a proxy or a tunnel, by the names these have. Without
+        # a signature or a token the name is all that tells a program from a page whose name
+        # was made to mean this machine.
+        any_name=isinstance(edge, Webhook) or edge.token is not None,
+    )
 
 
 def _listen(edge: StatsD, part: Part) -> None:

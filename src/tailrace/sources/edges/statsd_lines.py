@@ -9,8 +9,9 @@
                each ÷ rate times
 
 A metric without a value since the last flush is not written again. Series are told apart by name, type
-and tags (sorted); there may be `SERIES_LIMIT` of them and `VALUES_LIMIT` values of each, beyond which
-lines are refused and counted.
+and tags (sorted); there may be `SERIES_LIMIT` of them, `VALUES_LIMIT` values of each, and `ROOM_BYTES`
+for all together, beyond which lines are refused and counted. A gauge that was not set since the last
+flush gives way to a new series when there is no room left.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from itertools import accumulate
 SERIES_LIMIT = 100_000
 VALUES_LIMIT = 100_000
 LINE_LIMIT_BYTES = 8192
+ROOM_BYTES = 256 << 20
+_SERIES_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 500, 80, 48
 TYPES = {
     b"c": "counter",
     b"g": "gauge",
@@ -58,9 +61,15 @@ class _Spread:
 class Aggregate:
     """What lines add up to. Not for use from several threads."""
 
-    def __init__(self, series_limit: int = SERIES_LIMIT, values_limit: int = VALUES_LIMIT) -> None:
+    def __init__(
+        self,
+        series_limit: int = SERIES_LIMIT,
+        values_limit: int = VALUES_LIMIT,
+        room_bytes: int = ROOM_BYTES,
+    ) -> None:
         self._series_limit = series_limit
         self._values_limit = values_limit
+        self._left_bytes = self._room_bytes = room_bytes
         self._counters: dict[Series, float] = {}
         self._gauges: dict[Series, float] = {}
         self._touched: dict[Series, None] = {}
@@ -96,43 +105,57 @@ class Aggregate:
             return
         values = [_number(one) for one in given]
         if kind == "counter":
-            self._room(series, self._counters)
             total = self._counters.get(series, 0.0) + sum(values) / rate
             if not math.isfinite(total):
                 raise BadLine
+            self._room(series, self._counters)
             self._counters[series] = total
         elif kind == "gauge":
             self._set_gauge(series, given, values)
         else:
             self._add_to_spread(series, values, rate)
 
-    def _room(self, series: Series, held: Container[Series]) -> None:
-        known = len(self._counters) + len(self._gauges) + len(self._sets) + len(self._spreads)
-        if series not in held and known >= self._series_limit:
-            raise BadLine
+    def _room(self, series: Series, held: Container[Series], more_bytes: int = 0) -> None:
+        """Make room for a line's values, and for its series if that is new."""
+        new = series not in held
+        needed = more_bytes + (_size(series) if new else 0)
+        while (new and self._known >= self._series_limit) or needed > self._left_bytes:
+            old = next(iter(self._gauges), None)
+            # Those that were set go to the end, so the first has waited longest.
+            if old is None or old in self._touched or old == series:
+                raise BadLine
+            del self._gauges[old]
+            self._left_bytes += _size(old)
+        self._left_bytes -= needed
+
+    @property
+    def _known(self) -> int:
+        return len(self._counters) + len(self._gauges) + len(self._sets) + len(self._spreads)
 
     def _set_gauge(self, series: Series, given: list[bytes], values: list[float]) -> None:
-        self._room(series, self._gauges)
         value = self._gauges.get(series, 0.0)
         for text, one in zip(given, values, strict=True):
             value = value + one if text[:1] in (b"+", b"-") else one
         if not math.isfinite(value):
             raise BadLine
+        self._room(series, self._gauges)
+        self._gauges.pop(series, None)
         self._gauges[series] = value
         self._touched[series] = None
 
     def _add_to_set(self, series: Series, given: list[bytes]) -> None:
-        self._room(series, self._sets)
         held = self._sets.get(series, set())
         if len(held) + len(given) > self._values_limit:
             raise BadLine
+        new = {one for one in given if one not in held}
+        self._room(series, self._sets, sum(_TEXT_BYTES + len(one) for one in new))
         self._sets.setdefault(series, held).update(given)
 
     def _add_to_spread(self, series: Series, values: list[float], rate: float) -> None:
-        self._room(series, self._spreads)
         held = self._spreads.get(series, _Spread())
         if len(held.values) + len(values) > self._values_limit:
             raise BadLine
+        self._room(series, self._spreads, _NUMBER_BYTES * len(values))
         self._spreads.setdefault(series, held)
         held.values += values
         held.weights += [1 / rate] * len(values)
@@ -148,7 +171,15 @@ class Aggregate:
         self._touched.clear()
         self._sets.clear()
         self._spreads.clear()
+        self._left_bytes = self._room_bytes - sum(map(_size, self._gauges))
         return found
+
+
+def _size(series: Series) -> int:
+    name, _, tags = series
+    # A text with one wide letter has four bytes for each of its letters.
+    texts = sum(_TEXT_BYTES + len(one) * (1 if one.isascii() else 4) for one in (name, *tags))
+    return _SERIES_BYTES + texts
 
 
 def _figures(held: _Spread) -> list[tuple[str, float]]:
