@@ -231,7 +231,7 @@ def checked(home: Path, declared: str) -> list[TailraceError]:
         ('v = tr.view("v", "SELECT id FROM t", to=t)', "names a Topic 't', which is no sink"),
         ('v = tr.view("v", "SELECT id FROM t", to=[sinks.Delta("d"), sinks.Delta("d")])', "names the same delta sink twice"),
         ('v = tr.view("v", "SELECT id FROM t", to=[sinks.Delta("d", name="a"), sinks.Delta("e", name="a")])', "two sinks are called 'a'"),
-        ('v = tr.view("v", "SELECT id FROM t", to=sinks.Delta("d", columns={"id": "NUMBER"}))', "column 'id' of sink 'v.delta' has no type"),
+        ('v = tr.view("v", "SELECT id FROM t", to=sinks.Delta("d", columns={"id": "NUMBER"}))', "'id': unknown type 'NUMBER'"),
         ('v = tr.view("v", "SELECT id FROM t", to=sinks.Topic("v"))', "topic 'v', which holds the rows of view v"),
         ('v = tr.view("v", "SELECT id FROM t", to=sinks.Topic("p.dead"))', "which holds the records that views"),
     ],
