@@ -275,7 +275,7 @@ def test_changed_declarations_are_taken_over_and_the_rest_goes_on(
         assert len(set(before) & set(lives())) == 1  # the stream that is as it was
         send(tailrace_broker, numbers.name, {"id": 4, "n": 8})
         wait(lambda _: len(written(tailrace_broker, two.name)) == 4)
-        assert written(tailrace_broker, two.name)[-1] == {"n": 8}  # it went on, with new code
+        assert {"n": 8} in written(tailrace_broker, two.name)  # it went on, with new code
         wait(lambda _: len(written(tailrace_broker, one.name)) == 4)
         wait(lambda _: rows(fresh) == [(8,)])
         requests.ask(part.directory, "apply", "18")
