@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -109,6 +110,42 @@ def test_bodies_of_all_connections_together_have_a_limit() -> None:
             each.join()
         assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
         assert ask().startswith(b"HTTP/1.1 200")  # what was held was given back
+
+
+def test_silent_connections_keep_nobody_out() -> None:
+    with serving(connections=3) as server, contextlib.ExitStack() as held:
+        place = ("127.0.0.1", server.port)
+        for number in range(20):
+            silent = held.enter_context(socket.create_connection(place, timeout=60))
+            silent.sendall(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n"[: number * 3])
+        with httpx.Client(base_url=f"http://{server.address}", timeout=60) as client:
+            for _ in range(3):
+                assert client.post("/", content=b"x").content == b"x"
+
+
+def test_whoever_is_being_answered_is_not_put_out() -> None:
+    inside, go = threading.Semaphore(0), threading.Event()
+
+    def hold(request: Request) -> Answer:
+        inside.release()
+        assert go.wait(60)
+        return Answer(200, b"done")
+
+    with serving(hold, connections=1) as server:
+        found: list[bytes] = []
+
+        def ask() -> None:
+            with httpx.Client(base_url=f"http://{server.address}", timeout=60) as client:
+                found.append(client.get("/").content)
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        assert inside.acquire(timeout=60)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as other:
+            assert other.recv(1) == b""  # no room, and hung up on at once
+        go.set()
+        asking.join()
+    assert found == [b"done"]
 
 
 def test_many_small_chunks_are_the_body_they_say() -> None:

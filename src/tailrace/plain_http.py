@@ -3,7 +3,8 @@
 One thread a connection, no more than `connections` of them; a request is read whole, within limits
 and within a time, before its handler is called. A peer that sends something else, too much or too
 slowly gets the status for it and is hung up on; so does one whose body finds no room beside those
-that others are sending (`bodies_limit_bytes`). On loopback a request must, unless
+that others are sending (`bodies_limit_bytes`). Of too many connections the one goes that has waited
+longest without a whole request, so that silent ones keep nobody out. On loopback a request must, unless
 `any_name`, name this machine and come from no page of another site: such a page can make a browser
 ask, under a name of its own or without being shown the answer.
 """
@@ -101,6 +102,7 @@ class HttpServer:
         self._private = is_loopback(host) and not any_name
         self._lock = threading.Lock()
         self._open: dict[socket.socket, threading.Thread] = {}
+        self._waiting: dict[socket.socket, None] = {}  # for a whole request; the longest first
         self._closing = False
         self._sock = _listen(host, port)
         self.port = int(self._sock.getsockname()[1])
@@ -142,7 +144,14 @@ class HttpServer:
                 self._clock.sleep(0.05)  # out of descriptors, perhaps: they may come back
                 continue
             with self._lock:
-                full = self._closing or len(self._open) >= self._connections
+                full = self._closing
+                if not full and len(self._open) >= self._connections:
+                    longest = next(iter(self._waiting), None)
+                    if longest is None:
+                        full = True
+                    else:
+                        del self._waiting[longest]
+                        _shut(longest)
                 if not full:
                     thread = threading.Thread(
                         target=self._serve,
@@ -151,6 +160,7 @@ class HttpServer:
                         daemon=True,
                     )
                     self._open[sock] = thread
+                    self._waiting[sock] = None
                     # Under the lock, so that `close` never waits for one that has not begun.
                     thread.start()
             if full:
@@ -165,20 +175,24 @@ class HttpServer:
                 used = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
                 with self._lock:
                     self._open[used] = self._open.pop(sock)
-                    if self._closing:
+                    if self._closing or sock not in self._waiting:
                         return
+                    del self._waiting[sock]
+                    self._waiting[used] = None
                 used.do_handshake()
             link = _Link(used, self._body_limit_bytes, self._room, self._private, self._clock)
-            while not self._closing and self._one(link):
-                pass
+            while not self._closing and self._one(link, used):
+                with self._lock:
+                    self._waiting[used] = None
         except (_Gone, OSError):
             pass
         finally:
             with self._lock:
                 self._open.pop(used, None)
+                self._waiting.pop(used, None)
             used.close()
 
-    def _one(self, link: _Link) -> bool:
+    def _one(self, link: _Link, used: socket.socket) -> bool:
         """Serve one request; whether another may follow."""
         try:
             try:
@@ -186,6 +200,10 @@ class HttpServer:
             except _Refused as refused:
                 link.answer(self._refuse(refused.status, refused.reason), keep=False, head=False)
                 return False
+            with self._lock:
+                if used not in self._waiting:
+                    raise _Gone  # somebody else has its place
+                del self._waiting[used]
             try:
                 answer = self._handle(request)
             except Exception:

@@ -79,6 +79,21 @@ def test_no_route_at_all_answers_a_foreign_page(
             assert (refused.status_code, refused.json()["code"]) == (403, "foreign-request"), (path, foreign)  # fmt: skip
 
 
+def test_a_page_of_the_public_name_without_tls_is_another_site(console: Console) -> None:
+    # Somebody on the way can serve that page; its cookies are not the console's everywhere.
+    access = Access("127.0.0.1", None, public="https://console.example.com", encrypted=True)
+    client = TestClient(Guard(create_app(console.served), access), base_url="http://127.0.0.1:8080")
+    for host in ("console.example.com", "127.0.0.1:8080"):
+        for origin, status in (
+            ("https://console.example.com", 200),
+            ("http://console.example.com", 403),
+            ("https://console.example.com.evil.example", 403),
+            ("https://console.example.com:444", 403),
+        ):
+            asked = client.get("/api/status", headers={"host": host, "origin": origin})
+            assert asked.status_code == status, (host, origin)
+
+
 def test_no_answer_may_be_embedded_elsewhere(console: Console) -> None:
     for path in ("/", "/api/status", "/api/views/open_orders/NL", "/nowhere"):
         answer = console.client.get(path)

@@ -231,7 +231,9 @@ class Guard:
                 hint="call it as 127.0.0.1, or name the address of a proxy as console.public",
             )
         origin = headers.get(b"origin", b"").decode("latin-1").lower()
-        if origin and origin.partition("://")[2] != host and origin != access.public:
+        # By its public name the console is asked as it is public, with TLS or without.
+        ours = origin == access.public or (not public and origin.partition("://")[2] == host)
+        if origin and not ours:
             raise ForeignRequestError(
                 f"a page of {origin} may not call this console",
                 hint="if a proxy before the console has this address, name it as console.public",
