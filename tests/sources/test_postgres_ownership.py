@@ -19,7 +19,12 @@ from tailrace.sources import Postgres
 from tailrace.sources.doctor import examine
 from tailrace.sources.errors import SlotOwnedError, SlotTakenError, SourceDeclarationError
 from tailrace.sources.postgres import catalog
-from tailrace.sources.postgres.ownership import default_name
+from tailrace.sources.postgres.ownership import (
+    Ownership,
+    claim_publication,
+    default_name,
+    owner_of,
+)
 from tailrace.sources.postgres.replication import ReplicationStream
 from tailrace.testing.source_log import SharedLog
 
@@ -205,6 +210,32 @@ def test_drop_leaves_alone_what_is_another_project_s(
     database.wait_for_slot()
     assert isinstance(call(home, "drop", "shop", "--yes").exception, SlotOwnedError)
     assert database.rows(SLOTS) == [("tailrace_test_shop",)]
+
+
+def test_drop_removes_the_publication_of_a_project_that_came_second(
+    database: Any, home: Path, postgres_server: Any, tmp_path: Path
+) -> None:
+    # Two that begin at the same moment both make one, each in its database; one gets the slot.
+    database.run(ORDERS)
+    database.run("CREATE PUBLICATION tailrace_test_shop FOR TABLE orders")
+    name = "tailrace_test_shop"
+    owned = Ownership(owner_of(home / ".tailrace"), "test", "shop", name, name)
+    with catalog.connect(database.dsn) as connection:
+        claim_publication(connection, owned)
+    other = postgres_server.create_database("elsewhere")
+    try:
+        with catalog.connect(other) as connection:
+            connection.execute(ORDERS.encode())
+        with project(database, tmp_path / "other", dsn=other) as running:
+            running.copied()
+            dropped = call(home, "drop", "shop", "--yes")
+            assert isinstance(dropped.exception, SlotOwnedError)
+            assert f'publication "{name}"' in dropped.output
+            assert database.rows("SELECT pubname FROM pg_publication") == []
+        with catalog.connect(other) as connection:
+            assert catalog.read_slot(connection, name) is not None
+    finally:
+        postgres_server.drop_database("elsewhere")
 
 
 def test_the_doctor_says_that_a_slot_is_another_project_s(

@@ -292,10 +292,11 @@ def drop(name: str, yes: bool, address: str | None) -> None:
     if not yes:
         click.confirm(f"remove what {name} made in its database?", abort=True)
     settings = project.settings
-    gone = list(
-        remove(declared, settings.project.name, settings.state_directory, report.get("owns"))
-    )
-    for one in gone:
-        say(f"dropped {one}")
+    gone = False
+    for one in remove(
+        declared, settings.project.name, settings.state_directory, report.get("owns")
+    ):
+        gone = True
+        say(f"dropped {one}")  # at once: what comes after it may fail
     if not gone:
         say(f"{name} has left nothing in its database")

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from tailrace.config import resolve
 from tailrace.sources.declare import Postgres
-from tailrace.sources.errors import PrivilegeError, SlotTakenError
+from tailrace.sources.errors import PrivilegeError, SlotOwnedError, SlotTakenError
 from tailrace.sources.postgres import catalog, ddl
 from tailrace.sources.postgres.ownership import check_ownership, read_claims, resolve_names
 
@@ -23,7 +23,17 @@ def remove_from_server(
     with catalog.connect(resolve(source.dsn)) as connection:
         named, owned = resolve_names(source, project, directory, recorded, resumed=False)
         if owned is not None:
-            check_ownership(connection, owned, known=recorded is not None)
+            try:
+                check_ownership(connection, owned, known=recorded is not None)
+            except SlotOwnedError:
+                # Of two projects that began at the same moment the other got the slot: our
+                # publication would stay for ever.
+                if any(
+                    (one.publication, one.owner) == (owned.publication, owned.owner)
+                    for one in read_claims(connection)
+                ):
+                    yield from _drop_publication(connection, owned.publication)
+                raise
             try:
                 yield from _drop_slot(connection, named.slot_name)
                 yield from _drop_publication(connection, named.publication_name)
