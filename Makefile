@@ -8,8 +8,8 @@ PYTEST := $(PY) -m pytest
 FAST := not clients and not crash and not cluster and not thorough
 
 .PHONY: help setup setup-servers setup-browser demo test check test-fast test-clients test-crash \
-  test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks \
-  bench-console bench-verify test-web docs lock codegen fuzz web clean
+  test-cluster test-thorough test-lowest test-extras bench bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks bench-patterns \
+  bench-console bench-verify bench-mirror test-web docs lock codegen fuzz web clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -50,7 +50,7 @@ test-lowest: setup ## the suite on the lowest versions that pyproject.toml allow
 test-extras: setup ## every extra alone, in an environment of its own
 	@scripts/test-extras
 
-bench: bench-broker bench-capture bench-pipelines bench-views bench-events bench-sinks bench-console bench-verify ## every benchmark, one table each
+bench: bench-broker bench-capture bench-pipelines bench-views bench-events bench-patterns bench-sinks bench-console bench-verify bench-mirror ## every benchmark, one table each
 
 bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compiler)
 	@$(PY) -m benchmarks.broker
@@ -61,8 +61,9 @@ bench-broker: setup ## the broker beside Apache Kafka (needs Maven and a C compi
 	@$(PY) -m benchmarks.secured
 	@$(PY) -m benchmarks.permissions
 
-bench-capture: setup ## capture beside pg_recvlogical and Debezium
+bench-capture: setup ## capture beside pg_recvlogical and Debezium, of Postgres and MySQL
 	@$(PY) -m benchmarks.capture
+	@$(PY) -m benchmarks.capture_mysql
 
 bench-pipelines: setup ## pipelines beside Spark's own state
 	@$(PY) -m benchmarks.pipelines
@@ -76,6 +77,9 @@ bench-views: setup ## views: cost follows the change; ticks, latency; beside Fli
 bench-events: setup ## decisions a second, take-over, rebuild; beside eventsourcing on SQLite
 	@$(PY) -m benchmarks.events
 
+bench-patterns: setup ## stored queries beside Lucene's Monitor (needs Maven), a million in memory
+	@$(PY) -m benchmarks.percolate 1000000
+
 bench-sinks: setup ## sinks beside the plain drivers
 	@$(PY) -m benchmarks.sinks
 
@@ -85,6 +89,9 @@ bench-console: setup ## the console: look-ups, status calls, subscribers; the de
 
 bench-verify: setup ## the checker of tailrace verify: ten million sends
 	@$(PY) -m benchmarks.verify
+
+bench-mirror: setup ## a mirror beside MirrorMaker 2 (needs Maven)
+	@$(PY) -m benchmarks.mirror
 
 docs: setup ## build the documentation into site/
 	@$(PY) -m mkdocs build --strict --quiet && echo "site/index.html"

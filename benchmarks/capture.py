@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from typing import Any
 import psycopg
 
 from tailrace.broker.embedded import BrokerProcess
-from tailrace.sources import Postgres
+from tailrace.sources import MySQL, Postgres
 from tailrace.telemetry.part import Part
 from tailrace.testing.postgres import PostgresServer, binaries
 
@@ -69,36 +70,49 @@ def judge(what: str, figure: str, goal: str, met: bool | None) -> None:
     print(f"  {what:<56}{figure:>14}   {goal:<16} {word}", flush=True)
 
 
-def _capture(dsn: str, bootstrap: str, directory: str, pipe: Any) -> None:
+def _capture(kind: str, dsn: str, bootstrap: str, directory: str, pipe: Any) -> None:
     """The capture process: answers "usage" with its CPU seconds and peak memory."""
     import threading
 
     from tailrace.sources import run
 
     part = Part("bench", "source", "bench", bootstrap, Path(directory))
+    make = {"postgres": Postgres, "mysql": MySQL}[kind]
     thread = threading.Thread(
-        target=run, args=(Postgres("bench", dsn, tables=["orders"]), part), daemon=True
+        target=run, args=(make("bench", dsn, tables=["orders"]), part), daemon=True
     )
-    thread.start()
-    while pipe.recv() == "usage":
+    import_module(f"tailrace.sources.{kind}.capture")
+    started = False
+    while (asked := pipe.recv()) != "stop":
+        if asked == "go":
+            thread.start()
+            started = True
+            continue
         used = resource.getrusage(resource.RUSAGE_SELF)
         pipe.send((used.ru_utime + used.ru_stime, used.ru_maxrss / 1024))
     part.stopping.set()
-    thread.join()
+    if started:
+        thread.join()
 
 
 class Ours:
     """Our capture in a process of its own, into a broker in another."""
 
-    def __init__(self, dsn: str, bootstrap: str, directory: str) -> None:
+    def __init__(self, dsn: str, bootstrap: str, directory: str, kind: str = "postgres") -> None:
         from tailrace.client.fetcher import Fetcher
 
         self._pipe, other = get_context("spawn").Pipe()
         self._process = get_context("spawn").Process(
-            target=_capture, args=(dsn, bootstrap, directory, other), daemon=True
+            target=_capture, args=(kind, dsn, bootstrap, directory, other), daemon=True
         )
         self._process.start()
         self._fetcher = Fetcher(bootstrap)
+        if kind == "postgres":
+            self.go()
+
+    def go(self) -> None:
+        """Begin to capture; everything is loaded already."""
+        self._pipe.send("go")
 
     def usage(self) -> tuple[float, float]:
         self._pipe.send("usage")

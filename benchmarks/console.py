@@ -32,8 +32,8 @@ from benchmarks.console_load import Lookups, Subscribers, percentile
 from benchmarks.console_log import ROWS, SyntheticLog
 
 from tailrace.project import scaffold
+from tailrace.serving.follower import Follower
 from tailrace.telemetry.part import Part, read_reports
-from tailrace.views.follower import Follower
 
 CHANGES_A_TICK = 1_000
 TICKS_A_SECOND = 10

@@ -49,9 +49,10 @@ from tailrace.pipelines.reader import LogReader, read_all
 from tailrace.pipelines.ticks.catalog import topic_table
 from tailrace.pipelines.ticks.changes import send_changes
 from tailrace.pipelines.ticks.driver import TickSettings
-from tailrace.pipelines.ticks.job import Outcome, Work, run_on_spark
+from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_levels
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.pipelines.ticks.small_ticks import run_on_spark
 from tailrace.records.columns import bytes_array
 
 if TYPE_CHECKING:

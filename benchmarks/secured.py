@@ -159,8 +159,11 @@ def do_flood() -> None:
     while True:
         if (wait := began + count / float(rate) - time.perf_counter()) > 0:
             time.sleep(wait)
-        with socket.create_connection((host, int(port))) as plain:
-            context.wrap_socket(plain, server_hostname="localhost").close()
+        try:
+            with socket.create_connection((host, int(port))) as plain:
+                context.wrap_socket(plain, server_hostname="localhost").close()
+        except OSError as error:
+            print(f"a handshake failed: {error}", file=sys.stderr, flush=True)
         count += 1
         if count % 20 == 0:
             print(count, flush=True)
@@ -182,7 +185,7 @@ def measure(who: Contender, round_: int, megabytes: int, ca: str, handshakes: in
     host, _, port = who.client["bootstrap.servers"].rpartition(":")
     arguments = [sys.executable, "-m", "benchmarks.secured", "--flood", host, port, ca]
     floods = [
-        subprocess.Popen([*arguments, str(handshakes / FLOODS)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT)
+        subprocess.Popen([*arguments, str(handshakes / FLOODS)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         for _ in range(FLOODS)
     ]  # fmt: skip
     began, before = time.perf_counter(), who.cpu()

@@ -316,9 +316,9 @@ def bench_search(directory: Path, rows: int) -> tuple[Any, Any]:
 
 def bench_views(directory: Path, rows: int) -> dict[str, float]:
     """Look-ups by key in Python, while nothing else runs."""
+    from tailrace.serving.follower import Follower
+    from tailrace.serving.reader import Views
     from tailrace.testing.changelogs import MemoryLog, TickWriter
-    from tailrace.views.follower import Follower
-    from tailrace.views.reader import Views
 
     writer = TickWriter(MemoryLog())
     writer.log.chunk_records = 10_000

@@ -1,6 +1,6 @@
 """Views as a project runs them: ticks on Spark through a log, and from a commit in Postgres.
 
-    make bench-views        or: python -m benchmarks.views_live [--only ticks,large,fill,latency]
+    make bench-views        or: python -m benchmarks.views_live [--only ticks,large,fill,changes,latency]
 
 `ticks`: changes come from a log, a tick reads, decodes, computes, writes state and commits.
 Time is that of a tick from plan to commit; CPU is of this process, Spark's Java process and
@@ -46,13 +46,13 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.ahead import catch_up
 from tailrace.pipelines.ticks.catalog import read_catalog
 from tailrace.pipelines.ticks.driver import Runner, TickSettings
-from tailrace.pipelines.ticks.job import run_on_spark
 from tailrace.pipelines.ticks.levels import run_levels, run_tick_on_spark
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.pipelines.ticks.small_ticks import catch_up_on_spark, run_on_spark
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 from tailrace.testing.feed import ChangeFeed, FeedTable
 from tailrace.testing.postgres import PostgresServer
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,6 +68,7 @@ TABLES = [
     FeedTable("products", (("id", "BIGINT"), ("category", "STRING")), ("id",)),
 ]  # fmt: skip
 PRODUCTS = 1000
+_NONE = np.empty(0, "i8")
 PIPELINE = """
 import tailrace as tr
 from tailrace import sources
@@ -100,6 +101,7 @@ class Shop:
 
     def __init__(self, feed: ChangeFeed, rows: int) -> None:
         self.feed, self.rows, self.customers = feed, rows, max(rows // 10, 100)
+        self.gone = 0  # orders that were deleted: the first ones
         self._random = np.random.default_rng(1)
         self._orders = [np.zeros(rows, "i4") for _ in range(3)]  # customer, product, cents
 
@@ -119,7 +121,7 @@ class Shop:
     def change(self, count: int) -> str:
         return self._write(self._random.choice(self.rows, count, replace=False))
 
-    def _write(self, numbers: np.ndarray) -> str:
+    def _write(self, numbers: np.ndarray, gone: np.ndarray = _NONE) -> str:
         new = [
             self._random.integers(0, end, len(numbers))
             for end in (self.customers, PRODUCTS, 10_000)
@@ -134,8 +136,28 @@ class Shop:
                     "amount": f"{cents // 100}.{cents % 100:02}",
                 })
                 for n, customer, product, cents in rows
-            )
+            ),
+            *(("orders", {"id": n}, None) for n in gone.tolist()),
         )  # fmt: skip
+
+    def mixed(self, count: int) -> str:
+        """Updates, inserts behind all others, and deletes of what stood in front."""
+        new, gone = count // 5, count // 5
+        chosen = self._random.choice(self.rows - self.gone, count - new - gone, replace=False)
+        numbers = np.append(chosen + self.gone, np.arange(self.rows, self.rows + new))
+        numbers = numbers[numbers >= self.gone + gone]
+        ended = np.arange(self.gone, self.gone + gone)
+        self.rows, self.gone = self.rows + new, self.gone + gone
+        self._orders = [np.append(column, np.zeros(new, "i4")) for column in self._orders]
+        return self._write(numbers, ended)
+
+    def one_join(self) -> dict[str, list[int]]:
+        """The view of one join, recomputed."""
+        customer, _, cents = (column[self.gone :] for column in self._orders)
+        groups = customer % 50
+        counts, sums = np.bincount(groups, minlength=50), np.bincount(groups, cents, 50)
+        pairs = enumerate(zip(counts.tolist(), sums.tolist(), strict=True))
+        return {_country(group): [count, int(total)] for group, (count, total) in pairs}
 
     @property
     def read(self) -> int:
@@ -281,6 +303,67 @@ def fill(lines: Lines, options: argparse.Namespace) -> None:
                  rate >= 100_000)  # fmt: skip
 
 
+def changes(lines: Lines, options: argparse.Namespace) -> None:
+    """Small ticks on the filled view: 60 % updates, 20 % inserts and 20 % deletes of orders."""
+    with tempfile.TemporaryDirectory() as name, BrokerProcess(Path(name) / "log") as log:
+        directory = Path(name)
+        conf = {session.RESIDENT_TASKS: "0"} if options.jobs else {}
+        spark = session.start(
+            "bench", directory / "spark", master="local[2]", conf=conf, queries=False
+        )
+        try:
+            with ChangeFeed(log.address, "shop", TABLES, remember=False) as feed:
+                shop = Shop(feed, options.fill)
+                shop.fill()
+                with LogReader(log.address) as reader:
+                    tables = read_catalog(reader, ["shop"]).tables.values()
+                graph = compile_views([tr.view("filled", ONE_JOIN)], tables)
+                settings = TickSettings(
+                    "fill", log.address, str(directory / "state"), str(directory / "cache"),
+                    shards=options.shards,
+                )  # fmt: skip
+                project = ProjectTicks(graph, settings, lambda w: run_tick_on_spark(spark, w))
+                project.start()
+                before = cpu_seconds()
+                _filled(project, shop)
+                filled = (cpu_seconds() - before) / shop.read
+                clocks: list[float] = []
+                spent = 0.0
+                for number in range(options.warm + options.ticks):
+                    position = shop.mixed(options.changes)
+                    before = cpu_seconds()
+                    _caught_up_to(project, shop, position)
+                    catch_up_on_spark(spark, project.main.settings, project.main.last)
+                    time.sleep(0.05)  # the pause, in which caches catch up
+                    if number >= options.warm:
+                        spent += cpu_seconds() - before
+                        clocks.append(project.main.worked_seconds)
+                shown = _one_join(log.address, directory / "views", "fill", "filled")
+                if shown != shop.one_join():
+                    raise SystemExit("the view does not equal its recompute")
+                project.close()
+        finally:
+            spark.stop()
+    each = spent / options.ticks / options.changes
+    p50 = statistics.median(clocks)
+    lines.figure(f"first fill, {options.fill:,} x {shop.customers:,} join with GROUP BY",
+                 f"{filled * 1e6:.1f} µs CPU a row", "≤ 5 µs", filled <= 5e-6)  # fmt: skip
+    lines.figure(f"{options.changes:,} changes on that state, CPU of all but the broker",
+                 f"{each * 1e6:.1f} µs a change, p50 {p50 * 1000:.0f} ms", "≤ 35 µs, ≤ 40 ms",
+                 each <= 35e-6 and p50 <= 0.04)  # fmt: skip
+
+
+def _one_join(bootstrap: str, directory: Path, project: str, name: str) -> dict[str, list[int]]:
+    log = KafkaRanges(bootstrap)
+    try:
+        with Follower(directory, log, project) as follower, Views(directory) as served:
+            follower.step(1.0)
+            rows = served.rows(name, limit=100_000).rows
+    finally:
+        log.close()
+    return {r["country"]: [r["orders"], int(str(r["value"]).replace(".", ""))] for r in rows}
+
+
 def _tell_ticks(measured: dict[str, Measured], lines: Lines) -> None:
     one, levels, ten = measured["one"], measured["levels"], measured["ten"]
     lines.figure("two joins, GROUP BY: a tick in one task, p50",
@@ -324,8 +407,12 @@ def _filled(project: ProjectTicks, shop: Shop) -> float:
 
 def _caught_up(project: ProjectTicks, shop: Shop) -> None:
     """Tick until everything is read."""
+    _caught_up_to(project, shop, shop.feed.text_position)
+
+
+def _caught_up_to(project: ProjectTicks, shop: Shop, position: str) -> None:
     source = shop.feed.source
-    while project.waiting or project.main.last.positions.get(source) != shop.feed.text_position:
+    while project.waiting or project.main.last.positions.get(source) != position:
         project.step(0.5)
 
 
@@ -508,13 +595,15 @@ def _all_seconds(root: psutil.Process) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="ticks,large,fill,latency")
+    parser.add_argument("--only", default="ticks,large,fill,changes,latency")
     parser.add_argument("--rows", type=int, default=100_000, help="orders there are")
     parser.add_argument("--large", type=int, default=5_000_000, help="orders of a large table")
     parser.add_argument("--fill", type=int, default=1_000_000, help="orders of the first fill")
     parser.add_argument("--changes", type=int, default=1000, help="changed orders a tick")
     parser.add_argument("--warm", type=int, default=8)
     parser.add_argument("--ticks", type=int, default=25)
+    parser.add_argument("--shards", type=int, default=4, help="changes: of the state")
+    parser.add_argument("--jobs", action="store_true", help="changes: no resident tasks")
     parser.add_argument("--commits", type=int, default=120)
     parser.add_argument("--idle", type=int, default=20, help="seconds of rest")
     options = parser.parse_args()
@@ -527,6 +616,8 @@ def main() -> None:
         large(lines, options)
     if "fill" in parts:
         fill(lines, options)
+    if "changes" in parts:
+        changes(lines, options)
     if "latency" in parts:
         print("a project over Postgres, as `tailrace up` runs it")
         latency(lines, options)

@@ -21,11 +21,16 @@ import yaml
 from tailrace.broker import settings as broker_settings
 from tailrace.cli.main import COMMANDS, cli
 from tailrace.config import KEYS
+from tailrace.connectors import common as connector_settings
+from tailrace.connectors import settings as worker_settings
+from tailrace.connectors.file_stream import FileStreamSink, FileStreamSource
+from tailrace.connectors.file_tail import FileTail
 from tailrace.console.app import Served, create_app
 from tailrace.errors import TailraceError, all_errors
 from tailrace.log.settings import TOPIC_SETTINGS
+from tailrace.mirroring.plan import SETTINGS as MIRROR_SETTINGS
 from tailrace.project import load, scaffold
-from tailrace.views.reader import Views
+from tailrace.serving.reader import Views
 
 DOCS = Path(__file__).parent.parent / "docs"
 NOTE = "<!-- Written by scripts/reference.py from the code. -->\n"
@@ -59,6 +64,11 @@ def settings() -> Iterator[str]:
     for name, key in KEYS.items():
         yield f"| `{name}` | {_shown(key.default)} | {key.text} |"
     yield '\n`[topics."NAME"]` takes `partitions` and any topic setting below.\n'
+    yield "`[clusters.NAME]` takes `bootstrap`, and `[clusters.NAME.security]` what `log.security` takes.\n"  # fmt: skip
+    yield "| `[mirrors.NAME]` | default | meaning |\n|---|---|---|"
+    for name, default, text in MIRROR_SETTINGS:
+        yield f"| `{name}` | {_shown(default)} | {text} |"
+    yield ""
     for title, table in (("Topic settings", TOPIC_SETTINGS), ("Broker settings", broker_settings.DEFINITIONS)):  # fmt: skip
         yield f"## {title}\n"
         yield "By Kafka's names and with Kafka's meanings. A Kafka setting that is not here is refused by name.\n"  # fmt: skip
@@ -69,8 +79,99 @@ def settings() -> Iterator[str]:
         yield ""
 
 
+CONNECTORS = """# Connectors
+
+[How to](../how-to/connectors.md) write, test and run them.
+
+## REST interface
+
+Paths, states and error bodies are those of Kafka Connect 4.3; a test asks both side by side.
+
+| path | methods |
+|---|---|
+| `/`, `/health` | GET |
+| `/connectors` | GET (`?expand=status&expand=info`), POST (`name`, `config`, `initial_state`) |
+| `/connectors/NAME` | GET, DELETE |
+| `/connectors/NAME/config` | GET, PUT, PATCH |
+| `/connectors/NAME/status` | GET |
+| `/connectors/NAME/pause`, `/resume`, `/stop` | PUT |
+| `/connectors/NAME/restart` | POST (`?includeTasks=`, `?onlyFailed=`) |
+| `/connectors/NAME/tasks`, `/tasks/N/status` | GET |
+| `/connectors/NAME/tasks/N/restart` | POST |
+| `/connectors/NAME/topics` | GET |
+| `/connectors/NAME/topics/reset` | PUT |
+| `/connectors/NAME/offsets` | GET, PATCH, DELETE; the connector must be stopped for the last two |
+| `/connector-plugins` | GET (`?connectorsOnly=false`) |
+| `/connector-plugins/NAME/config` | GET |
+| `/connector-plugins/NAME/config/validate` | PUT |
+| `/admin/loggers`, `/admin/loggers/NAME` | GET, PUT (`?scope=cluster`) |
+
+What differs: the words of errors about JSON and about unknown classes, which in Kafka name Java classes; the texts
+that document settings; `version` is Tailrace's. There is no log-in and no TLS: a worker listens on this
+machine, or says `--insecure`.
+
+## Topics
+
+| topic | records |
+|---|---|
+| `connect-configs` | settings, target states, the settings of tasks and then their commit, fencing, restarts, levels of logging; one partition |
+| `connect-offsets` | `["CONNECTOR",{partition}]` and the offset, in the transaction of the records |
+| `connect-status` | states of connectors and tasks, topics in use |
+
+They are compacted and hold Kafka Connect's records, so a worker takes over the topics of a Kafka Connect that has stopped,
+where its connectors exist here under the same names. Workers of both cannot be one group.
+A source's task writes as `tailrace.connect.CONNECTOR.N`, the leader as `connect-cluster-GROUP`, and a sink reads
+in the group `connect-CONNECTOR`.
+
+## Converters
+
+| name | class | |
+|---|---|---|
+| `string` | `org.apache.kafka.connect.storage.StringConverter` | UTF-8, or `converter.encoding`; the default of keys. What is no text is written as JSON |
+| `json` | `org.apache.kafka.connect.json.JsonConverter` | `schemas.enable=true`, its default, writes and wants `schema` and `payload`. The default of values is `json` with `schemas.enable=false` |
+| `bytes` | `org.apache.kafka.connect.converters.ByteArrayConverter` | as they are |
+| `short`, `integer`, `long`, `float`, `double`, `boolean` | `org.apache.kafka.connect.converters.…Converter` | big-endian, as Kafka's serializers |
+| `avro`, `json_schema` | `io.confluent.connect.avro.AvroConverter`, `io.confluent.connect.json.JsonSchemaConverter` | Confluent's wire format; `schema.registry.url`, `basic.auth.user.info`, `schema` (else the newest of the subject is taken, which must be there), `auto.register.schemas` |
+| `simple` | `org.apache.kafka.connect.storage.SimpleHeaderConverter` | headers; read back as text |
+| `module:Class` | | one of your own: `configure`, `to_bytes`, `from_bytes` |
+
+Protobuf has no converter: its messages need a generated class.
+
+## Not supported
+
+Connectors and transforms written in Java, predicates, `topic.creation.…` (topics are made with the log's defaults), a
+topic of its own for offsets, transactions that a connector bounds itself, `producer.override.…`;
+of `consumer.override.…` only `group.id` and `auto.offset.reset`. The sources and sinks that a project declares in Python
+(`sources.Postgres`, `sinks.Redis`, …) run as parts of the project and not as connectors: they follow positions of transactions
+and changes of views, which records of a topic alone do not have."""
+
+
+def connectors() -> Iterator[str]:
+    yield CONNECTORS
+    tables = (
+        ("Settings of a worker", worker_settings.KNOWN, "`--set NAME=VALUE`, or `[connect.settings]` in a project. Also `key.converter.…` and the like, for the converter named."),
+        ("Settings of every source", connector_settings.SOURCE, "Names and meanings are Kafka Connect's, unless a line says otherwise."),
+        ("Settings of every sink", connector_settings.SINK, "Beside those of a source that are about names, converters, transforms and errors, a sink has these."),
+        ("When a connector counts as hanging", connector_settings.TIMES, "For a worker, or for one connector."),
+        ("FileTail", FileTail.config, "`connector.class=FileTail`; `value.converter` is `string` unless something else is said."),
+        ("FileStreamSource", FileStreamSource.config, "`org.apache.kafka.connect.file.FileStreamSourceConnector`: one file, only appended to."),
+        ("FileStreamSink", FileStreamSink.config, "`org.apache.kafka.connect.file.FileStreamSinkConnector`: appends; lines may be there twice after a kill. Needs `topics` or `topics.regex`."),
+    )  # fmt: skip
+    sources = {each.name for each in connector_settings.SOURCE}
+    for title, table, words in tables:
+        yield f"\n## {title}\n\n{words}\n"
+        yield "| setting | default | meaning |\n|---|---|---|"
+        for each in table:
+            if each.name.startswith("task.n") or each.name == "task.count":
+                continue
+            if table is connector_settings.SINK and each.name in sources:
+                continue
+            default = "required" if each.required else _shown(each.default)
+            yield f"| `{each.name}` | {default} | {each.help} |"
+
+
 def _shown(value: object) -> str:
-    return "" if value in (None, "", {}) else f"`{value}`"
+    return "" if value in (None, "", {}, []) else f"`{value}`"
 
 
 def errors() -> Iterator[str]:
@@ -162,7 +263,7 @@ PYTHON: dict[str, tuple[str, str, str]] = {
     "tr.views": (
         "Reading views: `tr.views(ADDRESS)` asks a project's console,"
         " `tr.views(DIRECTORY)` the copies on this machine.",
-        "tailrace.views.connect",
+        "tailrace.serving.connect",
         "views",
     ),
 }
@@ -276,6 +377,7 @@ class _NavLoader(yaml.SafeLoader):
 
 
 PAGES = {
+    "connectors": connectors,
     "commands": commands,
     "python": python,
     "settings": settings,

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
 import struct
+import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -44,6 +47,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         ):
             item.add_marker(pytest.mark.timeout(600))
 
+
+# What a run keeps for others in the directory for temporary files is its own: Spark's expressions
+# are computed by a JVM that is found there (`pipelines.catalyst.door`), and runs beside one another
+# would end one another's. The directories of tests stay where pytest puts them.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+own_directory = os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="tr-")
+os.chmod(own_directory, 0o711)  # a database that is another user's reaches its files in it
+
+
+def pytest_unconfigure() -> None:
+    """The JVM that computes Spark's expressions ends with the run that shares it."""
+    if "tailrace.pipelines.catalyst.door" in sys.modules:
+        from tailrace.pipelines.catalyst import client, door
+
+        client.close()
+        door.end()
+    shutil.rmtree(own_directory, ignore_errors=True)
+
+
+# The second compiler of a JVM takes half of its processor time where it runs for seconds only.
+os.environ["SPARK_SUBMIT_OPTS"] = "-XX:TieredStopAtLevel=1"
 
 # A shell starts what runs in its background deaf to Ctrl-C, and programs that tests start and
 # interrupt would be deaf too.
@@ -111,10 +135,16 @@ def _processes(numbers: Iterable[int]) -> Iterator[psutil.Process]:
             yield psutil.Process(number)
 
 
+def _shared() -> set[int]:
+    """The JVM that computes Spark's expressions: the tests of a run share it."""
+    door = sys.modules.get("tailrace.pipelines.catalyst.door")
+    return set() if door is None else {each.pid for each in door._started_here}
+
+
 def _started_since(before: set[int]) -> list[psutil.Process]:
     """Descendants that are new, leaving out what older ones (Spark, a database) started."""
     found = []
-    for child in _processes(_children() - before):
+    for child in _processes(_children() - before - _shared()):
         with suppress(psutil.Error):
             if not any(parent.pid in before for parent in child.parents()):
                 found.append(child)
@@ -181,11 +211,31 @@ def _leaked(before: dict[str, int], listening: set[int], lasting: set[int]) -> l
     for name, descriptor in new.items():
         try:
             here, there = _place(descriptor)
-        except OSError:
-            here, there = "", ""  # connected to nothing
+        except OSError:  # connected to nothing
+            here, there = "", _what_it_is(descriptor)
         if not {here, there} & known:
-            leaked.append(f"{name} {here} → {there}")
+            leaked.append(f"{name} {here} → {there}{_holders(descriptor)}")
     return leaked
+
+
+def _what_it_is(descriptor: int) -> str:
+    """For a socket that has no other end: its kind, its own address, its state by its number."""
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as copy:
+            state = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+            told = f"{copy.family.name} {copy.type.name} {copy.getsockname()} in state {state}"
+    except OSError as problem:
+        told = str(problem)
+    return told
+
+
+def _holders(descriptor: int) -> str:
+    """Who holds the socket, if Python knows it."""
+    for one in gc.get_objects():
+        if type(one) is socket.socket and one.fileno() == descriptor:
+            holders = [type(each) for each in gc.get_referrers(one)]
+            return " held by " + ", ".join(f"{each.__module__}.{each.__name__}" for each in holders)
+    return ""
 
 
 @pytest.fixture(autouse=True)
@@ -196,7 +246,15 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     during any of them. Sockets to a server that ran before the test are no leak: its
     clients, shared by many tests, connect when they like.
     """
-    wide = {"kafka", "postgres_server", "redis_server", "mariadb_server", "spark", "browser"}
+    wide = {
+        "kafka",
+        "postgres_server",
+        "redis_server",
+        "mariadb_server",
+        "mysql_server",
+        "spark",
+        "browser",
+    }
     names = set(request.fixturenames)
     if hasattr(request.node, "callspec"):
         # a test over several logs asks for the one it runs on by name
@@ -216,11 +274,13 @@ def nothing_left_behind(request: pytest.FixtureRequest) -> Iterator[None]:
     while strays := [each.name for each in set(threading.enumerate()) - threads if not each.daemon]:
         assert time.monotonic() < deadline, f"threads left behind: {strays}"
         time.sleep(0.02)
-    lasting = processes | _children() if processes else set()
+    lasting = (processes | _children() if processes else set()) | _shared()
+    pause = 0.05
     while leaked := _leaked(sockets, listening, lasting):
         gc.collect()  # a socket that only garbage holds is closed by this
         assert time.monotonic() < deadline, f"sockets left open: {leaked}"
-        time.sleep(0.05)
+        time.sleep(pause)
+        pause = min(pause * 2, 2)  # beside Spark a collection takes its time
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import pickle
 
 from tailrace import clock
-from tailrace.errors import ConfigValueError, TailraceError, explain
+from tailrace.errors import ROOMS_WITH_ERRORS, ConfigValueError, TailraceError, explain
 
 
 def test_an_error_renders_in_four_parts() -> None:
@@ -40,3 +41,8 @@ def test_wall_time_and_monotonic_time_are_apart() -> None:
     assert clock.SYSTEM.monotonic() >= before
     assert clock.to_datetime(0).isoformat() == "1970-01-01T00:00:00+00:00"
     assert clock.SYSTEM.wall_ms() > 1_700_000_000_000
+
+
+def test_every_room_with_errors_has_a_module_of_them() -> None:
+    for room in ROOMS_WITH_ERRORS:
+        assert importlib.util.find_spec(f"tailrace.{room}.errors") is not None, room

@@ -25,9 +25,9 @@ from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.testing.changelogs import MemoryLog, TickWriter
 from tailrace.testing.scripts import shown_rows, typed
 from tailrace.testing.ticks import MemoryTables, table
-from tailrace.views import query
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
+from tailrace.serving import query
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 
 place = Path(sys.argv[1])
 moments = ["2026-03-29T01:30:00.000001Z", "2026-07-01T23:59:59.999999Z", "1969-12-31T23:59:59Z"]

@@ -1,20 +1,24 @@
 """People in the shop: they come and go with the hours, look, search, click, buy, pay, ask for
 their money back and move house. Some do it on phones whose clocks are wrong; one is a thief.
 
-    SHOP_DSN=… python people.py [CHANGES_A_SECOND]
+    SHOP_DSN=… [SHOP_LOG=HOST:PORT] python people.py [CHANGES_A_SECOND]
 
+With SHOP_LOG they also earn points when they pay, and spend them: commands to `points`.
 A day takes ten minutes here. Each step is one database transaction, as an application
 would do it; steps of many visits are mixed, as they are in life.
 """
 
 import math
 import os
+import queue
 import random
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import psycopg
 
@@ -30,6 +34,8 @@ STOLEN_CARD = 666_000
 Cursor = psycopg.Cursor
 Step = Callable[[Cursor], int]
 """One transaction; how many rows it changed."""
+Decision = tuple[str, int, int, int]
+"""What a customer wants: earn or spend, who, how many points, for which order."""
 
 
 def furnish(connection: psycopg.Connection) -> None:
@@ -66,6 +72,7 @@ class Shop:
         self.customers = customers
         self.dice = dice
         self.paid: deque[int] = deque(maxlen=500)
+        self.decisions: queue.Queue[Decision] = queue.Queue(1000)
         # A wrong clock stays wrong: by minutes, or by a whole time zone.
         self.clocks = {n: dice.choice([-7200, -300, 90, 600]) for n in range(0, 5000, 7)}
 
@@ -97,6 +104,9 @@ class Shop:
             yield self.order(person, bought)
         if bought and dice.random() < 0.9:
             yield self.pay(person, *bought[0])
+            self.decide(("earn", person, max(1, round(float(bought[0][1]))), bought[0][0]))
+        if bought and dice.random() < 0.2:
+            self.decide(("spend", person, dice.choice([50, 100, 500]), 0))
         if dice.random() < 0.05 and self.paid:
             yield self.refund(self.paid.popleft())
         if dice.random() < 0.05:
@@ -114,6 +124,10 @@ class Shop:
             yield self.order(self.dice.randint(1, self.customers), bought)
             if bought:
                 yield self.charge(card, bought[0][0], amount)
+
+    def decide(self, decision: Decision) -> None:
+        if not self.decisions.full():  # nobody waits at a till that is closed
+            self.decisions.put(decision)
 
     # --- steps ---------------------------------------------------------------------------
 
@@ -222,6 +236,25 @@ class Shop:
         return 1
 
 
+def decide(log: str, wanted: "queue.Queue[Decision]") -> None:
+    """Give the customers' commands to whoever owns their points; for good."""
+    sys.path.insert(0, str(Path(__file__).parent / "pipelines"))
+    import points
+
+    import tailrace as tr
+
+    with points.points.open(tr.connect(log), owns=False) as book:
+        while True:
+            kind, person, number, order = wanted.get()
+            try:
+                if kind == "earn":
+                    book.execute(points.earn, f"customer-{person}", gained=number, order=order, id=f"order-{order}")  # fmt: skip
+                else:
+                    book.execute(points.spend, f"customer-{person}", used=number)
+            except tr.TailraceError:
+                continue  # too few points; or the log was killed, and people leave the till
+
+
 def rhythm(seconds: float) -> float:
     """How busy the shop is: 1 on average, little at night, most in the evening."""
     return 1 + 0.7 * math.sin(2 * math.pi * seconds / DAY_SECONDS)
@@ -233,6 +266,8 @@ def live(dsn: str, changes_a_second: float) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         counted = connection.execute("SELECT coalesce(max(id), 1) FROM customers").fetchone()
         shop = Shop(counted[0] if counted else 1, dice)
+        if log := os.environ.get("SHOP_LOG"):
+            threading.Thread(target=decide, args=(log, shop.decisions), daemon=True).start()
         inside: list[Iterator[Step]] = []
         due = begun = time.monotonic()
         while True:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from tailrace import sinks as sinks
+    from tailrace import sources as sources
+    from tailrace import testing as testing
     from tailrace.client.log import connect as connect
     from tailrace.client.log import open as open
     from tailrace.config import env as env
@@ -29,12 +32,20 @@ if TYPE_CHECKING:
     from tailrace.facts.reactions import send as send
     from tailrace.facts.reservations import claim_all as claim_all
     from tailrace.facts.reservations import reservations as reservations
+    from tailrace.mirroring.plan import mirror as mirror
+    from tailrace.pipelines import analytics as analytics
+    from tailrace.pipelines import frames as frames
+    from tailrace.pipelines import sketches as sketches
+    from tailrace.pipelines import time as time
+    from tailrace.pipelines import windows as windows
     from tailrace.pipelines.as_of import as_of as as_of
     from tailrace.pipelines.declare import pattern as pattern
+    from tailrace.pipelines.declare import percolate as percolate
     from tailrace.pipelines.declare import stream as stream
     from tailrace.pipelines.declare import topic as topic
     from tailrace.pipelines.declare import view as view
     from tailrace.pipelines.windows import windowed as windowed
+    from tailrace.serving.connect import views as views
     from tailrace.sources.position import position as position
 
 # public name → where it lives
@@ -51,18 +62,21 @@ _NAMES: dict[str, str] = {
     "events": "tailrace.facts.declare",
     "later": "tailrace.facts.reactions",
     "matching": "tailrace.facts.query",
+    "mirror": "tailrace.mirroring.plan",
     "open": "tailrace.client.log",
     "personal": "tailrace.facts.personal",
     "reaction": "tailrace.facts.reactions",
     "reservations": "tailrace.facts.reservations",
     "send": "tailrace.facts.reactions",
     "pattern": "tailrace.pipelines.declare",
+    "percolate": "tailrace.pipelines.declare",
     "stream": "tailrace.pipelines.declare",
     "topic": "tailrace.pipelines.declare",
     "view": "tailrace.pipelines.declare",
     "as_of": "tailrace.pipelines.as_of",
     "windowed": "tailrace.pipelines.windows",
     "position": "tailrace.sources.position",
+    "views": "tailrace.serving.connect",
 }
 # public name → a module that is named after what it is about
 _MODULES = {
@@ -72,7 +86,7 @@ _MODULES = {
     "time": "tailrace.pipelines.time",
     "windows": "tailrace.pipelines.windows",
 }
-_ROOMS = ("sources", "sinks", "testing", "views")
+_ROOMS = ("sources", "sinks", "testing")
 
 __all__ = [
     "Refused",
@@ -89,8 +103,10 @@ __all__ = [
     "events",
     "later",
     "matching",
+    "mirror",
     "open",
     "pattern",
+    "percolate",
     "personal",
     "position",
     "reaction",
@@ -99,20 +115,23 @@ __all__ = [
     "stream",
     "topic",
     "view",
+    "views",
     "windowed",
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name in _NAMES:
-        value = getattr(importlib.import_module(_NAMES[name]), name)
-        globals()[name] = value
-        return value
-    if name in _MODULES:
-        return importlib.import_module(_MODULES[name])
-    if name in _ROOMS:
-        return importlib.import_module(f"tailrace.{name}")
-    raise AttributeError(f"module 'tailrace' has no attribute {name!r}")
+if not TYPE_CHECKING:  # a checker knows every name from above, and no others
+
+    def __getattr__(name: str) -> object:
+        if name in _NAMES:
+            value = getattr(importlib.import_module(_NAMES[name]), name)
+            globals()[name] = value
+            return value
+        if name in _MODULES:
+            return importlib.import_module(_MODULES[name])
+        if name in _ROOMS:
+            return importlib.import_module(f"tailrace.{name}")
+        raise AttributeError(f"module 'tailrace' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

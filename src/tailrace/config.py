@@ -13,6 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -58,7 +59,7 @@ KEYS: dict[str, Key] = {
     "log.broker": Key("table", {}, "Broker settings by Kafka's names."),
     "log.security": Key("table", {}, "How to log in at log.bootstrap: protocol, mechanism, username, password, ca, certificate, key, key_password, token_endpoint, scope, check_hostname."),
     "spark.master": Key("text", "local[*]", "local[*], spark://…, yarn or k8s://…"),
-    "spark.shards": Key("whole", 4, "Shards of keyed state; fixed at the first start."),
+    "spark.shards": Key("whole", None, "Shards of keyed state, fixed at the first start; absent: one where that runs on fewer than three cores, else four."),
     "spark.state": Key("text", None, "Where state files rest; on a cluster a directory or URL that all hosts share."),
     "spark.cache": Key("text", None, "Directory on every host for the caches of state; beside the project's files if absent."),
     "spark.cache_limit": Key("size", None, "Most disk that the caches of state take on a host; those longest unused go first."),
@@ -74,6 +75,11 @@ KEYS: dict[str, Key] = {
     "registry.url": Key("text", None, "A schema registry to use instead: http://HOST:PORT."),
     "registry.user": Key("text", None, "Who the project is at the registry."),
     "registry.password": Key("text", None, "The password of registry.user."),
+    "connect.listen": Key("address", None, "Where a worker for connectors of the project listens; none runs if absent."),
+    "connect.plugins": Key("text", "connectors", "Directory with the project's own connectors; it may be absent."),
+    "connect.settings": Key("table", {}, "Settings of that worker by Kafka Connect's names."),
+    "connect.connectors": Key("tables", {}, "Connectors that run: a table of Kafka Connect's settings for each name."),
+    "connect.insecure": Key("flag", False, "Whether that worker may listen beyond this machine; it asks nobody who they are."),
     "events.key": Key("text", None, "What the keys of personal fields are wrapped with, at least 32 characters; kept outside the log."),
     "console.listen": Key("address", "127.0.0.1:8080", "Where the console and the API listen."),
     "console.token": Key("token", None, "What callers must send, at least 16 characters; random at each start if absent, \"none\" to ask for none."),
@@ -84,7 +90,20 @@ KEYS: dict[str, Key] = {
     "console.oidc": Key("login", {}, "Log-in at an issuer of OpenID Connect: issuer, client_id, client_secret, operators, viewers, claim, name, scopes, session."),
     "console.proxy": Key("login", {}, "A proxy that has logged callers in: addresses, user, groups (its headers), operators, viewers."),
 }  # fmt: skip
-SECTIONS = ("project", "log", "spark", "tick", "events", "registry", "console", "topics")
+SECTIONS = (
+    "project",
+    "log",
+    "spark",
+    "tick",
+    "events",
+    "registry",
+    "connect",
+    "console",
+    "topics",
+    "clusters",
+    "mirrors",
+)
+CLUSTER_KEYS = ("bootstrap", "security")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +142,7 @@ class LogSettings:
 @dataclass(frozen=True, slots=True)
 class SparkSettings:
     master: str
-    shards: int
+    shards: int | None  # None: chosen at the first start
     conf: Mapping[str, str] = field(repr=False)
     state: str | None = field(default=None, repr=False)
     cache_limit: int | None = None
@@ -197,6 +216,17 @@ class RegistrySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectSettings:
+    """The project's worker for connectors; none if it does not `listen`."""
+
+    listen: str | None = None
+    plugins: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    connectors: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a project's file can say, with defaults filled in."""
 
@@ -210,6 +240,11 @@ class Settings:
     origins: Mapping[str, Origin]
     registry: RegistrySettings = RegistrySettings()
     events: EventsSettings = EventsSettings()
+    connect: ConnectSettings = ConnectSettings()
+    clusters: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of other logs by name, with how to log in there."""
+    mirrors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The tables as they were written; `mirroring.plan` says what is in one."""
 
     @property
     def bootstrap(self) -> str:
@@ -253,9 +288,44 @@ class EnvironmentValue:
         return value
 
 
+_asked: dict[str, bool] | None = None
+
+
 def env(name: str, default: str | None = None) -> EnvironmentValue:
     """Refer to an environment variable in a declaration; it is read at run time only."""
+    if _asked is not None:
+        _asked[name] = _asked.get(name, False) or default is None
     return EnvironmentValue(name, default)
+
+
+@contextmanager
+def variables_asked() -> Iterator[Mapping[str, bool]]:
+    """The variables that `env` is called for meanwhile, and whether one needs a value."""
+    global _asked
+    before, _asked = _asked, {}
+    try:
+        yield _asked
+    finally:
+        _asked = before
+
+
+def variables_named(directory: Path) -> list[str]:
+    """The variables that a project's file names as `${NAME}`, in the order of the file."""
+    try:
+        document = tomllib.loads((directory / FILE_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []  # `load` says what is wrong with it
+    found: dict[str, None] = {}
+
+    def look(value: Any) -> None:
+        if isinstance(value, dict):
+            for item in value.values():
+                look(item)
+        elif isinstance(value, str):
+            found.update(dict.fromkeys(_VARIABLE.findall(value)))
+
+    look(document)
+    return list(found)
 
 
 def resolve(value: str | Path | EnvironmentValue | Secret) -> str:
@@ -308,6 +378,7 @@ _SIZES = {
 }  # fmt: skip
 _MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _WHOLE_NUMBER = re.compile(r"\s*-?\d+\s*")
 _NUMBER_UNIT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
@@ -338,12 +409,16 @@ def parse_size(value: object) -> int:
     return round(number)
 
 
+REPLICATION = "replication"  # of a topic, beside `partitions`: copies, fixed when it is made
+
+
 def topic_setting(name: str, value: object) -> str:
     """A topic's setting as Kafka wants it: times in milliseconds and sizes in bytes may be words."""
     text = _setting_text(value)
-    if name == "partitions" and not re.fullmatch(r"[1-9]\d{0,8}", text):
+    if name in ("partitions", REPLICATION) and not re.fullmatch(r"[1-9]\d{0,8}", text):
+        what = "partitions" if name == "partitions" else "copies of each partition"
         raise ConfigValueError(
-            f"a topic cannot have {value!r} partitions", hint="write a whole number, at least 1"
+            f"a topic cannot have {value!r} {what}", hint="write a whole number, at least 1"
         )
     if _WHOLE_NUMBER.fullmatch(text):
         return text
@@ -383,8 +458,9 @@ def load(
     values: dict[str, Any] = {name: key.default for name, key in KEYS.items()}
     origins: dict[str, Origin] = dict.fromkeys(KEYS, DEFAULT)
     topics: dict[str, dict[str, str]] = {}
+    tables: dict[str, dict[str, dict[str, Any]]] = {"clusters": {}, "mirrors": {}}
 
-    for name, value, origin in _file_values(home / FILE_NAME, environment, topics, origins):
+    for name, value, origin in _file_values(home / FILE_NAME, environment, topics, tables, origins):
         values[name] = _converted(name, value, origin)
         origins[name] = origin
     for name, value, origin in _environment_values(environment):
@@ -434,7 +510,13 @@ def load(
         topics=topics,
         origins=origins,
         registry=_registry(home, values),
+        connect=_connect(home, values),
         events=_events(values["events.key"]),
+        clusters={
+            name: _cluster(home, name, table, origins[f"clusters.{name}"])
+            for name, table in tables["clusters"].items()
+        },
+        mirrors=tables["mirrors"],
     )
 
 
@@ -444,17 +526,53 @@ def _events(key: str | None) -> EventsSettings:
     return EventsSettings(key)
 
 
-def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
-    """The address of the log that is not ours, with how to log in there."""
-    address, security = values["log.bootstrap"], values["log.security"]
-    for one in [] if address is None else str(address).split(","):
+def _cluster(home: Path, name: str, table: Mapping[str, Any], origin: Origin) -> str:
+    """The address of a log that mirrors read or write."""
+    for key in table:
+        if key not in CLUSTER_KEYS:
+            raise _unknown(("clusters", name, key), CLUSTER_KEYS, origin)
+    address, security = table.get("bootstrap"), table.get("security", {})
+    if not isinstance(address, str) or not isinstance(security, dict):
+        raise ConfigValueError(
+            f"clusters.{name} needs the address of its brokers",
+            detail=f"at {origin}",
+            hint='bootstrap = "kafka-1:9092,kafka-2:9092"; how to log in there goes into '
+            f"[clusters.{name}.security]",
+        )
+    _refuse_no_addresses(f"clusters.{name}.bootstrap", address)
+    if not security:
+        return address
+    for secret in SECURITY_SECRETS:
+        remember(str(security.get(secret, "")))
+    try:
+        return LogAddress(address, make_security(security, home))
+    except ConfigValueError as error:
+        raise ConfigValueError(
+            f"clusters.{name}.security: {error.message}",
+            detail=error.detail or f"at {origin}",
+            hint=error.hint,
+        ) from error
+
+
+def _refuse_no_addresses(key: str, addresses: str) -> None:
+    for one in addresses.split(","):
         try:
             parse_address(one.strip())
         except ConfigValueError as error:
             raise ConfigValueError(
-                f"log.bootstrap: {error.message}",
+                f"{key}: {error.message}",
                 hint="write HOST:PORT, several with commas between them",
             ) from error
+
+
+SECURITY_SECRETS = ("password", "key", "key_password")
+
+
+def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
+    """The address of the log that is not ours, with how to log in there."""
+    address, security = values["log.bootstrap"], values["log.security"]
+    if address is not None:
+        _refuse_no_addresses("log.bootstrap", str(address))
     if not security:
         return None if address is None else str(address)
     if address is None:
@@ -464,7 +582,7 @@ def _bootstrap(home: Path, values: Mapping[str, Any]) -> str | None:
             hint="set log.bootstrap to the cluster it is about; what the embedded log asks of "
             "others is said in log.broker: listeners, sasl.enabled.mechanisms",
         )
-    for name in ("password", "key", "key_password"):
+    for name in SECURITY_SECRETS:
         remember(security.get(name, ""))
     return LogAddress(address, make_security(security, home))
 
@@ -502,6 +620,26 @@ def _registry(home: Path, values: Mapping[str, Any]) -> RegistrySettings:
         cert and home / cert,
         key and home / key,
         values["registry.insecure"],
+    )
+
+
+def _connect(home: Path, values: Mapping[str, Any]) -> ConnectSettings:
+    listen, plugins = values["connect.listen"], home / values["connect.plugins"]
+    if listen is None and values["connect.connectors"]:
+        raise ConfigValueError(
+            "connect.connectors are given, and no worker that runs them",
+            hint='for example connect.listen = "127.0.0.1:8083"',
+        )
+    if listen is not None and parse_address(listen)[1] == 0:
+        raise ConfigValueError(
+            "connect.listen needs a port", hint='for example listen = "127.0.0.1:8083"'
+        )
+    return ConnectSettings(
+        listen,
+        plugins if plugins.is_dir() else None,
+        values["connect.settings"],
+        values["connect.connectors"],
+        values["connect.insecure"],
     )
 
 
@@ -558,6 +696,7 @@ def _file_values(
     path: Path,
     environment: Mapping[str, str],
     topics: dict[str, dict[str, str]],
+    tables: dict[str, dict[str, dict[str, Any]]],
     origins: dict[str, Origin],
 ) -> Iterator[tuple[str, Any, Origin]]:
     try:
@@ -591,6 +730,22 @@ def _file_values(
         for name, value in table.items():
             named = tuple(_VARIABLE.findall(value)) if isinstance(value, str) else ()
             value = _expanded(value, environment, origin(section, name))
+            if section in tables:
+                if not isinstance(value, dict):
+                    raise ConfigValueError(
+                        f"{section}.{name} must be a table",
+                        detail=str(origin(section, name)),
+                        hint=f"write [{section}.{name}] on a line of its own",
+                    )
+                if not _NAMED.fullmatch(name):
+                    raise ConfigValueError(
+                        f"{name!r} cannot be a name in [{section}]",
+                        detail=f"at {origin(section, name)}",
+                        hint="letters, digits, '-' and '_', at most 100",
+                    )
+                tables[section][name] = value
+                origins[f"{section}.{name}"] = origin(section, name)
+                continue
             if section == "topics":
                 if not isinstance(value, dict):
                     raise ConfigValueError(
@@ -710,12 +865,16 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
                 if not isinstance(value, dict):
                     raise ConfigValueError(f"{name} must be a table")
                 return value
+            case "tables":
+                if not isinstance(value, dict) or not all(
+                    isinstance(each, dict) for each in value.values()
+                ):
+                    raise ConfigValueError(f"{name} must be a table of tables")
+                return {key: _converted_table(each) for key, each in value.items()}
             case "table":
                 if not isinstance(value, dict):
                     raise ConfigValueError(f"{name} must be a table")
-                table = {key: _setting_text(item) for key, item in _flat(value)}
-                remember_named(table)
-                return table
+                return _converted_table(value)
     except ValueError as error:
         raise ConfigValueError(
             f"{name} cannot be {value!r}", detail=f"at {origin}", hint="write a whole number"
@@ -726,6 +885,12 @@ def _converted(name: str, value: Any, origin: Origin) -> Any:
             error.message, detail=error.detail or shown, hint=error.hint
         ) from error
     raise AssertionError(kind)
+
+
+def _converted_table(value: dict[str, Any]) -> dict[str, str]:
+    table = {key: _setting_text(item) for key, item in _flat(value)}
+    remember_named(table)
+    return table
 
 
 def _token(value: object) -> str:

@@ -32,7 +32,8 @@ from tailrace.masking import mask
 
 ROOMS_WITH_ERRORS = (
     "records", "log", "wire", "schemas", "broker", "client", "registry", "sources", "facts",
-    "pipelines", "sinks", "views", "mirroring", "verify", "project", "node", "console",
+    "pipelines", "sinks", "connectors", "serving", "mirroring", "verify", "project", "deployment", "node",
+    "console",
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ MODULES: dict[str, str] = {
     "starlette": "console",
     "tantivy": "search",
     "uvicorn": "console",
+    "zmq": "zeromq",
 }
 
 

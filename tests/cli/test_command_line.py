@@ -79,6 +79,7 @@ def test_every_command_that_ends_can_answer_in_json() -> None:
         "mcp",
         "broker start",
         "registry start",
+        "connect start",
         "test",
         "completion",
     }  # run, or pass on others' words
@@ -223,3 +224,15 @@ def test_a_project_is_named_by_its_directory(
     with pytest.raises(SystemExit):
         main(["sink", "list", way, str(tmp_path / "shop")])
     assert "open_orders" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", ["events list", "events reactions", "erase list", "test"])
+def test_a_project_elsewhere_is_named_and_the_command_comes_back(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = Path.cwd()
+    for directory, code in ((tmp_path, "project-missing"), (tmp_path / "absent", "usage")):
+        with pytest.raises(SystemExit):
+            main([*command.split(), "--project", str(directory)])
+        assert f"[{code}]" in capsys.readouterr().err
+        assert Path.cwd() == before

@@ -250,6 +250,8 @@ def customer(state, event):
 @customers.command
 def register(state: Customer, customer: str, name: str):
     return Registered(customer, name)
+
+counted = tr.view("counted", "SELECT count(*) AS n FROM customers")
 """
 
 
@@ -296,5 +298,26 @@ def test_a_subject_is_erased_at_a_terminal(tmp_path: Path, monkeypatch: pytest.M
             there = ask("verify", done["id"], "--needle", "request 4711")
             assert there["exit"] == 1  # a text that is there is found
             assert any(each.startswith("log:__tailrace_erased") for each in there["needles"])
-        for words in (("subject", "customer:18"), ("verify", "e-none")):
+            position = shop.history("c2")[0].position
+            dry = ask("record", position, "--dry-run")
+            assert (dry["counts"], dry["exit"]) == ({"customers": 1}, 0)
+            assert "tailrace view rebuild counted" in dry["unreachable"][0]
+            done = ask("record", position, "--reason", "request 4712")
+            assert (done["exit"], done["state"], done["kind"]) == (0, "done", "record")
+            assert "view counted, made of customers" in done["unreachable"][0]
+            assert ask("verify", done["id"])["good"]
+            done = ask("key", "customers", "c2", "--reason", "request 4712")
+            assert (done["exit"], done["state"], done["counts"]) == (0, "done", {"customers": 1})
+            kinds = [
+                row["kind"]
+                for row in json.loads(runner.invoke(cli, ["erase", "list", "--json"]).output)
+            ]
+            assert kinds == ["subject", "record", "key"]
+        for words in (
+            ("subject", "customer:18"),
+            ("verify", "e-none"),
+            ("record", "customers/0:0"),
+            ("record", "customers/0:999", "--reason", "x"),
+            ("key", "customers", "nobody", "--reason", "x"),
+        ):
             assert runner.invoke(cli, ["erase", *words]).exit_code != 0

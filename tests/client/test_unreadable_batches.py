@@ -14,7 +14,7 @@ from tailrace.client.columns import ColumnFetcher
 from tailrace.client.errors import DamagedBatchError, UnreadableBatchError
 from tailrace.client.fetcher import Fetcher
 from tailrace.client.ranges import KafkaRanges, Range
-from tailrace.console.records import latest
+from tailrace.console.search import search
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.reader import Range as LogRange
 from tailrace.records.encode import assemble, encode_columns
@@ -94,7 +94,7 @@ def test_ranges_go_on_behind_it_if_asked_to(address: str) -> None:
 
 
 def test_the_console_shows_it_in_its_place(address: str) -> None:
-    shown = latest(address, "t", "earliest")
+    shown = search(address, "t", "earliest", 100)["records"]
     assert [row["offset"] for row in shown] == [0, 1, 2, 4]
     assert [row["value"] for row in shown if row["offset"] != 2] == ["0", "1", "4"]
     assert "not shown" in shown[2]["value"]
@@ -179,7 +179,7 @@ def test_a_batch_that_does_not_match_its_checksum_is_never_used(flipped: str) ->
             list(ranges.read([Range("t", 0, 0, 5)]))
     finally:
         ranges.close()
-    shown = latest(flipped, "t", "earliest")[::-1]
+    shown = search(flipped, "t", "earliest", 100)["records"][::-1]
     assert [one["value"] for one in shown if "value-" in str(one["value"])] == [
         f"value-{n}" for n in (4, 3, 1, 0)
     ]

@@ -18,9 +18,9 @@ from tailrace.console.figures import Figures
 from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Access, Guard
 from tailrace.project import load, scaffold
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 from tailrace.testing.changelogs import MemoryLog, TickWriter
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -28,9 +28,9 @@ from tailrace.console.security import Access, Guard
 from tailrace.errors import ConfigError, ConfigValueError
 from tailrace.project.check import check
 from tailrace.project.load import load
+from tailrace.serving.errors import ViewsRemoteError
+from tailrace.serving.remote import RemoteViews
 from tailrace.testing.fake_clock import FakeClock
-from tailrace.views.errors import ViewsRemoteError
-from tailrace.views.remote import RemoteViews
 
 TOKEN = "a token of some length"
 BEARER = {"authorization": f"Bearer {TOKEN}"}

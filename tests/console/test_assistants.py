@@ -18,8 +18,8 @@ from tailrace.client.writer import TransactionalWriter
 from tailrace.console_token import FILE
 from tailrace.errors import UsageError
 from tailrace.node.errors import NotRunningError
+from tailrace.serving.errors import QueryError
 from tailrace.telemetry.part import Part
-from tailrace.views.errors import QueryError
 
 TAILRACE = str(Path(sys.executable).with_name("tailrace"))
 

@@ -27,14 +27,14 @@ from tailrace.console import questions as questions_module
 from tailrace.console.errors import TooManyQuestionsError
 from tailrace.console.questions import Questions
 from tailrace.errors import UsageError
-from tailrace.views.errors import (
+from tailrace.serving.errors import (
     QueryError,
     QueryTimeoutError,
     QueryTooLargeError,
     UnknownViewError,
     ViewsError,
 )
-from tailrace.views.reader import Views
+from tailrace.serving.reader import Views
 
 ENDLESS = "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range + b.range = 7"
 Ask = Callable[[str], Coroutine[Any, Any, tuple[bytes, str]]]

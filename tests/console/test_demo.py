@@ -21,10 +21,10 @@ from servers.postgres import PostgresServer, start_postgres
 from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
 from tailrace.project import load, scaffold
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 from tailrace.telemetry.part import report_path
 from tailrace.testing.changelogs import MemoryLog, TickWriter
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
 EVERYTHING = "pg:shop:FFFFFFFFFFFFFFFF"
 TABLES = """

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,16 @@ from tailrace.console.app import Served, create_app
 from tailrace.console.figures import Figures
 from tailrace.console.lookup import FastLookups
 from tailrace.console.security import Access, Guard
+from tailrace.facts.erasures import Erasures
+from tailrace.facts.excising import erase_records
 from tailrace.facts.metrics import publish_events
 from tailrace.facts.process import figures
 from tailrace.pipelines.importable import forget_modules
 from tailrace.project import load, scaffold
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 from tailrace.telemetry.metrics import exposition
 from tailrace.testing.changelogs import MemoryLog, TickWriter
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
 BANK = """
 from dataclasses import dataclass
@@ -99,6 +102,19 @@ def person(state, event):
     match event:
         case Named(_, name):
             return Person(name)
+"""
+
+
+REACTING = """
+import tailrace as tr
+from pipelines.bank import Account, Opened, accounts, deposit
+
+@tr.reaction("welcome", accounts, key="stream")
+def welcome(state, fact):
+    match fact.event:
+        case Opened():
+            yield tr.later("2 days", "look")
+            yield tr.send(deposit, fact.stream, amount=5)
 """
 
 
@@ -282,3 +298,42 @@ def test_a_stream_through_time_on_the_page(page: Page, site: Site, owned: Consol
     post(owned, "a/deposit", {"amount": 5})
     expect(state).to_contain_text("65")
     expect(line.locator("> li")).to_have_count(5)
+
+
+def test_reactions_and_erasures_are_told(owned: Console, page: Page, site: Site) -> None:
+    assert owned.client.get("/api/reactions").json() == {"reactions": []}
+    assert owned.client.get("/api/erasures").json() == {"erasures": []}
+    home = owned.served.project.directory
+    (home / "pipelines" / "reacting.py").write_text(REACTING)
+    owned.served.project = load.load(home)
+    reaction = owned.served.project.reactions["welcome"]
+    opened = post(owned, "r/open_account", {"owner": "Ann"}).json()
+    with connect(owned.served.bootstrap) as log, reaction.open(log, index=home / "index"):
+        until(lambda: open_processes(owned) != [])
+        (process,) = open_processes(owned)
+        assert (process["process"], process["stuck"]) == ("r", False)
+        assert [each["name"] for each in process["timers"]] == ["look"]
+        assert "state" not in process
+        book = Erasures(log)
+        erased = erase_records(log, book, [opened["position"]], "request 4711")
+        book.close()
+    (told,) = owned.client.get("/api/erasures").json()["erasures"]
+    assert (told["id"], told["kind"], told["state"]) == (erased.id, "record", "done")
+    assert told["counts"] == {"accounts": 1}
+    page.goto(f"{site.address}/#/events")
+    expect(page.get_by_role("table", name="Open processes")).to_contain_text("look")
+    expect(page.get_by_role("table", name="Erasures")).to_contain_text("request 4711")
+
+
+def open_processes(console: Console) -> list[dict[str, Any]]:
+    (told,) = console.client.get("/api/reactions").json()["reactions"]
+    assert (told["reaction"], told["sources"], told["error"]) == ("welcome", ["accounts"], "")
+    found: list[dict[str, Any]] = told["processes"]
+    return found
+
+
+def until(told: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not told():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)

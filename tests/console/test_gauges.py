@@ -15,6 +15,9 @@ PARTS: list[dict[str, Any]] = [
     {"kind": "pipelines", "name": "p", "state": "running", "tick_ms": 250, "failed": {"v": {}}, "dead": 3,
      "filling": {}, "streams": {"s": {"rows_per_second": 2.5, "milliseconds": 40, "state": "running"}}},
     {"kind": "sink", "name": "v.sqlite", "state": "failed", "freshness_ms": None, "dead_letters": 4},
+    {"kind": "edge", "edge": "statsd", "name": "m", "state": "running", "received": 9, "accepted": 8, "refused": 1,
+     "lost": 3, "datagrams": 5, "lost_datagrams": 2, "bad_lines": 1},
+    {"kind": "edge", "edge": "multicast", "name": "q", "state": "running", "received": 7, "lost": 4, "repaired": 6},
 ]  # fmt: skip
 
 
@@ -37,6 +40,14 @@ def test_every_part_has_its_figures_and_takes_them_with_it() -> None:
         'tailrace_views_failed{name="p"} 1.0',
         'tailrace_tick_last_seconds{name="p"} 0.25',
         'tailrace_alarms{level="critical"} 2.0',
+        'tailrace_edge_received_total{kind="statsd",name="m"} 9.0',
+        'tailrace_edge_lost_total{kind="multicast",name="q"} 4.0',
+        'tailrace_statsd_datagrams_total{name="m"} 5.0',
+        'tailrace_statsd_lost_datagrams_total{name="m"} 2.0',
+        'tailrace_statsd_bad_lines_total{name="m"} 1.0',
+        'tailrace_multicast_lost_total{name="q"} 4.0',
+        'tailrace_multicast_repaired_total{name="q"} 6.0',
+        "# TYPE tailrace_edge_lost_total counter",
         'tailrace_alarms{level="warning"} 0.0',
     ):
         assert line in text

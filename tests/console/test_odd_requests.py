@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 from servers.consoles import Console
 from servers.running_console import running
 from tailrace.console.conditions import compile_condition
-from tailrace.views.remote import RemoteViews
+from tailrace.serving.remote import RemoteViews
 
 ODD = [
     "né ü 漢字 😀", "a/b/c", "/", "a?b=c&d#e", "%2F", "..", "../..", "", " ", "\\", "\\N", "\\\\x",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from servers.consoles import Console, LogTicks
+from tailrace.console import figures
 from tailrace.console.alarms import alarms
 from tailrace.console.history import History
 from tailrace.console.schemas import differences
@@ -50,6 +52,38 @@ def test_a_group_is_moved_only_when_told_to(console: Console) -> None:
     assert console.client.get("/api/groups/readers").json()["partitions"][0]["lag"] == 5
     assert console.client.post("/api/groups/nobody/reset", json={"to": "latest"}).status_code == 404
     assert console.client.post("/api/groups/readers/reset", json={"to": "soon"}).status_code == 400
+
+
+def test_a_broker_shows_its_settings_and_which_are_changed(console: Console) -> None:
+    about = console.client.get("/api/brokers/1").json()
+    assert (about["id"], about["state"], about["controller"]) == (1, "up", True)
+    assert about["config"]["num.partitions"] == "1"
+    assert set(about["changed"]) < set(about["config"])
+    assert "num.partitions" not in about["changed"]
+    assert console.client.get("/api/brokers/2").status_code == 404
+    assert console.client.get("/api/brokers/x").status_code == 422
+
+
+def test_a_topic_tells_how_long_it_keeps_records_and_how_far_groups_are_behind(
+    console: Console,
+) -> None:
+    bootstrap = console.served.bootstrap
+    produce(bootstrap, "clicks", *[(b"k", b"v")] * 5)
+    read_all(bootstrap, "near", "clicks", 4)
+    read_all(bootstrap, "far", "clicks", 1)
+    kept = figures.Figures(bootstrap)
+
+    def about() -> dict[str, Any]:
+        return next((topic for topic in kept.topics if topic["name"] == "clicks"), {})
+
+    deadline = time.monotonic() + 60
+    while about().get("groups") != 2 or about().get("cleanup") is None:
+        assert time.monotonic() < deadline, about()
+        time.sleep(0.05)
+    kept.close()
+    found = about()
+    assert (found["kept"], found["groups"], found["lag"]) == (5, 2, 4)
+    assert (found["cleanup"], found["retention_ms"]) == ("delete", "604800000")
 
 
 def test_the_cluster_is_shown_and_nothing_is_moved_without_a_plan_that_can_be(console: Console) -> None:  # fmt: skip

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
+import tailrace as tr
 from servers.consoles import LogTicks
 from servers.sites import CHROMIUM, Site
 from tailrace.project import load
@@ -82,6 +83,107 @@ def test_a_topic_is_read_from_a_time_and_shows_its_size(page: Page, site: Site) 
     page.get_by_label("Records from").select_option("time")
     page.get_by_label("Time", exact=True).fill("2001-01-01T00:00:00")
     expect(page.locator(".records")).to_contain_text('{"n":1}')
+
+
+def test_records_are_searched_page_by_page(page: Page, site: Site) -> None:
+    rows = [(f"k{n}".encode(), json.dumps({"n": n}).encode()) for n in range(250)]
+    produce(site, "events", *rows)
+    page.goto(f"{site.address}/#/topics/events")
+    shown = page.locator(".records > li")
+    expect(shown).to_have_count(100)
+    page.get_by_role("button", name="More").click()
+    expect(shown).to_have_count(200)
+    page.get_by_role("button", name="More").click()
+    expect(shown).to_have_count(250)
+    expect(page.get_by_role("button", name="More")).to_have_count(0)
+    form = page.get_by_role("form", name="Records")
+    form.get_by_label("Where").fill("n >= 7 AND n < 9")
+    form.get_by_role("button", name="Search").click()
+    expect(shown).to_have_count(2)
+    expect(page.get_by_text("2 records of 250 searched")).to_be_visible()
+    form.get_by_label("Key has").fill("k8")
+    form.get_by_role("button", name="Search").click()
+    expect(shown).to_have_count(1)
+    form.get_by_label("Where").fill("((")
+    form.get_by_role("button", name="Search").click()
+    expect(page.get_by_role("alert")).to_contain_text("the condition cannot be read")
+    form.get_by_role("button", name="Clear").click()
+    form.get_by_label("Records from").select_option("offset")
+    form.get_by_role("spinbutton", name="Offset").fill("249")
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("k249")
+
+
+def test_the_broker_shows_its_settings(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/cluster")
+    broker = page.get_by_role("region", name="Broker 1")
+    expect(broker).to_contain_text("controller")
+    broker.get_by_label("Setting").fill("share.coordinator.state.topic.num")
+    expect(broker.locator("dt")).to_have_text(["share.coordinator.state.topic.num.partitions"])
+
+
+def test_a_cluster_shows_what_lacks_first_and_moves_after_a_plan(page: Page, site: Site) -> None:
+    def partition(number: int, leader: int, in_sync: list[int]) -> dict[str, object]:
+        return {"partition": number, "leader": leader, "leader_epoch": 4, "preferred": 1, "replicas": [1, 2, 3], "in_sync": in_sync, "eligible": []}  # fmt: skip
+
+    state = {
+        "controller": {"id": 2, "epoch": 7, "voters": [1, 2, 3]},
+        "brokers": [{"id": id, "state": "up" if id < 3 else "gone", "address": f"b{id}:9092", "rack": None, "leaders": 1, "replicas": 2, "bytes": 10_000_000} for id in (1, 2, 3)],
+        "topics": [{"name": "orders", "replication_factor": 3, "min_insync": 2, "unclean": False, "survives": "3 copies", "partitions": [partition(0, 1, [1, 2]), partition(1, -1, [])]}],
+        "under_replicated": [{"topic": "orders", "partition": 0}, {"topic": "orders", "partition": 1}],
+        "under_min_insync": [{"topic": "orders", "partition": 1}],
+        "offline": [{"topic": "orders", "partition": 1}],
+        "suspects": [{"broker": 3, "partitions": 2}],
+        "moves": [{"topic": "clicks", "partition": 0, "replicas": [1, 2], "adding": [2], "removing": [1], "progress": 0.25}],
+        "throttles": [], "left_throttles": False,
+        "flapping": [{"topic": "orders", "partition": 0, "changes": 5}],
+        "events": [{"at": NOW, "kind": "elections", "topic": "orders", "partition": 1, "text": "leader 3 → none, epoch 4"}],
+    }  # fmt: skip
+    asked: list[dict[str, object]] = []
+
+    def plan(route: Route) -> None:
+        asked.append(json.loads(route.request.post_data or "{}"))
+        moves = [{"topic": "orders", "partition": 0, "from": [1, 2, 3], "to": [1, 2, 4]}]
+        route.fulfill(json={"executed": asked[-1]["execute"], "moves": moves})
+
+    page.route("**/api/cluster", lambda route: route.fulfill(json=state))
+    page.route("**/api/cluster/move", plan)
+    page.goto(f"{site.address}/#/cluster")
+    wrong = page.get_by_role("region", name="What is wrong")
+    expect(wrong).to_contain_text("1 partition without a leader: orders/1")
+    expect(wrong).to_contain_text("Broker 3 is missing in 2 of them")
+    expect(wrong).to_contain_text("orders/0 (5 times)")
+    expect(page.get_by_role("table", name="Moves")).to_contain_text("25 %")
+    expect(page.get_by_role("table", name="What happened")).to_contain_text("leader 3 → none")
+    page.get_by_text("Move partitions, elect leaders").click()
+    page.get_by_label("Topics").fill("orders/0")
+    page.get_by_label("To brokers").fill("1, 2, 4")
+    page.get_by_role("button", name="Plan the move").click()
+    expect(page.get_by_role("table", name="Planned moves")).to_contain_text("1, 2, 4")
+    page.get_by_role("button", name="Move them").click()
+    page.get_by_role("button", name="Yes, move them").click()
+    expect(page.get_by_text("1 move begun.")).to_be_visible()
+    assert [each["execute"] for each in asked] == [False, True]
+    assert asked[1]["topics"] == ["orders/0"]
+    assert asked[1]["to"] == [1, 2, 4]
+
+
+def test_sql_completes_names_and_keeps_queries(page: Page, site: Site) -> None:
+    page.goto(f"{site.address}/#/views")
+    box = page.get_by_label("SQL", exact=True)
+    box.fill("")
+    box.press_sequentially("SELECT country FROM open_o")
+    expect(page.get_by_role("option")).to_have_text(["open_orders"])
+    box.press("Tab")
+    expect(box).to_have_value("SELECT country FROM open_orders")
+    page.get_by_role("button", name="Save").click()
+    box.press("Control+Enter")
+    expect(page.get_by_role("table", name="SQL result")).to_contain_text("NL")
+    page.reload()
+    page.get_by_text("Saved queries (1)").click()
+    box.fill("SELECT 1")
+    page.get_by_role("button", name="SELECT country FROM open_orders", exact=True).first.click()
+    expect(box).to_have_value("SELECT country FROM open_orders")
 
 
 def test_a_change_is_read_as_what_it_did_and_headers_stand_in_a_table(
@@ -214,6 +316,38 @@ def test_keys_lead_to_pages_and_colours_are_kept(page: Page, site: Site) -> None
     page.reload()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     expect(page.locator("body")).to_have_css("background-color", "rgb(15, 22, 28)")
+
+
+def test_pages_that_the_project_has_no_use_for_are_not_in_the_navigation(
+    page: Page, site: Site
+) -> None:
+    pages = page.get_by_role("navigation", name="Pages")
+    sinks, stored = pages.get_by_role("link", name="Sinks"), pages.get_by_role("link", name="Stored queries")  # fmt: skip
+    expect(page.get_by_role("region", name="Topology")).to_be_visible()
+    assert pages.get_by_role("link").all_inner_texts() == [
+        "Overview", "Sources", "Topics", "Pipelines", "Views", "Sinks", "Groups", "Schemas", "Cluster", "Alarms",
+    ]  # fmt: skip
+    page.keyboard.press("6")
+    expect(sinks).to_have_attribute("aria-current", "page")
+    page.goto(f"{site.address}/#/percolations")  # a link that somebody kept
+    expect(page.get_by_role("heading", name="Stored queries")).to_be_visible()
+    expect(stored).to_have_attribute("aria-current", "page")
+    page.keyboard.press("1")
+    expect(stored).to_have_count(0)
+    project = site.console.served.project
+    offers = tr.topic("offers", schema="id INT, title STRING")
+    searches = tr.topic("searches", schema="id INT, query STRING", key="id")
+    project.topics.update(offers=offers, searches=searches)
+    project.percolations["saved"] = tr.percolate(
+        "saved", offers, queries=searches, id="id", query="query", text="title"
+    )
+    page.goto(f"{site.address}/#/sinks")
+    page.reload()  # not by way of the overview
+    expect(stored).to_be_visible()
+    page.keyboard.press("6")
+    expect(stored).to_have_attribute("aria-current", "page")
+    page.keyboard.press("7")
+    expect(sinks).to_have_attribute("aria-current", "page")
 
 
 def test_every_page_fits_a_phone_and_has_an_empty_state(page: Page, site: Site) -> None:

@@ -10,7 +10,7 @@ import pytest
 import tailrace as tr
 from servers.consoles import Console
 from servers.running_console import running
-from tailrace.views.errors import (
+from tailrace.serving.errors import (
     PositionTimeoutError,
     PositionUnknownError,
     QueryError,
@@ -18,7 +18,7 @@ from tailrace.views.errors import (
     ViewKeyError,
     ViewsRemoteError,
 )
-from tailrace.views.remote import RemoteViews
+from tailrace.serving.remote import RemoteViews
 
 
 @pytest.fixture

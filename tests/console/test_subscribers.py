@@ -18,7 +18,7 @@ from servers.running_console import running
 from tailrace.console import feed as feed_module
 from tailrace.console.conditions import compile_condition
 from tailrace.console.feed import Feed, Subscription
-from tailrace.views.follower import FollowerSettings
+from tailrace.serving.follower import FollowerSettings
 
 
 @dataclass

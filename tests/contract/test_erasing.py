@@ -10,7 +10,9 @@ import pytest
 
 import tailrace as tr
 from tailrace.facts.erasing import erase_subject, verify
-from tailrace.facts.errors import SubjectErasedError
+from tailrace.facts.erasures import Erasures
+from tailrace.facts.errors import ErasureRefusedError, SubjectErasedError
+from tailrace.facts.excising import erase_key, erase_records
 from tailrace.facts.personal import ERASED
 from tailrace.facts.sealing import Keys
 
@@ -53,3 +55,21 @@ def test_a_subject_is_erased_on_kafka(kafka: str, name: str, tmp_path: Path) -> 
             assert verify(log, keys, done.id, needle="Wilhelmina Zonderling").good
         finally:
             keys.close()
+
+
+@pytest.mark.clients
+def test_kafka_cannot_cut_records_out_and_it_is_told(kafka: str, name: str) -> None:
+    with tr.connect(kafka) as log:
+        book = Erasures(log)
+        try:
+            log.create_topic(name, 1)
+            with log.producer() as producer:
+                producer.send(name, key=b"1", value=b"kept")
+            with pytest.raises(ErasureRefusedError, match="Apache Kafka") as refused:
+                erase_records(log, book, [f"log:{name}/0:0"], "why")
+            assert "personal" in refused.value.hint
+            with pytest.raises(ErasureRefusedError):
+                erase_key(log, book, name, "1", "why")
+            assert [each.value for each in log.read(name)] == [b"kept"]
+        finally:
+            book.close()

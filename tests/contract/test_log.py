@@ -252,3 +252,11 @@ def wait_until_stable(log: Log, topic: str) -> None:
     while log.end_offsets(topic) != log.end_offsets(topic, "read_uncommitted"):
         assert SYSTEM.monotonic() < until, "a transaction stays open"
         SYSTEM.sleep(0.01)
+
+
+def test_the_copies_of_a_new_topic_are_a_setting(log: Log, name: str) -> None:
+    assert log.ensure_topic(name, 2, {"replication": "1", "retention.ms": "5000"})
+    found = log.topic(name)
+    assert found is not None
+    assert len(found.leaders) == 2
+    assert log.topic_config(name)["retention.ms"] == "5000"

@@ -83,3 +83,22 @@ def test_garbage_ends_its_own_connection_and_no_other(door: Door) -> None:
         link.send([b"fine"])
         assert door.came.acquire(timeout=30)
     assert door.frames == [b"fine"]
+
+
+def test_a_link_made_while_its_side_closes_is_closed(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    links = Links(lambda link, data: None, lambda link: None)
+    took = links._take_changes
+
+    def closes_meanwhile() -> None:
+        took()
+        links._stopping = True  # the loop ends behind this, before it looks again
+
+    monkeypatch.setattr(links, "_take_changes", closes_meanwhile)
+    links._wake()
+    with contextlib.suppress(ConnectionAbortedError):
+        made = links.connect(door.address, door.links.secret, lambda link, data: None, lambda link: None, 30, lambda: None)  # fmt: skip
+        links.close()
+        assert made.fileno() == -1
+    links.close()

@@ -33,9 +33,12 @@ from tailrace.mirroring.errors import (
     MirrorFailedOverError,
     MirrorFencedError,
     MirrorLoopError,
-    MirrorSourceLostError,
+    MirrorRecordsGoneError,
+    MirrorSourceTruncatedError,
+    MirrorTopicAnewError,
 )
-from tailrace.mirroring.relay import Mirror, fail_over
+from tailrace.mirroring.fail_over import fail_over
+from tailrace.mirroring.relay import Mirror
 from tailrace.mirroring.rows import MirrorRows, Run, add_runs, read_rows
 from tailrace.mirroring.translate import translate, translate_back
 from tailrace.records.batch import (
@@ -260,13 +263,14 @@ def test_what_retention_removed_is_not_passed_over(logs: Logs) -> None:
     _write(logs.source, "orders", 40)
     with _mirror(logs) as mirror:
         mirror.run_until_caught_up()
+        mirror.finish()
         reached = mirror.rows.positions["orders", 0].next
-        _write(logs.source, "orders", 40, seed=1)
-        with Admin(logs.source) as admin:
-            end = admin.end_offsets([("orders", 0)])["orders", 0]
-            admin.delete_records({("orders", 0): end - 1})
-        with pytest.raises(MirrorSourceLostError) as lost:
-            mirror.run_until_caught_up()
+    _write(logs.source, "orders", 40, seed=1)
+    with Admin(logs.source) as admin:
+        end = admin.end_offsets([("orders", 0)])["orders", 0]
+        admin.delete_records({("orders", 0): end - 1})
+    with _mirror(logs) as mirror, pytest.raises(MirrorRecordsGoneError) as lost:
+        mirror.run_until_caught_up()
     assert f"offset {reached}" in lost.value.message
     assert f"to {end - 2}" in lost.value.detail
 
@@ -280,8 +284,8 @@ def test_a_topic_that_was_made_again_is_not_mixed_with_the_old_one(logs: Logs) -
             admin.delete_topic("orders")
         _make(logs)
         mirror._looked_at = -1e9
-        with pytest.raises(MirrorSourceLostError, match="made again"):
-            mirror.cycle()
+        with pytest.raises(MirrorTopicAnewError, match="made again"):
+            mirror.run_until_caught_up()
 
 
 def test_a_source_that_was_killed_goes_on_under_a_new_epoch(tmp_path: Path) -> None:
@@ -314,7 +318,7 @@ def test_a_source_that_was_cut_back_is_not_mixed_with_what_was_there(logs: Logs)
         # As if an unclean election had lost the epoch under which the last records came.
         mirror.rows.positions[place] = replace(known, epoch=known.epoch + 3)
         _write(logs.source, "orders", 40, seed=1)
-        with pytest.raises(MirrorSourceLostError, match="was cut back"):
+        with pytest.raises(MirrorSourceTruncatedError, match="was cut back"):
             mirror.run_until_caught_up()
 
 
@@ -395,9 +399,9 @@ def test_a_difference_is_found_with_its_offsets(logs: Logs) -> None:
     with Fetcher(logs.source) as source, Fetcher(logs.target) as target:
         found = compare(rows, source, target)
         assert (found.differences, found.gone) == ((), 0)
-        (first, at, count), *_ = rows.runs["orders", 0]
+        (first, at, count, _), *_ = rows.runs["orders", 0]
         assert count > 3
-        rows.runs["orders", 0] = [(first, at + 1, count - 1)]  # as if one record was missing
+        rows.runs["orders", 0] = [Run(first, at + 1, count - 1)]  # as if one record was missing
         found = compare(rows, source, target)
     assert found.differences[0].first == first
     assert (found.differences[0].topic, found.differences[0].partition) == ("orders", 0)
@@ -502,7 +506,7 @@ def test_offsets_are_translated_as_a_list_of_pairs_says(steps: list[tuple[int, i
     source = target = 0
     for skipped, marked, count in steps:
         source, target = source + skipped, target + marked
-        add_runs(runs, {("t", 0): [(source, target, count)]})
+        add_runs(runs, {("t", 0): [Run(source, target, count)]})
         pairs += [(source + number, target + number) for number in range(count)]
         source, target = source + count, target + count
     known = runs.get(("t", 0), [])
@@ -550,9 +554,12 @@ def test_the_command_mirrors_tells_translates_compares_and_fails_over(logs: Logs
     assert _command("status", "n", *ends)[0] == 2
     assert _command("run", *ends, "--topics", "orders")[0] == 2
     planned = json.loads(_command("fail-over", "m", *ends, "--json")[1])
-    assert planned == {"executed": False, "not_mirrored": 0}
+    told = {"groups": {}, "living": [], "mirrored_until": None}
+    assert planned == {"executed": False, "not_mirrored": 0, **told}
     done = json.loads(_command("fail-over", "m", "--to", logs.target, "--execute", "--json")[1])
-    assert done == {"executed": True, "not_mirrored": None}
+    newest = done.pop("mirrored_until")  # of the source nobody asked
+    assert newest == max(each.timestamp for number in range(2) for each in _read(logs.target, "orders", number)[-1:])  # fmt: skip
+    assert done == {"executed": True, "not_mirrored": None, "groups": {}, "living": []}
     assert (
         json.loads(_command("list", "--to", logs.target, "--json")[1])[0]["state"] == "failed-over"
     )

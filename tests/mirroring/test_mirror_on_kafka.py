@@ -10,6 +10,7 @@ import pytest
 from mirroring.test_mirror import (
     Logs,
     _assert_equal,
+    _content,
     _make,
     _mirror,
     _read,
@@ -21,6 +22,8 @@ from tailrace.broker.embedded import BrokerThread
 from tailrace.client.admin import Admin
 from tailrace.client.groups import Groups
 from tailrace.client.operations import Operations
+from tailrace.mirroring.fail_over import fail_back, fail_over
+from tailrace.mirroring.relay import Mirror
 
 pytestmark = pytest.mark.cluster
 
@@ -41,7 +44,7 @@ def logs(request: pytest.FixtureRequest, kafka: Kafka, tmp_path: Path) -> Iterat
         pair = (kafka.bootstrap, broker.address)
         yield Logs(*(pair if request.param == "from-kafka" else reversed(pair)))
     with Admin(kafka.bootstrap) as admin:
-        for name in ("orders", "__tailrace_mirrors"):
+        for name in ("orders", "orders.conflicts", "orders.unmirrored", "__tailrace_mirrors"):
             if admin.describe_topic(name) is not None:
                 admin.delete_topic(name)
 
@@ -97,3 +100,51 @@ def test_a_leader_that_is_killed_is_waited_for(logs: Logs, kafka: Kafka) -> None
         finally:
             kafka.restart(leader - 1)
     _assert_equal(logs)
+
+
+def test_sites_that_write_the_same_topic_end_equal(logs: Logs) -> None:
+    _make(logs)
+    with Admin(logs.target) as admin:
+        admin.create_topic("orders", 2, {"retention.ms": "-1"})
+    ends = {"topics": "orders", "conflicts": "latest"}
+    with (
+        Mirror("there", logs.source, logs.target, site="ams", others=["ber"], **ends) as there,  # type: ignore[arg-type]
+        Mirror("back", logs.target, logs.source, site="ber", others=["ams"], **ends) as back,  # type: ignore[arg-type]
+    ):  # fmt: skip
+        for number in range(6):
+            _write(logs.source, "orders", 40, seed=number)
+            _write(logs.target, "orders", 40, seed=100 + number)
+            there.run_until_caught_up()
+            back.run_until_caught_up()
+        for _ in range(3):
+            there.run_until_caught_up()
+            back.run_until_caught_up()
+    for partition in range(2):
+        sides = []
+        for address in logs:
+            last: dict[bytes | None, tuple[bytes | None, int]] = {}
+            for record in _read(address, "orders", partition):
+                last[record.key] = (record.value, record.timestamp)
+            sides.append(last)
+        assert sides[0] == sides[1]
+        assert len(sides[0]) == 9
+
+
+def test_a_site_is_left_and_comes_back(logs: Logs) -> None:
+    _make(logs)
+    _write(logs.source, "orders", 40)
+    settings = {"topics": "orders", "site": "ams", "others": ["ber"]}
+    with Mirror("m", logs.source, logs.target, **settings) as mirror:  # type: ignore[arg-type]
+        mirror.run_until_caught_up()
+    fail_over("m", logs.target)
+    _write(logs.target, "orders", 40, seed=1)
+    fail_back("m", logs.source, logs.target)
+    for partition in range(2):
+        here, away = (_content(_read(address, "orders", partition)) for address in logs)
+        assert here == away
+    _write(logs.source, "orders", 40, seed=2)
+    with Mirror("m", logs.source, logs.target, **settings) as mirror:  # type: ignore[arg-type]
+        mirror.run_until_caught_up()
+    for partition in range(2):
+        here, away = (_content(_read(address, "orders", partition)) for address in logs)
+        assert here == away

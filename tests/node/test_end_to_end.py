@@ -21,8 +21,8 @@ from click.testing import CliRunner
 from tailrace.cli.view import view
 from tailrace.node.processes import end_with_parent
 from tailrace.project import verify
+from tailrace.serving.reader import Views
 from tailrace.testing.postgres import PostgresServer
-from tailrace.views.reader import Views
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,7 +18,7 @@ import pytest
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.reader import LogReader
-from tailrace.views.reader import Views
+from tailrace.serving.reader import Views
 
 PIPELINE = """
 import tailrace as tr

@@ -24,8 +24,8 @@ import pytest
 from tailrace.errors import TailraceError
 from tailrace.node.processes import end_with_parent
 from tailrace.pipelines.reader import LogReader, read_all
+from tailrace.serving.reader import Views
 from tailrace.testing.postgres import PostgresServer
-from tailrace.views.reader import Views
 
 pytestmark = [pytest.mark.crash, pytest.mark.spark, pytest.mark.timeout(1800)]
 

@@ -17,8 +17,8 @@ import pytest
 
 from tailrace.errors import TailraceError
 from tailrace.node.processes import end_with_parent
+from tailrace.serving.reader import Views
 from tailrace.testing.postgres import PostgresServer
-from tailrace.views.reader import Views
 
 pytestmark = [pytest.mark.thorough, pytest.mark.spark, pytest.mark.timeout(600)]
 

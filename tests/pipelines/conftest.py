@@ -27,26 +27,13 @@ def kept_connections_closed() -> Iterator[None]:
         module = sys.modules.get(f"tailrace.pipelines.{room}")
         if module is not None:
             getattr(module, close)()
-    jvm = sys.modules.get("tailrace.pipelines.catalyst.door")
-    if jvm is not None and not _lasting:
-        jvm.end()  # or the test is held until it ends by itself
 
 
-_lasting: list[str] = []
-"""What of it the tests share."""
+@pytest.fixture(scope="session", autouse=True)
+def catalyst_lasts() -> None:
+    """The JVM that computes expressions which are Spark's, once started, is there for all tests.
+    It hardly ends by itself between them: the next would start one."""
+    from tailrace.pipelines.catalyst import door
 
-
-@pytest.fixture(scope="session")
-def catalyst() -> Iterator[None]:
-    """The JVM that computes expressions which are Spark's, for all tests that need it. It
-    does not end by itself between them: the next would start one, and wait for its end."""
-    from tailrace.pipelines.catalyst import client, door
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(door, "IDLE_SECONDS", 3_600.0)
-        door.connect().close()
-    _lasting.append("catalyst")
-    yield
-    _lasting.clear()
-    client.close()
-    door.end()
+    door.IDLE_SECONDS = 300.0  # of a run that was killed it is left for so long
+    door.JVM = (*door.JVM, "-XX:TieredStopAtLevel=1")  # see SPARK_SUBMIT_OPTS

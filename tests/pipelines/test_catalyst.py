@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def own_jvm() -> Iterator[None]:
         door.end()
 
 
-def test_several_expressions_are_one_request(catalyst: None) -> None:
+def test_several_expressions_are_one_request() -> None:
     found = values_of(["12 DIV `a0`", "nullif(`a0`, `a1`)"], [NUMBERS, pa.array([6, 1, 2])], 3)
     assert [array.to_pylist() for array in found] == [[2, None, 4], [None, None, 3]]
     assert values_of(["1 + 1"], [], 4)[0].to_pylist() == [2] * 4
@@ -41,7 +42,7 @@ def test_several_expressions_are_one_request(catalyst: None) -> None:
     assert values_of(["a0 + 1"], [many], len(many))[0].to_pylist()[-1] == 50_000
 
 
-def test_types_and_errors_are_sparks(catalyst: None) -> None:
+def test_types_and_errors_are_sparks() -> None:
     assert type_of("map(`a0`, array(`a1`))", [pa.string(), pa.decimal128(4, 2)]) == pa.map_(
         pa.string(), pa.list_(pa.decimal128(4, 2))
     )
@@ -53,7 +54,19 @@ def test_types_and_errors_are_sparks(catalyst: None) -> None:
         values_of(["1 DIV `a0`"], [pa.array([1, 0])], 2)
 
 
-def test_a_view_says_who_evaluates_and_a_row_that_throws_is_its_own_error(catalyst: None) -> None:
+def test_an_expression_that_threw_gives_nothing_of_it_to_the_next_rows() -> None:
+    kind = pa.map_(pa.string(), pa.int32())
+    for text in ("map_concat(`a0`, `a1`)", "transform_keys(map_concat(`a0`, `a1`), (k, v) -> v)"):
+        twice = [pa.array([[("first", 1)]], kind)] * 2
+        with pytest.raises(EvaluationError, match="DUPLICATED_MAP_KEY"):
+            values_of([text], twice, 1)
+        found = values_of([text], [pa.array([[], None], kind), pa.array([[], []], kind)], 2)[0]
+        assert found.to_pylist() == [[], None]
+        with pytest.raises(EvaluationError, match="DUPLICATED_MAP_KEY"):
+            values_of([text], twice, 1)
+
+
+def test_a_view_says_who_evaluates_and_a_row_that_throws_is_its_own_error() -> None:
     known = table("t", "id BIGINT, s STRING", ["id"])
     sql = "SELECT id, xpath_int(s, 'a') AS n FROM t"
     graph = compile_views([ViewDefinition("v", sql), ViewDefinition("w", "SELECT id, upper(s) AS u FROM t")], [known])  # fmt: skip
@@ -76,9 +89,46 @@ def test_a_jvm_that_is_killed_or_hangs_is_replaced(own_jvm: None) -> None:
     assert values_of(["`a0` + 1"], [NUMBERS], 3)[0].to_pylist() == [7, None, 4]
     slow = pa.array(["a" * 60 + "!"])
     values_of(["regexp_like(`a0`, 'b')"], [slow], 1)
+    hung = door._started_here[0]
     with pytest.raises(EvaluationError, match="did not answer within 1 s"):
         values_of([r"regexp_like(`a0`, '^(a|aa)+\\1x$')"], [slow], 1, patience=1)
-    assert values_of(["`a0` + 1"], [NUMBERS], 3)[0].to_pylist() == [7, None, 4]
+    assert hung.poll() is not None  # and the next request finds nobody, as above
+
+
+@pytest.mark.timeout(600)
+def test_a_jvm_that_dies_in_the_middle_of_a_request_is_asked_again(own_jvm: None) -> None:
+    text, many = "sha2(sha2(sha2(CAST(`a0` AS STRING), 512), 512), 512)", pa.array(range(60_000))
+    first = values_of([text], [many], len(many))[0]
+    pid = int((door.directory() / "pid").read_text())
+    death = threading.Timer(0.05, os.kill, (pid, signal.SIGKILL))
+    death.start()
+    assert values_of([text], [many], len(many))[0].equals(first)
+    death.join()
+
+
+def test_another_version_of_spark_is_refused_with_those_that_are_supported(
+    own_jvm: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door, "spark_version", lambda: "4.4.0")
+    with pytest.raises(SparkUnavailableError, match=r"4\.3\.x, not 4\.4\.0"):
+        door.connect()
+
+
+def test_a_request_of_thirty_columns_is_one_answer() -> None:
+    columns = [pa.array([number, None, -number]) for number in range(30)]
+    texts = [f"bin(`a{number}`)" for number in range(30)]
+    found = values_of(texts, columns, 3)
+    assert [one.to_pylist()[:2] for one in found] == [[format(n, "b"), None] for n in range(30)]
+
+
+def test_what_depends_on_the_day_is_refused() -> None:
+    for text in (
+        "CAST(TIME '12:00' AS TIMESTAMP)",
+        "date_add(current_date(), 1)",
+        "make_date(1, 1, 1) + now()",
+    ):
+        with pytest.raises(SqlTypeError):
+            type_of(text, [])
 
 
 def test_a_directory_that_others_may_enter_is_not_used(
@@ -102,3 +152,11 @@ def test_what_spark_said_of_a_type_is_kept(tmp_path: Path) -> None:
     for path in (tmp_path / "types").iterdir():
         path.write_bytes(b"{")
     assert kept.get("f(a0)", schema) is None
+
+
+def test_the_jars_are_found_from_the_archive_that_workers_import(tmp_path: Path) -> None:
+    home = tmp_path / "pyspark"
+    (home / "jars").mkdir(parents=True)
+    assert door.jars_of(home / "__init__.py") == home / "jars"
+    archive = home / "python" / "lib" / "pyspark.zip" / "pyspark" / "__init__.py"
+    assert door.jars_of(archive) == home / "jars"

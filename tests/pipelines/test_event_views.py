@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import linecache
 import pickle
 import random
 import threading
@@ -14,11 +15,13 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pytest
 
 import tailrace as tr
+from pipelines.stream_harness import run_to_end
 from pipelines.test_ticks import in_process
 from servers.accounts import Account, declare, deposit, open_account, withdraw
 from tailrace import config
@@ -30,13 +33,18 @@ from tailrace.facts.opened import OpenedEvents
 from tailrace.facts.spark_types import columns_of
 from tailrace.facts.topic import SETTINGS
 from tailrace.pipelines.decode import decode
+from tailrace.pipelines.forms import Piece, form_records
 from tailrace.pipelines.incremental.compile import compile_views
+from tailrace.pipelines.inputs import Inputs
 from tailrace.pipelines.reader import LogReader, Range, Records
 from tailrace.pipelines.runner import Declared, RunningStreams, run_ticks
+from tailrace.pipelines.streams import Streams, StreamSettings
+from tailrace.pipelines.ticks import catalog
 from tailrace.pipelines.ticks.driver import TickSettings, last_row
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.pipelines.ticks.project import ProjectTicks
 from tailrace.project.event_tables import event_tables
+from tailrace.records.decode_columns import RecordColumns
 from tailrace.records.position import covered, parse_position
 from tailrace.telemetry.part import Part
 
@@ -463,3 +471,87 @@ def test_workers_of_spark_bring_older_events_up(
         part.stopping.set()
         thread.join(60)
     assert not failed, failed
+
+
+def test_a_changed_upcast_makes_another_graph_and_comments_do_not() -> None:
+    def graph_of(source: str) -> str:
+        """Of the views of a topic whose upcast has this source."""
+        declared = tr.events("shop", Bought, state=Total, partitions=1)
+        lines = source.splitlines(keepends=True)
+        name = f"<upcast {len(linecache.cache)}>"
+        linecache.cache[name] = (len(source), None, lines, name)
+        names: dict[str, Any] = {}
+        exec(compile(source, name, "exec"), names)
+        declared.upcast("Bought", 1)(names["step"])
+        view = tr.view("v", "SELECT item, price FROM shop.bought")
+        return compile_views([view], event_tables([declared])).fingerprint
+
+    first = graph_of("def step(old):\n    return {**old, 'price': '1'}\n")
+    assert graph_of("def step(old):\n    # as before\n    return {**old, 'price': '1'}\n") == first
+    assert graph_of("def step(old):\n    return {**old, 'price': '2'}\n") != first
+
+
+def test_an_erased_event_is_a_row_with_nothing_of_its_own() -> None:
+    rows, dead = rows_of(
+        shop("shop"),
+        event(b"Erased", b"{}", 1),
+        event(b"Bought.3", b'{"item":"book","price":"1.50"}', 2),
+    )
+    assert dead == []
+    assert [(row["version"], row["type"]) for row in rows] == [(1, "Erased"), (2, "Bought")]
+    assert rows[0]["Bought"] is None
+    assert rows[1]["Bought"]["item"] == "book"
+
+
+def test_events_are_rows_of_a_stream_and_what_is_none_is_told() -> None:
+    declared = shop("shop")
+    (table,) = event_tables([declared])
+    given = tr.stream(declared, name="sold")(lambda events: events)
+    inputs = Inputs(catalog.Catalog({}, {}), _no_schema, events={"shop": table})
+    options = inputs.options(given, declared)
+    assert (options["topics"], options["form"], options["start"]) == ("shop", "events", "earliest")
+    values, headers = zip(
+        event(b"Bought", b'{"thing":"pen","cents":150}', 1),
+        event(b"Sold", b"{}", 2),
+        event(b"Closed", b"{}", 3),
+        strict=True,
+    )
+    columns = RecordColumns(
+        np.array([7, 8, 9]), np.array([1_700_000_000_000] * 3),
+        pa.array([b"s"] * 3, pa.binary()), pa.array(values, pa.binary()), list(headers),
+    )  # fmt: skip
+    rows, bad = form_records(Piece("shop", 0, columns), options)
+    assert [(each["stream"], each["version"], each["type"]) for each in rows.to_pylist()] == [
+        ("s", 1, "Bought"),
+        ("s", 3, "Closed"),
+    ]
+    assert rows.to_pylist()[0]["Bought"]["price"] == Decimal("1.5")
+    assert [(each.index, each.reason) for each in bad] == [(1, "the event Sold is not declared")]
+
+
+def _no_schema(stream: Any) -> Any:
+    raise AssertionError(stream)
+
+
+@pytest.mark.spark
+def test_a_stream_reads_an_event_topic(
+    log: Log, log_address: str, tmp_path: Path, spark: SparkSession
+) -> None:
+    name = f"shop{uuid.uuid4().hex[:8]}"
+    declared = shop(name)
+    with declared.open(log, index=tmp_path / "index") as bank:
+        bank.append("s", [Bought("cap", Decimal("9.5")), Closed()])
+        bank.append("t", [Bought("pen", Decimal("1.5"))])
+
+    @tr.stream(declared, name=f"{name}_sold", key="stream", trigger="available now")
+    def sold(events: Any) -> Any:
+        return events.where("type = 'Bought'").selectExpr("stream", "version", "Bought.item")
+
+    tables = {table.topic: table for table in event_tables([declared])}
+    settings = StreamSettings(log_address, tmp_path / "streams", events=tables)
+    run_to_end(Streams(spark, catalog.Catalog({}, {}), settings), sold)
+    found = [orjson.loads(each.value) for each in log.read(f"{name}_sold")]
+    assert sorted(found, key=lambda row: str(row["stream"])) == [
+        {"stream": "s", "version": 1, "item": "cap"},
+        {"stream": "t", "version": 1, "item": "pen"},
+    ]

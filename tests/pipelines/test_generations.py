@@ -18,10 +18,10 @@ from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.runner import RunningStreams, carry_out
 from tailrace.pipelines.ticks.driver import last_row
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.serving.follower import Follower
+from tailrace.serving.reader import Views
 from tailrace.telemetry.part import Part
 from tailrace.testing.feed import ChangeFeed
-from tailrace.views.follower import Follower
-from tailrace.views.reader import Views
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tailrace.pipelines.incremental.graph import Graph
 from tailrace.pipelines.state import shard as shards
 from tailrace.pipelines.state.files import LocalFiles
 from tailrace.pipelines.state.inspect import entries
-from tailrace.pipelines.ticks import job, parts
+from tailrace.pipelines.ticks import job, parts, small_ticks
 from tailrace.pipelines.ticks.job import Outcome, Work, complete, gather, guarded, in_parts
 from tailrace.pipelines.ticks.levels import run_levels_here
 from tailrace.testing.feed import ChangeFeed
@@ -203,7 +203,7 @@ def test_parts_run_on_spark(
     tasks: list[int] = []
 
     def run(work: Work) -> Outcome:
-        outcome = job.run_on_spark(spark, work)
+        outcome = small_ticks.run_on_spark(spark, work)
         tasks.append(outcome.tasks)
         return outcome
 

@@ -110,6 +110,24 @@ def test_a_worker_whose_spark_is_gone_ends_without_a_stack() -> None:
         assert quiet(flushes_late)(here, True) == 1
 
 
+STARTING = """
+import sys
+from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
+from tailrace.pipelines import forks, source
+from tailrace.testing.ticks import table
+
+sql = "SELECT s, sum(n) AS m FROM t WHERE n > 3 AND s <> 'a' GROUP BY s"
+compile_views([ViewDefinition("v", sql)], [table("t", "id BIGINT, s STRING, n INT", ["id"])])
+assert "pandas" not in sys.modules
+forks.preload()
+assert set(forks.NEEDED) <= set(sys.modules)
+"""
+
+
+def test_what_starts_often_does_not_import_pandas_and_workers_are_forked_with_it() -> None:
+    subprocess.run([sys.executable, "-c", STARTING], check=True)
+
+
 ENDING = """
 import sys
 from pathlib import Path

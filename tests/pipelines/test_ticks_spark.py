@@ -13,7 +13,7 @@ from pipelines.shop import recompute, shown, traffic
 from pipelines.test_ticks import Shop
 from tailrace.pipelines.errors import KeyNotUniqueError
 from tailrace.pipelines.ticks.driver import TickDriver
-from tailrace.pipelines.ticks.job import run_on_spark
+from tailrace.pipelines.ticks.small_ticks import run_on_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -14,6 +14,7 @@ from tailrace.project.check import check
 EXAMPLES = {
     "clicks": {"outcomes", "click_through", "strays", "rephrased"},
     "timeline": {"timeline", "home", "reach"},
+    "alerts": {"alerts", "interest"},
     "fraud": {"card_testing", "unpaid", "thefts"},
 }
 
@@ -28,7 +29,7 @@ def test_an_example_loads_draws_and_says_what_to_expect(checkout: Path, name: st
     assert all(view in told for view in EXAMPLES[name])
 
 
-@pytest.mark.parametrize("name", ["clicks", "fraud"])
+@pytest.mark.parametrize("name", ["clicks", "fraud", "alerts"])
 def test_streams_compile_without_a_server(checkout: Path, name: str) -> None:
     found = list(check(load.load(checkout / "examples" / name)))
     assert not [one for one in found if one.error is not None]
@@ -48,7 +49,7 @@ def own_tests(checkout: Path, *names: str, chosen: str = "") -> str:
 
 def test_the_examples_pass_their_own_tests(checkout: Path) -> None:
     assert " passed" in own_tests(
-        checkout, "shop", "clicks", "timeline", "fraud", chosen="not star"
+        checkout, "shop", "clicks", "timeline", "fraud", "alerts", chosen="not star"
     )
 
 

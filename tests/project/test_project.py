@@ -325,6 +325,7 @@ def test_further_outputs_of_a_stream_are_drawn_and_make_no_circle(tmp_path: Path
         graph.build(project(tmp_path, code.format(extra=", clicks")))
 
 
+KAFKA = '[log]\nbootstrap = "kafka-1:9092"\n'
 ORDERS = "CREATE TABLE orders (id INTEGER PRIMARY KEY, customer_id INTEGER, status TEXT)"
 CUSTOMERS = "CREATE TABLE customers (id INTEGER PRIMARY KEY, country TEXT)"
 
@@ -499,3 +500,36 @@ def test_tables_are_found_in_all_that_views_understand(text: str) -> None:
     view = tr.view("v", text.format(t="shop.orders"))
     assert ("shop", "orders") in graph.tables_of(view)
     assert ("found",) not in graph.tables_of(view)
+
+
+@pytest.mark.parametrize(
+    ("log", "topic", "told"),
+    [
+        ("", "replication = 1", "1 settings; one copy: it is lost with its disk"),
+        ("", "replication = 3", "the embedded log keeps one copy"),
+        ("", '"min.insync.replicas" = 2', "the embedded log keeps one copy"),
+        ("", '"min.insync.replicas" = "many"', "min.insync.replicas"),
+        (
+            KAFKA,
+            'replication = 3\n"min.insync.replicas" = 2',
+            "3 copies, 2 must have a record: what is acknowledged survives 1 broker",
+        ),
+        (
+            KAFKA,
+            'replication = 2\n"unclean.leader.election.enable" = true',
+            "an unclean election may lose it all the same",
+        ),
+        (KAFKA, '"min.insync.replicas" = 2', "set replication to have it told"),
+        (KAFKA, '"min.insync.replica" = 2', "min.insync.replica"),
+    ],
+)
+def test_what_a_topic_survives_is_told_before_it_is_made(
+    tmp_path: Path, log: str, topic: str, told: str
+) -> None:
+    (tmp_path / "tailrace.toml").write_text(
+        f'[project]\nname = "x"\n{log}[topics.orders]\n{topic}\n'
+    )
+    found = next(
+        one for one in check(load.load(tmp_path), connections=False) if one.what == "topic orders"
+    )
+    assert told in (found.error.render() if found.error else found.found)

@@ -29,12 +29,12 @@ from tailrace.console.figures import Figures
 from tailrace.errors import TailraceError, UsageError
 from tailrace.masking import mask
 from tailrace.project import load
+from tailrace.serving.reader import Views
 from tailrace.sinks.base import Shape
 from tailrace.sinks.declare import Declaration
 from tailrace.sinks.registry import KINDS, Copy, Surroundings, make_sink
 from tailrace.telemetry import logs
 from tailrace.telemetry.part import Part
-from tailrace.views.reader import Views
 
 CANARY = "cAnArY"  # in every secret below
 
@@ -171,7 +171,8 @@ def test_what_has_no_secret_field_holds_no_text_that_could_be_one() -> None:
         "topic", "bootstrap", "whole", "batch_rows", "expire", "tombstones", "batch", "parallel",
         "timeout", "digest", "function", "tables", "exclude", "where", "mask", "history", "outbox",
         "snapshot", "partitions", "slot", "publication", "ddl_trigger", "copy_connections",
-        "heartbeat", "wal_warning", "wal_critical", "poll",
+        "heartbeat", "wal_warning", "wal_critical", "poll", "open",
+        "address", "hosts",  # a column, and names of hosts
     }  # fmt: skip
     kinds = [
         getattr(sinks, name) for name in sinks.__all__ if isinstance(getattr(sinks, name), type)
@@ -280,15 +281,14 @@ def test_no_call_of_the_api_shows_one(
     part = Part("shop", "source", "shop", "127.0.0.1:1", run)
     part.report("failed", error=UsageError(f"no: {ENVIRONMENT['OTHER_DSN']}").as_dict())
     views, figures = Views(run / "views"), Figures(tailrace_broker)
-    client = TestClient(
-        create_app(Served(project, tailrace_broker, views, figures)), raise_server_exceptions=False
-    )
-    paths = client.get("/api/openapi.json").json()["paths"]
-    for path, methods in paths.items():
-        if "get" in methods and not path.endswith(("/live", "/changes", "/records")):
-            for name in ("v", "webhook", "shop"):
-                answer = client.get(re.sub(r"{[^}]*}", name, path))
-                assert CANARY not in answer.text, path
+    app = create_app(Served(project, tailrace_broker, views, figures))
+    with TestClient(app, raise_server_exceptions=False) as client:  # its end closes connections
+        paths = client.get("/api/openapi.json").json()["paths"]
+        for path, methods in paths.items():
+            if "get" in methods and not path.endswith(("/live", "/changes", "/records")):
+                for name in ("v", "webhook", "shop"):
+                    answer = client.get(re.sub(r"{[^}]*}", name, path))
+                    assert CANARY not in answer.text, path
     figures.close()
     views.close()
 

@@ -36,6 +36,7 @@ SETTINGS = [
     "--log-bin=binlog", "--binlog-format=ROW", "--binlog-row-image=FULL",
     "--binlog-row-metadata=FULL", "--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0",
     "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M", "--max-connections=100",
+    "--default-time-zone=+05:45",  # nothing that is captured depends on it
 ]  # fmt: skip
 
 
@@ -100,13 +101,17 @@ class BinlogServer:
 
         return pymysql.connect(
             host="127.0.0.1", port=self.port, user="root", database=database, autocommit=True,
-            charset="utf8mb4", init_command="SET sql_mode = ''",
+            charset="utf8mb4", init_command="SET sql_mode = '', time_zone = '+00:00'",
         )  # fmt: skip
 
-    def execute(self, statement: str) -> Any:
-        with closing(self.connect()) as connection, connection.cursor() as cursor:
+    def execute(self, statement: str, database: str | None = None) -> Any:
+        with closing(self.connect(database)) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
             return cursor.fetchall()
+
+    def create_database(self, name: str) -> str:
+        self.execute(f"CREATE DATABASE `{name}`")
+        return self.dsn(name)
 
     def dsn(self, database: str) -> str:
         return f"mysql://root@127.0.0.1:{self.port}/{database}"

@@ -9,8 +9,8 @@ from fastapi.testclient import TestClient
 
 from tailrace.console.app import Served
 from tailrace.records.tick import TickRow, ViewInfo
+from tailrace.serving.follower import Follower
 from tailrace.testing.changelogs import TickWriter
-from tailrace.views.follower import Follower
 
 
 @dataclass

@@ -35,7 +35,7 @@ class Running:
         self.part = Part(
             project.name, "pipelines", project.name, bootstrap, project.settings.state_directory
         )
-        declared = list(project.patterns.values())
+        declared = project.matchers
         self.patterns = RunningPatterns(declared, self.part, project.settings, in_process)
 
     def until(self, wished: Callable[[], bool]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from servers.binlog import BinlogServer, start_binlog_server
 from servers.mariadb import MariaDBServer, start_mariadb
 from servers.postgres import PostgresServer, start_postgres
 from servers.redis import RedisServer, start_redis
@@ -24,3 +25,8 @@ def redis_server() -> Iterator[RedisServer]:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaDBServer]:
     yield from start_mariadb()
+
+
+@pytest.fixture(scope="session")
+def mysql_server() -> Iterator[BinlogServer]:
+    yield from start_binlog_server(mariadb=False)

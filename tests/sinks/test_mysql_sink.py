@@ -54,16 +54,12 @@ class MariaDBTarget(Target):
         self.server.execute(f"DROP DATABASE {self.database}")
 
 
-class TestMySQLSink(TableContract):
+class Contract(TableContract):
+    """What the sink promises on either server."""
+
     kill_lines = range(3, 800, 200)
     switch_kills = range(330, 900, 190)
     whole_kills = range(80, 400, 160)
-
-    @pytest.fixture
-    def place(self, tmp_path, mariadb_server):
-        made = MariaDBTarget(tmp_path, mariadb_server)
-        yield made
-        made.close()
 
     def test_keys_that_differ_in_case_or_blanks_stay_apart(self, place):
         writer = self._simple()
@@ -113,6 +109,23 @@ class TestMySQLSink(TableContract):
         place.dsn = "mysql://root@127.0.0.1"
         with pytest.raises(SinkDeclarationError):
             self.deliver(place, self.copy(place, "totals"), random_project(1, 1))
+
+
+class TestMariaDB(Contract):
+    @pytest.fixture
+    def place(self, tmp_path, mariadb_server):
+        made = MariaDBTarget(tmp_path, mariadb_server)
+        yield made
+        made.close()
+
+
+@pytest.mark.thorough
+class TestMySQL(Contract):
+    @pytest.fixture
+    def place(self, tmp_path, mysql_server):
+        made = MariaDBTarget(tmp_path, mysql_server)
+        yield made
+        made.close()
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,19 @@
 from __future__ import annotations
 
 import hmac
+from dataclasses import replace
 
 import orjson
 import pytest
 
 from servers.receivers import WebhookReceiver
-from tailrace.sinks import Webhook
-from tailrace.sinks.errors import SinkDeclarationError, TargetRefusedError, TargetUnavailableError
+from tailrace.sinks import Webhook, webhook
+from tailrace.sinks.errors import (
+    RowsRefusedError,
+    SinkDeclarationError,
+    TargetRefusedError,
+    TargetUnavailableError,
+)
 from tailrace.sinks.webhook import sign
 from tailrace.testing.changelogs import random_project
 from tailrace.testing.sink_contract import SinkContract, Target
@@ -112,6 +118,42 @@ class TestWebhookSink(SinkContract):
         writer.tick({"v": [({"id": 2}, {"id": 2, "name": "after"})]})
         self.deliver(place, copy, writer)
         assert [c["row"]["name"] for c in place.receiver.changes] == ["after"]
+
+    def test_each_row_can_name_the_address_it_is_sent_to(self, place, monkeypatch):
+        monkeypatch.setattr(webhook, "OWN_PAUSE_SECONDS", 0.0)
+        writer = self._simple()
+        other = WebhookReceiver()
+        copy = self.copy(place, "v")
+        declared = Webhook(address="name", hosts=["127.0.0.1"], secret="s3cret")
+        copy = replace(copy, declaration=declared)
+        here, there = (f"http://127.0.0.1:{one.port}/" for one in (place.receiver, other))
+        place.receiver.judge = lambda change: 503 if change["key"]["id"] == 5 else 200
+        names = [here, there, None, "ftp://x", here, "http://localhost:1/", there, "http://a:b/"]
+        writer.tick(
+            {"v": [({"id": n}, {"id": n, "name": name}) for n, name in enumerate(names, 1)]}
+        )
+        delivery = self.deliver(place, copy, writer)
+        other.stop()
+        assert [change["key"]["id"] for change in place.receiver.changes] == [1]
+        assert sorted(change["key"]["id"] for change in other.changes) == [2, 7]
+        dead = delivery._dead_letters.letters.values()
+        assert sorted(letter.row["id"] for letter in dead) == [4, 5, 6, 8]
+
+
+def test_rows_cannot_name_an_address_of_the_machines_own_network(tmp_path):
+    receiver = WebhookReceiver()
+    declared = Webhook(address="url")
+    lane = webhook._Lane(declared)
+    with pytest.raises(RowsRefusedError, match="not among the hosts"):
+        lane.post_to_owner(f"http://localhost:{receiver.port}/", b"{}", {})
+    named = webhook._Lane(Webhook(address="url", hosts=["*.example.org"]))
+    with pytest.raises(RowsRefusedError, match="not among the hosts"):
+        named.post_to_owner(f"http://127.0.0.1:{receiver.port}/", b"{}", {})
+    receiver.stop()
+    assert not receiver.requests
+    for wrong in ({}, {"url": "http://a.org", "address": "url"}, {"address": "url", "batch": 2}):
+        with pytest.raises(SinkDeclarationError):
+            Webhook(**wrong)
 
 
 def test_an_address_that_is_none_is_refused(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    from tailrace.sources import Postgres, SQLite, run
+    from tailrace.sources import MySQL, Postgres, SQLite, run
     from tailrace.sources.postgres.settings import CaptureSettings
     from tailrace.telemetry.part import Part
 
@@ -26,11 +26,15 @@ def main() -> None:
             chunk_rows=int(os.environ.get("CHUNK_ROWS", "500")),
             chunks_ahead=1,
         )
-    source = (
-        Postgres("shop", address, tables=tables)
-        if kind == "postgres"
-        else SQLite("shop", address, tables=tables)
-    )
+    if kind == "mysql":
+        from tailrace.sources.mysql import capture as mysql_capture
+        from tailrace.sources.mysql.settings import MySQLSettings
+
+        mysql_capture.DEFAULTS = MySQLSettings(
+            spill_rows=200, spill_bytes=20_000, part_rows=1000, chunk_rows=500, touched_keys=50
+        )
+    make = {"postgres": Postgres, "sqlite": SQLite, "mysql": MySQL}[kind]
+    source = make("shop", address, tables=tables)
     part = Part("shop", "source", "test", bootstrap, Path(directory))
     signal.signal(signal.SIGTERM, lambda *_: part.stopping.set())
     run(source, part)

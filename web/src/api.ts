@@ -1,6 +1,42 @@
 /** Every call to the server. Errors come in four parts and are thrown as such. */
 
-import type { EventTopic, Fault, Graph, Letters, LogRecord, Me, Moves, Past, PatternAbout, PatternSteps, Pipelines, Plan, Rows, Series, Sink, Sizes, StateAt, StreamEvent, TableHistory, Verification, ViewAbout } from "./types";
+import { signal } from "@preact/signals";
+import type {
+  BrokerAbout,
+  PercolationAbout,
+  PercolationQueries,
+  PercolationTried,
+  ClusterAbout,
+  Erasure,
+  EventTopic,
+  FailBack,
+  FailOver,
+  Fault,
+  Graph,
+  Letters,
+  LogRecord,
+  Me,
+  MirrorAbout,
+  Moves,
+  PartitionPlace,
+  Past,
+  PatternAbout,
+  PatternSteps,
+  Pipelines,
+  Plan,
+  ReactionAbout,
+  Rows,
+  Series,
+  Sink,
+  Sizes,
+  StateAt,
+  StreamEvent,
+  SubjectAbout,
+  TableHistory,
+  Topology,
+  Verification,
+  ViewAbout,
+} from "./types";
 
 export class ApiError extends Error {
   constructor(readonly fault: Fault) {
@@ -62,7 +98,13 @@ export async function call<T>(path: string, body?: unknown): Promise<T> {
 
 /** The page's head asks for `api/graph` before this program is there, and before a session is
  * opened: then it is another address, or the browser would hand out that refused answer. */
-const askGraph = () => call<Graph>(opened ? "api/graph?as=holder" : "api/graph");
+async function askGraph(): Promise<Graph> {
+  const found = await call<Topology>(opened ? "api/graph?as=holder" : "api/graph");
+  needed.value = found.pages;
+  return found;
+}
+/** Which pages the project needs of those that not every project does; null: not known yet. */
+export const needed = signal<string[] | null>(null);
 let early: Promise<Graph> | null = null;
 /** Ask for the topology before anything is drawn: the first page waits for little else. */
 export function askEarly(): void {
@@ -82,8 +124,36 @@ export const topic = (name: string) =>
   call<{ name: string; config: Record<string, string>; changed?: string[]; partitions: { partition: number; first: number; end: number; bytes?: number | null }[] }>(
     `api/topics/${encodeURIComponent(name)}`,
   );
-export const latest = (name: string, from: string) =>
-  call<{ records: LogRecord[] }>(`api/topics/${encodeURIComponent(name)}/latest?from=${encodeURIComponent(from)}`);
+/** What a page of records is asked by; empty texts ask for nothing. */
+export interface Asked {
+  from: string;
+  partition?: string;
+  key?: string;
+  value?: string;
+  header?: string;
+  where?: string;
+}
+export interface RecordPage {
+  records: LogRecord[];
+  next: string | null;
+  scanned: number;
+}
+export const latest = (name: string, asked: Asked, after?: string) => {
+  const given = Object.entries({ ...asked, after }).filter(([, text]) => text) as [string, string][];
+  return call<RecordPage>(`api/topics/${encodeURIComponent(name)}/latest?${new URLSearchParams(given)}`);
+};
+export const broker = (id: number) => call<BrokerAbout>(`api/brokers/${id}`);
+export const cluster = () => call<ClusterAbout>("api/cluster");
+export interface MoveQuestion {
+  topics?: string[];
+  from?: number;
+  to?: number[];
+  cancel?: boolean;
+}
+export const move = (question: MoveQuestion, execute: boolean) =>
+  call<{ executed: boolean; moves: (PartitionPlace & { from: number[]; to: number[] })[] }>("api/cluster/move", { ...question, execute });
+export const elect = (topics: string[], execute: boolean) =>
+  call<{ executed: boolean; elections: (PartitionPlace & { leader: number; preferred: number })[] }>("api/cluster/elect", { topics, execute });
 export const group = (name: string) =>
   call<{ name: string; state: string; members: { id: string; client: string }[]; partitions: { topic: string; partition: number; committed: number; end: number; lag: number }[] }>(
     `api/groups/${encodeURIComponent(name)}`,
@@ -106,9 +176,17 @@ export const letters = (name: string) => call<Letters>(`api/dead-letters/${at(na
 export const retry = (name: string) => call<{ retried: number }>(`api/dead-letters/${at(name)}/retry`, {});
 export const sinks = () => call<{ sinks: Sink[] }>("api/sinks");
 export const verify = (name: string, repair: boolean) => call<Verification>(`api/sinks/${at(name)}/verify`, { repair });
+export const subjects = () => call<{ registry: string | null; subjects: string[] }>("api/subjects");
+export const subject = (name: string, before: number | null, after: number | null) => call<SubjectAbout>(`api/subjects/${at(name)}${before && after ? `?before=${before}&after=${after}` : ""}`);
+export const mirrors = () => call<{ mirrors: MirrorAbout[] }>("api/mirrors");
+export const mirror = (name: string) => call<MirrorAbout>(`api/mirrors/${at(name)}`);
+export const failOver = (name: string, start: string, execute: boolean) => call<FailOver>(`api/mirrors/${at(name)}/fail-over`, { start, execute });
+export const failBack = (name: string, execute: boolean) => call<FailBack>(`api/mirrors/${at(name)}/fail-back`, { execute });
 export const schemas = () => call<{ tables: TableHistory[] }>("api/schemas");
 export const eventTopics = () => call<{ topics: EventTopic[] }>("api/events");
 export const eventTopic = (name: string) => call<EventTopic>(`api/events/${at(name)}`);
+export const reactions = () => call<{ reactions: ReactionAbout[] }>("api/reactions");
+export const erasures = () => call<{ erasures: Erasure[] }>("api/erasures");
 export const stateOf = (topic: string, stream: string, version?: number) =>
   call<StateAt>(`api/events/${at(topic)}/${at(stream)}${version === undefined ? "" : `?version=${version}`}`);
 export const historyOf = (topic: string, stream: string, first: number, limit: number) =>
@@ -135,3 +213,7 @@ export const deleteTopic = (name: string) => call<{ deleted: string }>(`api/topi
 export const writeRecord = (name: string, key: string | null, value: string | null) => call<{ partition: number; offset: number }>(`api/topics/${encodeURIComponent(name)}/write`, { key, value });
 export const deleteGroup = (name: string) => call<{ deleted: string }>(`api/groups/${encodeURIComponent(name)}/delete`, {});
 export const events = () => call<{ events: { at: number; what: string; part: string; text: string }[] }>("api/history/events");
+
+export const percolations = () => call<{ percolations: PercolationAbout[] }>("api/percolations");
+export const percolation = (name: string) => call<PercolationQueries>(`api/percolations/${at(name)}`);
+export const tryEvent = (name: string, event: unknown) => call<PercolationTried>(`api/percolations/${at(name)}/test`, { event });

@@ -1,3 +1,5 @@
+import { complete } from "./completion";
+import { Kept } from "./kept";
 import { beforeEach, describe, expect, test } from "vitest";
 import { age, bytes, cell, columnsOf, compare, count, many, numbersOf, peek, pretty, rate, setting } from "./format";
 import { around, layout, MOST_FOR_DAGRE, NODE_HEIGHT } from "./layout";
@@ -153,5 +155,35 @@ describe("what people read", () => {
   test("does not let one high value flatten all others", () => {
     expect(reach([...Array<number>(30).fill(10), 4000])).toBe(15);
     expect(reach([10, 4000])).toBe(4000);
+  });
+});
+
+describe("completion of SQL", () => {
+  const names = [{ name: "open_orders", columns: ["country", "orders"] }, { name: "spend", columns: ["customer_id", "total"] }];
+  const at = (text: string) => complete(text, text.length, names);
+  test("offers views behind FROM, columns of what a query names elsewhere", () => {
+    expect(at("SELECT * FROM op")?.words).toEqual(["open_orders"]);
+    expect(at("SELECT country FROM open_orders WHERE or")?.words[0]).toBe("orders");
+    expect(at("SELECT s.to FROM spend AS s WHERE s.to")?.words).toEqual(["total"]);
+    expect(at("SELECT o.")).toBeNull();
+    expect(at("SELECT * FROM open_orders o WHERE o.")?.words).toEqual(["country", "orders"]);
+  });
+  test("offers nothing inside a string, a comment or behind a space", () => {
+    expect(at("SELECT 'op")).toBeNull();
+    expect(at("-- op")).toBeNull();
+    expect(at("SELECT ")).toBeNull();
+  });
+  test("replaces the whole word", () => {
+    expect(complete("SELECT * FROM opxx", 16, names)).toEqual({ from: 14, to: 18, words: ["open_orders"] });
+  });
+});
+
+describe("texts kept in a browser", () => {
+  test("stand once, the newest first, and are only so many", () => {
+    const kept = new Kept("k", 2);
+    for (const text of ["a", "b", " a ", "c", ""]) kept.add(text);
+    expect(kept.all()).toEqual(["c", "a"]);
+    kept.remove("a");
+    expect(kept.all()).toEqual(["c"]);
   });
 });

@@ -1,21 +1,26 @@
 /** The console's frame: navigation, connection state, keys, the page of the address. */
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import "uplot/dist/uPlot.min.css";
 import "./style.css";
-import { askEarly, logOut, openSession, tokenOfLink } from "./api";
+import { askEarly, graph, logOut, needed, openSession, tokenOfLink } from "./api";
 import { connect, connected, live, locked, loginAt, me, route } from "./live";
 import { Empty } from "./parts/common";
+import { Broker } from "./pages/broker";
+import { Cluster } from "./pages/cluster";
 import { EventPage, Events } from "./pages/events";
 import { GroupPage, Groups } from "./pages/groups";
+import { MirrorPage, Mirrors } from "./pages/mirrors";
 import { Overview, PartCard } from "./pages/overview";
 import { Alarms, PartPage } from "./pages/parts";
 import { PatternPage, Patterns } from "./pages/patterns";
+import { PercolationPage, Percolations } from "./pages/percolations";
 import { PipelinePage, Pipelines } from "./pages/pipelines";
 import { SinkPage, Sinks } from "./pages/sinks";
 import { Schemas, SourcePage, Sources } from "./pages/sources";
+import { SubjectPage, Subjects } from "./pages/subjects";
 import { TopicPage, Topics } from "./pages/topics";
 import { ViewPage, Views } from "./pages/views";
 
@@ -26,12 +31,26 @@ const PAGES = [
   ["/pipelines", "Pipelines"],
   ["/views", "Views"],
   ["/patterns", "Patterns"],
+  ["/percolations", "Stored queries"],
   ["/sinks", "Sinks"],
   ["/groups", "Groups"],
   ["/schemas", "Schemas"],
   ["/events", "Events"],
+  ["/cluster", "Cluster"],
+  ["/mirrors", "Mirrors"],
   ["/alarms", "Alarms"],
 ] as const;
+
+/** Pages whose links appear where the project declares something for them. */
+const OPTIONAL = ["patterns", "percolations", "events", "mirrors"];
+
+/** What the navigation shows, and so what the number keys go to. */
+const shown = computed(() =>
+  PAGES.filter(([path]) => {
+    const name = path.slice(1);
+    return !OPTIONAL.includes(name) || needed.value?.includes(name) || current(path);
+  }),
+);
 
 const help = signal(false);
 const theme = signal(localStorage.getItem("tailrace-theme") ?? "system");
@@ -46,6 +65,8 @@ function Page() {
       return name ? <TopicPage name={name} key={name} /> : <Topics />;
     case "events":
       return name ? <EventPage name={name} key={name} /> : <Events />;
+    case "cluster":
+      return name ? <><h1>Broker {name}</h1><Broker id={Number(name)} key={name} /></> : <Cluster />;
     case "groups":
       return name ? <GroupPage name={name} key={name} /> : <Groups />;
     case "views":
@@ -54,12 +75,16 @@ function Page() {
       return name ? <PipelinePage name={name} key={name} /> : <Pipelines />;
     case "patterns":
       return name ? <PatternPage name={name} key={name} /> : <Patterns />;
+    case "percolations":
+      return name ? <PercolationPage name={name} key={name} /> : <Percolations />;
     case "sources":
       return name ? <SourcePage name={name} key={name} /> : <Sources />;
     case "sinks":
       return name ? <SinkPage name={name} key={name} /> : <Sinks />;
+    case "mirrors":
+      return name ? <MirrorPage name={name} key={name} /> : <Mirrors />;
     case "schemas":
-      return <Schemas />;
+      return name ? <SubjectPage name={name} key={name} /> : <><Schemas /><Subjects /></>;
     case "parts":
       return name ? <PartPage id={name} key={name} /> : <><h1>Parts</h1><div class="cards">{live.value?.parts.map((part) => <PartCard part={part} key={part.kind + part.name} />)}</div></>;
     case "alarms":
@@ -93,7 +118,7 @@ function App() {
         <a class="brand" href="#/"><Mark /> Tailrace</a>
         {state ? <span class="project">{state.project}</span> : null}
         <nav aria-label="Pages" ref={tabs}>
-          {PAGES.map(([path, label]) => (
+          {shown.value.map(([path, label]) => (
             <a href={`#${path}`} aria-current={current(path) ? "page" : undefined} key={path}>{label}{path === "/alarms" && alarms ? <span class="badge">{alarms}</span> : null}</a>
           ))}
         </nav>
@@ -159,7 +184,7 @@ function Keys() {
       <h2 id="keys-title">Keys</h2>
       <button type="button" class="quiet close" ref={first} onClick={() => (help.value = false)}>Close</button>
       <dl class="settings">
-        {PAGES.map(([, label], index) => <div key={label}><dt><kbd>{index + 1}</kbd></dt><dd>{label}</dd></div>)}
+        {shown.value.slice(0, 9).map(([, label], index) => <div key={label}><dt><kbd>{index + 1}</kbd></dt><dd>{label}</dd></div>)}
         <div><dt><kbd>/</kbd></dt><dd>find</dd></div>
         <div><dt><kbd>t</kbd></dt><dd>switch the theme</dd></div>
         <div><dt><kbd>Esc</kbd></dt><dd>close this</dd></div>
@@ -185,7 +210,7 @@ function press(event: KeyboardEvent): void {
     if (event.key === "Escape") (event.target as HTMLElement).blur();
     return;
   }
-  const page = PAGES[Number(event.key) - 1];
+  const page = shown.value[Number(event.key) - 1];
   if (page) location.hash = `#${page[0]}`;
   else if (event.key === "?") help.value = !help.value;
   else if (event.key === "Escape") help.value = false;
@@ -210,6 +235,7 @@ async function start(): Promise<void> {
     await openSession(secret);
   }
   if (route.value === "/") askEarly();
+  else graph().catch(() => undefined); // for the navigation; the page asks for itself what it needs
   connect();
   const app = document.getElementById("app");
   if (app) {

@@ -25,6 +25,7 @@ export interface Part {
   freshness_ms?: number | null;
   lag?: number | null;
   error?: Fault | null;
+  connector_states?: Record<string, string>;
   [fact: string]: unknown;
 }
 
@@ -35,6 +36,27 @@ export interface TopicFigures {
   rate: number;
   bytes?: number;
   internal: boolean;
+  /** Records between the first and the end offset; `records` counts from the beginning. */
+  kept?: number;
+  cleanup?: string | null;
+  retention_ms?: string | null;
+  groups?: number;
+  /** Of the group furthest behind. */
+  lag?: number | null;
+}
+
+export interface BrokerAbout {
+  id: number;
+  address: string;
+  rack: string | null;
+  leaders: number;
+  replicas: number;
+  bytes: number;
+  controller: boolean;
+  config: Record<string, string | null>;
+  changed: string[];
+  fixed: string[];
+  about: Record<string, string>;
 }
 
 export interface GroupFigures {
@@ -72,6 +94,52 @@ export interface GraphNode {
 export interface Graph {
   nodes: GraphNode[];
   edges: { from: string; to: string }[];
+}
+
+/** What a project declares, and those of the pages that not every project needs which this one does. */
+export interface Topology extends Graph {
+  pages: string[];
+}
+
+/** A subject of the registry as `GET /api/subjects/NAME` tells it; newest version first. */
+export interface SubjectAbout {
+  name: string;
+  level: string;
+  versions: { version: number; id: number; type: string; schema: string; references: { name: string; subject: string; version: number }[]; referenced_by: number[] }[];
+  left_out: number;
+  before: number | null;
+  after: number;
+  lines: string[];
+}
+
+/** A mirror as `GET /api/mirrors/NAME` tells it. */
+export interface MirrorAbout {
+  name: string;
+  state: string | null;
+  from: string;
+  to: string;
+  patterns: string[];
+  rule: string | null;
+  lag_records: number | null;
+  lag_ms: number | null;
+  records: number;
+  conflicts: number;
+  topics: { topic: string; partition: number; mirrored: number; source_end: number | null; lag_records: number | null; stopped?: { code: string; message: string; detail: string } }[];
+}
+
+export interface FailOver {
+  executed: boolean;
+  not_mirrored: number | null;
+  mirrored_until: number | null;
+  groups: Record<string, Record<string, number>>;
+  living: string[];
+}
+
+export interface FailBack {
+  executed: boolean;
+  only_at_source: number;
+  to_copy: number;
+  topics: string[];
 }
 
 export type Row = Record<string, unknown>;
@@ -186,6 +254,35 @@ export interface EventTopic {
   owners?: { partition: number; owner: string | null; producer_id: number | null; epoch: number | null; waiting: number | null; events: number | null }[];
 }
 
+/** A reaction with its open processes; nothing of their states. */
+export interface ReactionAbout {
+  reaction: string;
+  sources: string[];
+  error: string;
+  more: boolean;
+  processes: OpenProcess[];
+}
+
+export interface OpenProcess {
+  process: string;
+  stuck: boolean;
+  command: string;
+  attempts: number;
+  timers: { name: string; due: string }[];
+  error: string;
+}
+
+export interface Erasure {
+  id: string;
+  at: string;
+  kind: string;
+  topic: string;
+  state: string;
+  reason: string;
+  counts: Record<string, number>;
+  unreachable: string[];
+}
+
 export interface StateAt {
   stream: string;
   version: number;
@@ -239,4 +336,68 @@ export interface PatternSteps {
   watermark: string | null;
   tick: number;
   partials?: { began_at: string; reached: string; rows: { variable: string; at: string; row: Record<string, unknown> }[] }[];
+}
+
+export interface PartitionPlace {
+  topic: string;
+  partition: number;
+}
+
+export interface ClusterAbout {
+  controller: { id: number; epoch: number | null; voters: number[] };
+  brokers: { id: number; state: string; address: string; rack: string | null; leaders: number; replicas: number; bytes: number }[];
+  topics: {
+    name: string;
+    replication_factor: number;
+    min_insync: number;
+    unclean: boolean;
+    survives: string;
+    partitions: { partition: number; leader: number; leader_epoch: number; preferred: number; replicas: number[]; in_sync: number[]; eligible: number[] }[];
+  }[];
+  under_replicated: PartitionPlace[];
+  under_min_insync: PartitionPlace[];
+  offline: PartitionPlace[];
+  suspects: { broker: number; partitions: number }[];
+  moves: (PartitionPlace & { replicas: number[]; adding: number[]; removing: number[]; progress: number | null })[];
+  throttles: { kind: string; name: string; setting: string; value: string }[];
+  left_throttles: boolean;
+  flapping: (PartitionPlace & { changes: number })[] | null;
+  events: (PartitionPlace & { at: number; kind: string; text: string })[] | null;
+}
+
+/** Stored queries as they are declared, and how they fare. */
+export interface PercolationAbout {
+  name: string;
+  reads: string;
+  queries_of: string;
+  text: string[];
+  fields: string[];
+  state: string;
+  tick: number;
+  dead: number;
+  error: Fault | null;
+}
+
+export interface StoredQuery {
+  query_id: unknown;
+  query_version: number;
+  query: string;
+}
+
+/** The queries of a percolation, and what each did with the last events. */
+export interface PercolationQueries {
+  name: string;
+  tick: number;
+  count: number;
+  documents: number;
+  queries: (StoredQuery & { candidates: number; matches: number; micros: number; always: boolean })[];
+}
+
+/** Which queries match an event, and why. */
+export interface PercolationTried {
+  name: string;
+  tick: number;
+  queries: number;
+  count: number;
+  matches: (StoredQuery & { because: string[] })[];
 }

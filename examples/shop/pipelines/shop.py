@@ -158,6 +158,19 @@ suspects = tr.view(
     key=["card_id", "began"],
 )
 
+# The same habit as events: each match is reported once, when no later payment can change it, with
+# one id after any replay, and other programs read them as a topic.
+card_testing = tr.pattern(
+    "card_testing",
+    shop.table("payments").inserts(),
+    key="card_id",
+    order_by="paid_at",
+    within="10 minutes",
+    match="tried{3,} large",
+    define={"tried": "amount < 2", "large": "amount > 500"},
+    select={"tried": "count(tried)", "taken": "last(large.amount)"},
+)
+
 
 @tr.stream(shop.table("payments").inserts(), key="card_id", trigger="2 seconds")
 def alerts(payments: DataFrame) -> DataFrame:

@@ -47,6 +47,8 @@ class Loop:
         self.monotonic = clock.monotonic
         self._epoll = select.epoll()
         self._watchers: dict[int, Callable[[int], None]] = {}
+        self._forgotten: set[int] = set()
+        """Descriptors whose events of the present round are nobody's."""
         self._timers: list[tuple[float, int, LoopTimer]] = []
         self._cancelled_sweep_at = 1024
         self._numbers = itertools.count()
@@ -78,6 +80,9 @@ class Loop:
     def forget(self, descriptor: int) -> None:
         """Stop watching; call before closing the descriptor."""
         del self._watchers[descriptor]
+        # Its number may be another's before this round of events is over: a hang-up that was
+        # meant for the old one would close the new one.
+        self._forgotten.add(descriptor)
         self._epoll.unregister(descriptor)
 
     # time and other threads
@@ -113,6 +118,7 @@ class Loop:
         monotonic = self._clock.monotonic
         poll = self._epoll.poll
         watchers = self._watchers
+        forgotten = self._forgotten
         soon = self._soon
         wake = self._wake
         while self._running:
@@ -124,11 +130,14 @@ class Loop:
             else:
                 timeout = -1.0
             self.busy_since = 0.0
+            forgotten.clear()
             events = poll(timeout, 512)
             self.polled_at = self.busy_since = after = monotonic()
             self.idle_seconds += after - before
             for descriptor, mask in events:
                 callback = watchers.get(descriptor)
+                if descriptor in forgotten:
+                    continue
                 if callback is not None:
                     try:
                         callback(mask)

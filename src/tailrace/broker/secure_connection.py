@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tailrace.broker.listener import Listener
 
 RECORD_BYTES = 16 * 1024
+# More than a record is on the wire: what OpenSSL may hold that no frame has got yet.
+HELD_BYTES = 20 * 1024
 CHUNK_BYTES = 128 * 1024
 RECEIVE_BUDGET_BYTES = 1024 * 1024
 
@@ -155,15 +157,16 @@ class SecureConnection(Connection):
 
     def _fill(self, view: memoryview, end: int) -> tuple[int, bool]:
         """Decrypt into `view` from `end` on; where it ends (-1: the peer is gone), and
-        whether nothing more has come."""
-        room = len(view)
+        whether nothing more has come. What came before the peer went is given first."""
+        room, begin = len(view), end
+        cut = end > 0  # the rest of a frame has been waited for: all that came of it is taken
         try:
             while end < room:
                 count = self.sock.recv_into(view[end:])
                 if count == 0:
-                    return -1, True
+                    return (end, False) if end > begin else (-1, True)
                 end += count
-                if count < RECORD_BYTES and not self.sock.pending():
+                if count < RECORD_BYTES and not cut and not self.sock.pending():
                     return end, True
         except ssl.SSLWantReadError:
             return end, True
@@ -171,7 +174,7 @@ class SecureConnection(Connection):
             self._read_wants_write = True
             return end, True
         except OSError:
-            return -1, True
+            return (end, False) if end > begin else (-1, True)
         return end, False
 
     def _plan_again(self) -> None:
@@ -194,7 +197,9 @@ class SecureConnection(Connection):
             self._plan_again()
 
     def _wake_at(self, missing: int) -> None:
-        """Records are decrypted as they come: the size of a frame says nothing of them."""
+        """What is missing of a frame takes at least as many bytes encrypted, but for what OpenSSL
+        has taken from the socket already."""
+        super()._wake_at(0 if self._kernel else missing - HELD_BYTES)
 
     def _left_alone(self) -> bool:
         try:
@@ -209,6 +214,7 @@ class SecureConnection(Connection):
     def _send(self, out: Out, budget: int) -> int:
         if not self.established:
             return budget
+        corked = False
         try:
             while out and budget > 0:
                 head = out[0]
@@ -224,6 +230,10 @@ class SecureConnection(Connection):
                     continue
                 if self._sending is None:
                     self._sending = _chunk(out)
+                if not corked and len(self._sending) > RECORD_BYTES:
+                    # OpenSSL writes record by record: the peer is not woken for each of them.
+                    corked = True
+                    self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
                 sent = self.sock.send(self._sending)
                 rest = memoryview(self._sending)[sent:]
                 self._sending = rest if len(rest) else None
@@ -233,6 +243,9 @@ class SecureConnection(Connection):
             pass  # the socket is full; the loop says when it is not
         except ssl.SSLWantReadError:
             pass  # the peer changes its keys: what it sends is read, then this goes on
+        finally:
+            if corked:
+                self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
         return budget
 
     def _drop(self, sent: int) -> None:

@@ -151,7 +151,7 @@ class Answers:
         }
 
     def _ask(self, path: str, body: object = None) -> Any:
-        from tailrace.views.remote import RemoteViews
+        from tailrace.serving.remote import RemoteViews
 
         address, token = self._console()
         with RemoteViews(address, token=token) as console:

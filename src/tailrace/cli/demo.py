@@ -122,7 +122,7 @@ def _run(
     say("starting the log, capture, Spark, views, sinks and the console")
     supervisor.start()
     say(f"log      {supervisor.address}  (any Kafka client)")
-    stack.enter_context(_people(directory, dsn, rate))
+    stack.enter_context(_people(directory, dsn, rate, supervisor.address))
     address, token = "", None
     ready_at: float | None = None
     wait = FillWait()
@@ -336,12 +336,12 @@ def _cache(directory: Path) -> Iterator[str | None]:
 
 
 @contextmanager
-def _people(directory: Path, dsn: str, rate: float) -> Iterator[None]:
+def _people(directory: Path, dsn: str, rate: float, log: str) -> Iterator[None]:
     # The address of the database in the environment: everybody can read a command line.
     command = [sys.executable, str(directory / "people.py"), str(rate)]
     process = subprocess.Popen(
         command,
-        env={**os.environ, "SHOP_DSN": dsn},
+        env={**os.environ, "SHOP_DSN": dsn, "SHOP_LOG": log},
         stderr=subprocess.DEVNULL,
         preexec_fn=end_with_parent(signal.SIGKILL),
     )

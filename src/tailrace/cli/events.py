@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailrace.cli import known_names
-from tailrace.cli.output import bootstrap_address, json_option, print_json, print_rows
+from tailrace.cli.output import bootstrap_address, in_project, json_option, print_json, print_rows
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ def _calling(topic: str) -> Iterator[OpenedEvents[Any]]:
 
 
 @events.command("list")
+@in_project
 @json_option
 def list_topics(as_json: bool) -> None:
     """Every event topic with its events, bytes, streams and the time of a rebuild."""
@@ -132,6 +133,7 @@ def _keep_measure(topic: str, told: dict[str, Any]) -> None:
 @click.option("--at", metavar="TIME|POSITION", help="The state at a time or position.")
 @click.option("--diff", nargs=2, metavar="A B", help="What differs between two versions or times.")
 @click.option("--history", is_flag=True, help="Every event of the stream.")
+@in_project
 @json_option
 def show(
     topic: str,
@@ -197,6 +199,7 @@ def _fact(fact: Any) -> dict[str, Any]:
 @click.option("--expected", type=int, help="The version the stream must have; 0: new.")
 @click.option("--id", "command_id", help="Repeating a call with the same id is harmless.")
 @click.option("--actor", help="Who decides, for the history.")
+@in_project
 @json_option
 def execute(
     topic: str,
@@ -249,6 +252,7 @@ def _arguments(given: tuple[str, ...]) -> dict[str, str]:
 
 @events.command()
 @click.argument("topic", shell_complete=known_names.events)
+@in_project
 @json_option
 def owners(topic: str, as_json: bool) -> None:
     """Where the owner of each partition listens, and the epoch of its fence."""
@@ -271,6 +275,7 @@ def owners(topic: str, as_json: bool) -> None:
 
 @events.command()
 @click.argument("topic", shell_complete=known_names.events)
+@in_project
 @json_option
 def rebuild(topic: str, as_json: bool) -> None:
     """Read every event and fold every stream again; how long that takes.
@@ -304,6 +309,7 @@ def rebuild(topic: str, as_json: bool) -> None:
 
 @events.command()
 @click.argument("topic", shell_complete=known_names.events)
+@in_project
 @json_option
 @click.pass_context
 def verify(context: click.Context, topic: str, as_json: bool) -> None:
@@ -328,6 +334,7 @@ def verify(context: click.Context, topic: str, as_json: bool) -> None:
 @events.command()
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also processes with nothing open.")
+@in_project
 @json_option
 def reactions(name: str | None, everything: bool, as_json: bool) -> None:
     """Open processes: commands to send, attempts, timers due, and what is stuck."""

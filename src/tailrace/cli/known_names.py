@@ -44,6 +44,12 @@ def _reports(directory: Path) -> list[dict[str, Any]]:
     return read_reports(directory / ".tailrace")
 
 
+def _matchers(kind: str, directory: Path) -> list[str]:
+    """Patterns or percolations, which are reported together."""
+    told = [one.get("patterns") or {} for one in _reports(directory) if one["kind"] == "pipelines"]
+    return [name for each in told for name, about in each.items() if about.get("kind", "pattern") == kind]  # fmt: skip
+
+
 def _of_pipelines(fact: str, directory: Path) -> list[str]:
     return [name for one in _reports(directory) for name in (one.get(fact) or ()) if one["kind"] == "pipelines"]  # fmt: skip
 
@@ -73,7 +79,8 @@ views = _completed(lambda directory: _of_pipelines("views", directory))
 pipelines = _completed(
     lambda directory: [*_of_pipelines("views", directory), *_of_pipelines("streams", directory)]
 )
-patterns = _completed(lambda directory: _of_pipelines("patterns", directory))
+patterns = _completed(lambda directory: _matchers("pattern", directory))
+percolations = _completed(lambda directory: _matchers("percolation", directory))
 events = _completed(_event_topics)
 sinks = _completed(lambda directory: _parts("sink", directory))
 sources = _completed(lambda directory: _parts("source", directory))

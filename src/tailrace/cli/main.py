@@ -32,6 +32,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "demo": ("demo", "A shop with live traffic: database, capture, views, sinks, console."),
         "init": ("init", "Make a project."),
         "up": ("up", "Run a project."),
+        "deploy": ("deploy", "Files that run a project on Kubernetes or YARN."),
         "apply": ("apply", "Take over the changed files of a running project; shown first."),
     },
     "Look": {
@@ -53,6 +54,7 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "pipeline": ("pipeline", "Pipelines: status, state, dead letters."),
         "view": ("view", "Views: look up, watch, explain, compare with Spark, rebuild."),
         "pattern": ("pattern", "Patterns of events: steps, partial matches, how they are kept."),
+        "percolate": ("percolate", "Stored queries: what they cost, which match an event."),
         "sink": ("sink", "Sinks: status, replay, verify, dead letters."),
         "events": ("events", "Event topics: states, histories, commands, owners."),
         "erase": ("erase", "Erase what is known of a subject, with a proof."),
@@ -66,6 +68,10 @@ GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         "mirror": ("mirror", "Topics of one log kept in another, exactly once."),
         "verify": ("verify", "Test the promises of a log while its processes are hurt."),
         "registry": ("registry", "A schema registry with Confluent's REST interface."),
+        "connect": (
+            "connect",
+            "Connectors: sources and sinks of your own, with Kafka Connect's REST interface.",
+        ),
         "quota": ("quota", "How much clients may send, fetch and ask."),
         "acl": ("acl", "Who may do what at the log."),
         "certificate": ("certificate", "Certificates to try TLS with on a laptop."),

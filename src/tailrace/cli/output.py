@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -90,6 +91,25 @@ def project_option(
         "--project", "-C", metavar="DIR", is_eager=True, expose_value=False, callback=choose,
         help="A project's directory (default: here).",
     )  # fmt: skip
+
+
+def in_project(command: Command) -> Command:
+    """Adds `--project DIR`: the command then runs as if it were called there."""
+
+    def choose(context: click.Context, parameter: click.Parameter, chosen: str | None) -> None:
+        if chosen is None:
+            return
+        context.meta[_SAID_WHERE] = chosen
+        before = Path.cwd()
+        try:
+            os.chdir(chosen)
+        except OSError as error:
+            raise UsageError(
+                f"no project can be read in {chosen}", detail=error.strerror or str(error)
+            ) from error
+        context.call_on_close(lambda: os.chdir(before))
+
+    return project_option(choose)(command)
 
 
 def directory_argument(*, exists: bool = False) -> Callable[[Command], Command]:

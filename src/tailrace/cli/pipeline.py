@@ -100,11 +100,12 @@ def _rows(project: Project) -> Iterator[dict[str, Any]]:
             "declared": str(stream.declared_at) if stream.declared_at else None,
         }
 
-    for name, pattern in project.patterns.items():
+    for pattern in project.matchers:
+        name = pattern.name
         progress = (report.get("patterns") or {}).get(name) or {}
         yield {
             "name": name,
-            "kind": "pattern",
+            "kind": type(pattern).__name__.lower(),
             "state": progress.get("state", state),
             "at": f"tick {progress['tick']}" if progress.get("tick") else None,
             "lag": progress.get("lag"),

@@ -40,13 +40,13 @@ def _find(project: Project, name: str) -> Source:
     return declared
 
 
-def _reports(project: Project) -> dict[str, dict[str, Any]]:
+def _reports(project: Project, kind: str = "source") -> dict[str, dict[str, Any]]:
     from tailrace.telemetry.part import read_reports
 
     return {
         report["name"]: report
         for report in read_reports(project.settings.state_directory)
-        if report.get("kind") == "source"
+        if report.get("kind") == kind
     }
 
 
@@ -273,30 +273,39 @@ def drop(name: str, yes: bool, address: str | None) -> None:
     """Remove from the database what a source made there.
 
     Postgres: the replication slot, the publication and, with the last source of the database,
-    the event trigger. SQLite: the triggers and the change table. MySQL: the table of requests. The
-    log keeps its topics. The source must not run; started again it makes them again and compares
-    every table.
+    the event trigger. SQLite: the triggers and the change table. MySQL: the table of requests. A
+    webhook: the hook at its provider. The log keeps its topics. The source must not run; started again
+    it makes them again and compares every table.
     """
     from tailrace.errors import UsageError
     from tailrace.node.processes import running
-    from tailrace.sources.removal import remove
+    from tailrace.sources.edges.declare import Webhook
+    from tailrace.sources.removal import remove, remove_hook
 
     project = _load(address)
-    declared = _find(project, name)
-    report = _reports(project).get(name, {})
+    edge = project.edges.get(name)
+    hooked = edge if isinstance(edge, Webhook) else None
+    declared = None if hooked is not None else _find(project, name)
+    report = _reports(project, "source" if hooked is None else "edge").get(name, {})
     if report.get("state") in ("starting", "running", "lagging") and running(report["pid"]):
         raise UsageError(
             f"source {name!r} runs",
-            hint=f"stop the project, or `tailrace source pause {name}`, and try again",
+            hint="stop the project"
+            + ("" if hooked else f", or `tailrace source pause {name}`,")
+            + " and try again",
         )
+    where = "in its database" if hooked is None else "at its provider"
     if not yes:
-        click.confirm(f"remove what {name} made in its database?", abort=True)
-    settings = project.settings
+        click.confirm(f"remove what {name} made {where}?", abort=True)
+    directory = project.settings.state_directory
+    if hooked is not None:
+        found = remove_hook(hooked, directory)
+    else:
+        assert declared is not None
+        found = remove(declared, project.settings.project.name, directory, report.get("owns"))
     gone = False
-    for one in remove(
-        declared, settings.project.name, settings.state_directory, report.get("owns")
-    ):
+    for one in found:
         gone = True
         say(f"dropped {one}")  # at once: what comes after it may fail
     if not gone:
-        say(f"{name} has left nothing in its database")
+        say(f"{name} has left nothing {where}")

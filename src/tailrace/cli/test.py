@@ -8,10 +8,12 @@ from pathlib import Path
 
 import click
 
+from tailrace.cli.output import in_project
 from tailrace.errors import ComponentMissingError
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
+@in_project
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def test(arguments: tuple[str, ...]) -> int:
     """Run the project's tests with pytest; ARGUMENTS are passed on to it."""

@@ -25,14 +25,14 @@ from tailrace.files import FILES
 if TYPE_CHECKING:
     from tailrace.pipelines.ticks.row import Tick
     from tailrace.pipelines.verification import Verdict
-    from tailrace.views.reader import Views
-    from tailrace.views.remote import RemoteViews
+    from tailrace.serving.reader import Views
+    from tailrace.serving.remote import RemoteViews
 
 
 def open_views(address: str | None) -> Views | RemoteViews:
     """The views of a place: a console's HOST:PORT or a project's directory."""
     from tailrace.project.found import settings_of
-    from tailrace.views.connect import views
+    from tailrace.serving.connect import views
 
     if address and ":" in address and not address.startswith((".", "/")):
         return views(address)
@@ -49,7 +49,7 @@ def view() -> None:
 @json_option
 def list_views(address: str | None, as_json: bool) -> None:
     """Every view: key, number of rows, columns; those being filled, and how far."""
-    from tailrace.views.reader import Views
+    from tailrace.serving.reader import Views
 
     fills = _fills(address)
     with open_views(address) as views:
@@ -117,7 +117,7 @@ def get(
     """The row of view NAME under KEY: one value per key column, \\N for NULL.
 
     A view of one row, such as a total of everything, has no key: give none."""
-    from tailrace.views.keys import read_part
+    from tailrace.serving.keys import read_part
 
     with open_views(address) as views:
         row = views.get(name, [read_part(part) for part in key], at_least=at_least, timeout=timeout)

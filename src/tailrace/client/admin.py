@@ -11,6 +11,7 @@ from tailrace.client.cluster import Cluster, TopicInformation, TryAgain
 from tailrace.client.connection import Opener, open_socket
 from tailrace.client.errors import BrokerUnavailableError, RequestError, TopicExistsError
 from tailrace.clock import SYSTEM, Clock
+from tailrace.config import REPLICATION
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.message import Message
@@ -26,6 +27,7 @@ T = TypeVar("T", bound=Message)
 
 LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
 STATUS = "tailrace.status"
+MOST_SETTINGS = 1_000  # topics whose settings one request asks for
 TOPIC_RESOURCE, BROKER_RESOURCE, GROUP_RESOURCE = 2, 4, 32
 
 
@@ -124,11 +126,14 @@ class Admin:
         self, name: str, partitions: int = -1, config: Mapping[str, str] | None = None
     ) -> bool:
         """Make the topic unless it exists; True if it was made now. An existing topic
-        keeps its partitions and settings."""
+        keeps its partitions and settings. `replication` among the settings is the number
+        of copies, without it the log's default."""
         if self.describe_topic(name) is not None:
             return False
+        settings = dict(config or {})
+        copies = int(settings.pop(REPLICATION, -1))
         try:
-            self.create_topic(name, partitions, config)
+            self.create_topic(name, partitions, settings, replication_factor=copies)
         except TopicExistsError:
             self._wait_for_leaders(name)
             return False
@@ -212,14 +217,36 @@ class Admin:
         return self._config(TOPIC_RESOURCE, name)
 
     def broker_config(self, node_id: int) -> dict[str, ConfigEntry]:
-        return self._config(BROKER_RESOURCE, str(node_id))
+        """Every setting of a broker, asked of it: no other one knows them."""
+        return self._config(BROKER_RESOURCE, str(node_id), broker=node_id)
+
+    def topic_settings(
+        self, names: Iterable[str], keys: Iterable[str]
+    ) -> dict[str, dict[str, str | None]]:
+        """Some settings of many topics; topics that are gone by then are left out."""
+        from tailrace.wire.messages import describe_configs as messages
+
+        asked, wanted = list(names), list(keys)
+        found: dict[str, dict[str, str | None]] = {}
+        for start in range(0, len(asked), MOST_SETTINGS):
+            some = asked[start : start + MOST_SETTINGS]
+            resources = [messages.DescribeConfigsResource(TOPIC_RESOURCE, name, wanted) for name in some]  # fmt: skip
+            answer = self.ask(
+                ApiKey.DESCRIBE_CONFIGS,
+                messages.DescribeConfigsRequest(resources),
+                messages.DescribeConfigsResponse,
+            )
+            for result in answer.results:
+                if result.error_code == ErrorCode.NONE:
+                    found[result.resource_name] = {each.name: each.value for each in result.configs}
+        return found
 
     def group_config(self, group: str) -> dict[str, ConfigEntry]:
         """Every setting of a group, by Kafka's name."""
         return self._config(GROUP_RESOURCE, group)
 
     def _config(
-        self, kind: int, name: str, keys: list[str] | None = None
+        self, kind: int, name: str, keys: list[str] | None = None, broker: int | None = None
     ) -> dict[str, ConfigEntry]:
         from tailrace.wire.messages import describe_configs as messages
 
@@ -227,7 +254,12 @@ class Admin:
             resources=[messages.DescribeConfigsResource(kind, name, keys)],
             include_documentation=True,
         )
-        response = self.ask(ApiKey.DESCRIBE_CONFIGS, request, messages.DescribeConfigsResponse)
+        if broker is None:
+            response = self.ask(ApiKey.DESCRIBE_CONFIGS, request, messages.DescribeConfigsResponse)
+        else:
+            answer = self.cluster.broker(broker).request(APIS[ApiKey.DESCRIBE_CONFIGS], request)
+            assert isinstance(answer, messages.DescribeConfigsResponse)
+            response = answer
         result = response.results[0]
         self._judge(result.error_code, f'settings of "{name}"', result.error_message)
         own = 1 if kind == TOPIC_RESOURCE else 4  # sources: dynamic topic, static broker

@@ -190,6 +190,15 @@ class Connection:
             raise BrokerUnavailableError(f"{self.address} answered another request")
         return message
 
+    def fileno(self) -> int:
+        """For `select`: readable when an answer begins to arrive, unless `buffered`."""
+        return self._socket.fileno()
+
+    @property
+    def buffered(self) -> bool:
+        """Whether bytes were taken from the socket that nobody has read."""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
     def close(self) -> None:
         self.closed = True
         self._expected.clear()

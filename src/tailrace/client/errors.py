@@ -95,6 +95,7 @@ class RecordTooLargeError(RequestError):
 
     code = "client-too-large"
     error_code = ErrorCode.MESSAGE_TOO_LARGE
+    place: tuple[str, int] | None = None
 
 
 class OffsetOutOfRangeError(RequestError):

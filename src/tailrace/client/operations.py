@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tailrace.client.admin import BROKER_RESOURCE, TOPIC_RESOURCE, Admin
+from tailrace.client.admin import BROKER_RESOURCE, Admin
 from tailrace.client.cluster import METADATA
 from tailrace.client.errors import BrokerUnavailableError, RequestError
 from tailrace.errors import UsageError
@@ -29,7 +29,7 @@ MIN_INSYNC, UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 THROTTLED_REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")  # fmt: skip
 THROTTLED_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 CONTROLLERS = "__cluster_metadata"
-AT_ONCE = 1_000  # topics whose details or settings one request asks for
+AT_ONCE = 1_000  # topics whose details one request asks for
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,11 @@ class TopicState:
     min_insync: int
     unclean: bool
     partitions: tuple[PartitionState, ...]
+
+    @property
+    def survives(self) -> str:
+        """What the settings mean when brokers are lost, in words."""
+        return survival(self.replication_factor, self.min_insync, self.unclean)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +170,7 @@ class ClusterState:
         return {
             "controller": asdict(self.controller),
             "brokers": [asdict(each) for each in self.brokers],
-            "topics": [asdict(each) for each in self.topics],
+            "topics": [{**asdict(each), "survives": each.survives} for each in self.topics],
             "under_replicated": self.under_replicated,
             "under_min_insync": self.under_min_insync,
             "offline": self.offline,
@@ -393,22 +398,7 @@ class Operations:
 
     def _topic_settings(self, topics: list[str]) -> dict[str, dict[str, str | None]]:
         names = [MIN_INSYNC, UNCLEAN, *THROTTLED_REPLICAS]
-        found: dict[str, dict[str, str | None]] = {}
-        for start in range(0, len(topics), AT_ONCE):
-            answer = self._admin.ask(
-                ApiKey.DESCRIBE_CONFIGS,
-                configs.DescribeConfigsRequest(
-                    [
-                        configs.DescribeConfigsResource(TOPIC_RESOURCE, name, names)
-                        for name in topics[start : start + AT_ONCE]
-                    ]
-                ),
-                configs.DescribeConfigsResponse,
-            )
-            for result in answer.results:
-                if result.error_code == ErrorCode.NONE:
-                    found[result.resource_name] = {each.name: each.value for each in result.configs}
-        return found
+        return self._admin.topic_settings(topics, names)
 
     def _throttles(
         self, settings: dict[str, dict[str, str | None]], brokers: Iterable[int]

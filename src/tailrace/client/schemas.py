@@ -124,6 +124,12 @@ class Schemas:
         path = f"/subjects/{quote(subject, safe='')}/versions/{quote(version, safe='')}"
         return _registered(self._ask("GET", path))
 
+    def users(self, subject: str, version: int) -> list[int]:
+        """The ids of the schemas that refer to a version."""
+        path = f"/subjects/{quote(subject, safe='')}/versions/{version}/referencedby"
+        found: list[int] = self._ask("GET", path)
+        return found
+
     def by_id(self, number: int) -> dict[str, Any]:
         found: dict[str, Any] = self._ask("GET", f"/schemas/ids/{number}")
         return found

@@ -181,11 +181,13 @@ class BatchSender:
         if error_code in FENCED and self._fenced is not None:
             raise self._fenced(error_code)
         if error_code == ErrorCode.MESSAGE_TOO_LARGE:
-            raise RecordTooLargeError(
+            too_large = RecordTooLargeError(
                 f'a record for "{topic}" is too large',
                 detail=f"partition {partition} takes at most its max.message.bytes",
                 hint=f"tailrace topic alter {topic} --config max.message.bytes=…",
             )
+            too_large.place = place
+            raise too_large
         if error_code != ErrorCode.CORRUPT_MESSAGE and is_retriable(error_code):
             self._cluster.forget(topic)
             return TryAgain(error_code)

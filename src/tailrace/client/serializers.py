@@ -56,8 +56,10 @@ def json(value: object) -> bytes | None:
         return None
     import orjson
 
+    from tailrace.records.json_bytes import json_bytes
+
     try:
-        return orjson.dumps(value)
+        return json_bytes(value)
     except orjson.JSONEncodeError as error:
         raise SerializationError("the value has no JSON form", detail=str(error)) from error
 

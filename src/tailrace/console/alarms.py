@@ -27,6 +27,8 @@ PRODUCE_ERRORS_CRITICAL = 0.10
 PRODUCE_FEWEST = 20
 REFUSED_WARNING = 0.10  # share of what an edge received in the last minute
 REFUSED_FEWEST = 20
+MIRROR_WARNING_SECONDS = 60  # since a mirror was last level with its source
+MIRROR_CRITICAL_SECONDS = 600
 LOOP_IDLE_WARNING = 0.10  # share of a minute the broker's loop had nothing to do
 LOOP_IDLE_CRITICAL = 0.02
 
@@ -43,6 +45,7 @@ def alarms(
         yield from _of_part(part)
         yield from _of_broker(part)
         yield from _of_edge(part)
+        yield from _of_mirror(part)
         yield from _late(part, records)
     for group in groups:
         yield from _of_group(group)
@@ -57,7 +60,7 @@ def _of_part(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     elif part["state"] in ("failed", "stopped"):
         hint = error.get("hint") or "it is started again by itself"
         yield _alarm("critical", what, str(error.get("error", "it ended")), str(hint))
-    elif part["state"] == "lagging":
+    elif part["state"] == "lagging" and not part.get("stops"):
         hint = error.get("hint") or "it goes on by itself when what it waits for answers"
         yield _alarm("warning", what, str(error.get("error", "is behind or silent")), str(hint))
     yield from _streams(part)
@@ -111,9 +114,29 @@ def _of_edge(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
     lost, refused = int(part.get("minute_lost") or 0), int(part.get("minute_refused") or 0)
     received = int(part.get("minute_received") or 0)
     if lost:
-        yield _alarm("warning", what, f"lost {lost:,} datagrams or records in the last minute", "a larger buffer= (and net.core.rmem_max), fewer lines, or see why the log does not take them")  # fmt: skip
+        hint = "a larger buffer= (and net.core.rmem_max), fewer lines, or see why the log does not take them"
+        if part.get("edge") == "multicast":
+            hint = "repair= of a sender that keeps its records for longer, a larger buffer=, or a longer patience="
+        elif part.get("edge") == "zeromq":
+            hint = "a higher max.message.bytes of its topic, or see why the log did not take them"
+        yield _alarm(
+            "warning", what, f"lost {lost:,} datagrams or records in the last minute", hint
+        )
     if refused >= REFUSED_FEWEST and refused >= REFUSED_WARNING * received:
         yield _alarm("warning", what, f"refused {refused:,} of {received:,} in the last minute", "forged or old signatures, a wrong token or bad lines: the senders' answers say why")  # fmt: skip
+
+
+def _of_mirror(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:
+    """What a mirror says of its stops and its lag (`tailrace.mirroring.process`)."""
+    if part["kind"] != "mirror":
+        return
+    what = f"mirror {part['name']}"
+    for stop in part.get("stops") or ():
+        yield _alarm("critical", what, str(stop["error"]), str(stop.get("hint") or f"`tailrace errors {stop['code']}` says how to go on"))  # fmt: skip
+    behind = part.get("behind_seconds") or 0
+    if behind > MIRROR_WARNING_SECONDS:
+        level = "critical" if behind > MIRROR_CRITICAL_SECONDS else "warning"
+        yield _alarm(level, what, f"has been behind its source for {behind / 60:.0f} minutes, now by {int(part.get('lag') or 0):,} offsets", f"`tailrace mirror status {part['name']}` names the partitions; the line between the sites, or the target, may be the limit")  # fmt: skip
 
 
 def _streams(part: Mapping[str, Any]) -> Iterator[dict[str, str]]:

@@ -21,9 +21,9 @@ from typing import Any, BinaryIO
 import orjson
 
 from tailrace.errors import TailraceError
-from tailrace.views.errors import QueryError, QueryTooLargeError
-from tailrace.views.query import ANSWER_SECONDS
-from tailrace.views.reader import Page, Views
+from tailrace.serving.errors import QueryError, QueryTooLargeError
+from tailrace.serving.query import ANSWER_SECONDS
+from tailrace.serving.reader import Page, Views
 
 MEMORY_BYTES = 2 << 30
 ANSWER_BYTES = 64 << 20

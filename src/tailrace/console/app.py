@@ -27,6 +27,7 @@ from tailrace.client.errors import ClientError, RequestError, UnknownTopicError
 from tailrace.config import parse_duration
 from tailrace.console.answering import ANSWER_BYTES, encode
 from tailrace.console.cluster import add_cluster
+from tailrace.console.cluster_watch import ClusterWatch
 from tailrace.console.conditions import Condition, compile_condition
 from tailrace.console.demo import Shop, add_demo, is_demo
 from tailrace.console.errors import (
@@ -44,10 +45,13 @@ from tailrace.console.gauges import publish_parts
 from tailrace.console.history import EVERY_SECONDS
 from tailrace.console.live import Live
 from tailrace.console.lookup import no_row
+from tailrace.console.mirrors import add_mirrors
 from tailrace.console.operate import add_operations
 from tailrace.console.page import Page
 from tailrace.console.questions import Questions
+from tailrace.console.reactions import add_reactions
 from tailrace.console.streams import change_events, record_events
+from tailrace.console.subjects import add_subjects
 from tailrace.errors import ConfigValueError, TailraceError, UsageError
 from tailrace.facts.errors import (
     CommandArgumentsError,
@@ -64,6 +68,7 @@ from tailrace.facts.errors import (
     VersionConflictError,
 )
 from tailrace.facts.metrics import publish_events
+from tailrace.mirroring.errors import MirrorError
 from tailrace.node.health import status_of
 from tailrace.node.history import read_history
 from tailrace.pipelines.errors import PipelineError
@@ -72,10 +77,7 @@ from tailrace.project import graph as project_graph
 from tailrace.project.errors import MissingInputError
 from tailrace.project.load import Project
 from tailrace.project.search import search
-from tailrace.sinks.errors import SinkError, UnknownSinkError
-from tailrace.telemetry.metrics import exposition
-from tailrace.telemetry.part import read_reports
-from tailrace.views.errors import (
+from tailrace.serving.errors import (
     HistoryGoneError,
     PositionTimeoutError,
     PositionUnknownError,
@@ -86,8 +88,11 @@ from tailrace.views.errors import (
     ViewKeyError,
     ViewsNotReadyError,
 )
-from tailrace.views.keys import read_part
-from tailrace.views.reader import Views
+from tailrace.serving.keys import read_part
+from tailrace.serving.reader import Views
+from tailrace.sinks.errors import SinkError, UnknownSinkError
+from tailrace.telemetry.metrics import exposition
+from tailrace.telemetry.part import read_reports
 
 STATIC = Path(__file__).parent / "static"
 LIVE_EVERY = 1.0
@@ -103,6 +108,7 @@ _STATUS: dict[type[TailraceError], int] = {
     RequestError: 400,
     ClientError: 503,
     SinkError: 409,
+    MirrorError: 409,
     PipelineError: 409,
     PositionTimeoutError: 504,
     QueryTimeoutError: 504,
@@ -163,13 +169,14 @@ class Served:
     figures: Figures
     feed: Feed | None = None
     questions: Questions | None = None
+    cluster: ClusterWatch | None = None  # of a log that is not the embedded one
     watching: int = 0  # subscribers of the live state
     closing: asyncio.Event | None = None  # set when the server is to end: streams then do
 
 
 def create_app(served: Served) -> FastAPI:
     """The application; `served` is closed by its owner, not here."""
-    live = Live(served.project, served.figures)
+    live = Live(served.project, served.figures, served.cluster)
     shop: Shop | None = None
 
     @asynccontextmanager
@@ -183,6 +190,7 @@ def create_app(served: Served) -> FastAPI:
             yield
             sampling.cancel()
             await served.feed.stop()
+            await run_in_threadpool(books.close)
             await run_in_threadpool(doors.close)
             await run_in_threadpool(questions.close)
 
@@ -202,8 +210,11 @@ def create_app(served: Served) -> FastAPI:
     _add_topics(app, served)
     _add_views(app, served)
     doors = add_events(app, served, Json)
+    books = add_reactions(app, served, doors, Json)
     add_operations(app, served, live, Json)
     add_cluster(app, served, Json)
+    add_mirrors(app, served, Json)
+    add_subjects(app, served, Json)
     if is_demo():
         shop = add_demo(app, served, Json)
     _add_page(app)
@@ -245,8 +256,16 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
 
     @app.get("/api/graph")
     def graph() -> Response:
-        """The topology."""
-        return Json(project_graph.build(served.project).as_dict())
+        """The topology, and which pages that not every project needs have something to show."""
+        project = served.project
+        optional = {
+            "patterns": project.patterns,
+            "percolations": project.percolations,
+            "events": project.events,
+            "mirrors": project.mirrors,
+        }
+        pages = [name for name, declared in optional.items() if declared]
+        return Json({**project_graph.build(project).as_dict(), "pages": pages})
 
     @app.get("/api/live")
     async def watch() -> Response:
@@ -296,7 +315,8 @@ def _add_project(app: FastAPI, served: Served, live: Live) -> None:
 
 
 def _add_topics(app: FastAPI, served: Served) -> None:
-    from tailrace.console.records import latest, shown_by
+    from tailrace.console.records import shown_by
+    from tailrace.console.search import Filter, search
 
     @app.get("/api/topics")
     def topics() -> Response:
@@ -309,14 +329,28 @@ def _add_topics(app: FastAPI, served: Served) -> None:
         return Json(served.figures.topic(name))
 
     @app.get("/api/topics/{name}/latest")
-    def newest(
+    async def newest(
         name: str,
         start: Annotated[str, Query(alias="from", max_length=40)] = "latest",
         limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        partition: Annotated[int | None, Query(ge=0)] = None,
+        key: Annotated[str | None, Query(max_length=1000)] = None,
+        value: Annotated[str | None, Query(max_length=1000)] = None,
+        header: Annotated[str | None, Query(max_length=1000)] = None,
+        where: Where = None,
+        after: Annotated[str | None, Query(max_length=20_000)] = None,
     ) -> Response:
-        """Some records: the newest, the oldest, or from a time."""
+        """A page of records: the newest, the oldest, from a time or `offset:N`; with texts in
+        key, value or a header (`NAME=TEXT`), or a condition on the value; `after` is the `next`
+        of the page before."""
+        condition = await _condition(where) if where else None
+        wanted = Filter(partition, key, value, header, condition)
         show = shown_by(served.project, name)
-        return Json({"records": latest(served.bootstrap, name, start, limit, show)})
+        return Json(
+            await run_in_threadpool(
+                search, served.bootstrap, name, start, limit, show, wanted, after
+            )
+        )
 
     @app.get("/api/topics/{name}/records")
     async def records(

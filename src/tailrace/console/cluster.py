@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-from fastapi import FastAPI, Response
+from fastapi import FastAPI, Path, Response
 from pydantic import BaseModel, Field
 
 from tailrace.client.admin import Admin
 from tailrace.client.elections import plan_or_elect
 from tailrace.client.moves import plan_or_cancel, plan_or_move
 from tailrace.client.operations import Operations
+from tailrace.console.errors import UnknownNameError
 from tailrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,9 +53,34 @@ def add_cluster(app: FastAPI, served: Served, answer: Answer) -> None:
 
     @app.get("/api/cluster")
     def cluster() -> Response:
-        """Brokers, leaders, in-sync replicas, controller, moves and throttles."""
+        """Brokers, leaders, in-sync replicas, controller, moves and throttles. `flapping` and
+        `events`, from a look every two seconds, are null for the embedded log: it has one copy."""
+        watched = served.cluster.document if served.cluster else None
         with Admin(served.bootstrap, timeout=TIMEOUT) as admin:
-            return answer(Operations(admin).status().document())
+            document = Operations(admin).status().document()
+        seen = {name: watched[name] if watched else None for name in ("flapping", "events")}
+        return answer({**document, **seen})
+
+    @app.get("/api/brokers/{broker}")
+    def settings(broker: Annotated[int, Path(ge=0, le=2**31 - 1)]) -> Response:
+        """A broker: where it listens, what it leads and keeps, its settings and which are not
+        the defaults."""
+        with Admin(served.bootstrap, timeout=TIMEOUT) as admin:
+            state = Operations(admin).status()
+            about = next((each for each in state.brokers if each.id == broker), None)
+            if about is None or about.state != "up":
+                raise UnknownNameError(f"there is no broker {broker}, or it does not answer")
+            entries = sorted(admin.broker_config(broker).items())
+        return answer(
+            {
+                **asdict(about),
+                "controller": state.controller.id == broker,
+                "config": {name: entry.value for name, entry in entries},
+                "changed": [name for name, entry in entries if not entry.is_default],
+                "fixed": [name for name, entry in entries if entry.read_only],
+                "about": {name: entry.documentation for name, entry in entries if entry.documentation},
+            }
+        )  # fmt: skip
 
     @app.post("/api/cluster/move")
     def move(question: MoveQuestion) -> Response:

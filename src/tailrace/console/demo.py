@@ -25,8 +25,8 @@ from starlette.concurrency import run_in_threadpool
 from tailrace.clock import SYSTEM
 from tailrace.console.errors import UnknownNameError
 from tailrace.errors import TailraceError
+from tailrace.serving.reader import Views
 from tailrace.telemetry.part import read_reports
-from tailrace.views.reader import Views
 
 if TYPE_CHECKING:
     from tailrace.console.app import Served

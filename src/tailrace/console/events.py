@@ -48,7 +48,7 @@ class EventDoors:
 
     def __init__(self, served: Served) -> None:
         self._served = served
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._log: Log | None = None
         self._opened: dict[str, OpenedEvents[Any]] = {}
         self._replaced: dict[str, OpenedEvents[Any]] = {}
@@ -88,9 +88,11 @@ class EventDoors:
             return found
 
     def log(self) -> Log:
-        if self._log is None:
-            self._log = connect(self._served.bootstrap)
-        return self._log
+        """The log of the project, connected to at the first call."""
+        with self._lock:
+            if self._log is None:
+                self._log = connect(self._served.bootstrap)
+            return self._log
 
     def close(self) -> None:
         with self._lock:

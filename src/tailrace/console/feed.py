@@ -25,10 +25,10 @@ from tailrace.console.errors import ConditionTimeoutError
 from tailrace.console.security import Receive, Scope, Send
 from tailrace.console.streams import failed_event
 from tailrace.records.position import parse_position
-from tailrace.views.errors import HistoryGoneError, UnknownViewError, ViewsNotReadyError
-from tailrace.views.reader import Snapshot, Views, not_reached
-from tailrace.views.store import KEY_LIMIT
-from tailrace.views.subscribe import changes_after
+from tailrace.serving.errors import HistoryGoneError, UnknownViewError, ViewsNotReadyError
+from tailrace.serving.reader import Snapshot, Views, not_reached
+from tailrace.serving.store import KEY_LIMIT
+from tailrace.serving.subscribe import changes_after
 
 log = logging.getLogger(__name__)
 

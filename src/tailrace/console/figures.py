@@ -21,10 +21,12 @@ TOPICS_EVERY = 1.0
 GROUPS_EVERY = 5.0
 SIZES_EVERY = 10.0
 REQUEST_SECONDS = 5.0
+SHOWN_SETTINGS = {"cleanup.policy": "cleanup", "retention.ms": "retention_ms"}
 
 
 class Figures:
-    """Keeps `topics` and `groups` fresh until closed."""
+    """Keeps `topics` and `groups` fresh until closed. A topic's `lag` is that of the group
+    furthest behind, None without a group."""
 
     def __init__(self, bootstrap: str, *, clock: Clock = SYSTEM) -> None:
         from confluent_kafka.admin import AdminClient
@@ -37,6 +39,9 @@ class Figures:
         self._bootstrap = bootstrap
         self._ends: dict[str, tuple[float, int]] = {}
         self._sizes: dict[tuple[str, int], int] = {}
+        self._settings: dict[str, dict[str, str | None]] = {}
+        self._firsts: dict[tuple[str, int], int] = {}
+        self._lags: dict[str, dict[str, int]] = {}  # topic to group to lag
         self._unread: Unread | None = None
         self.topics: list[dict[str, Any]] = []
         self.groups: list[dict[str, Any]] = []
@@ -55,7 +60,7 @@ class Figures:
                 now = self._clock.monotonic()
                 if now >= sizes_at:
                     sizes_at = now + SIZES_EVERY
-                    self._sizes = self._read_sizes()
+                    self._look_closer()
                 self.topics = self._read_topics()
                 if now >= groups_at:
                     self.groups = self._read_groups()
@@ -81,6 +86,18 @@ class Figures:
         with Admin(self._bootstrap, timeout=REQUEST_SECONDS) as admin:
             return partition_sizes(admin)
 
+    def _look_closer(self) -> None:
+        """What changes seldom: sizes, first offsets, and how long topics keep their records."""
+        from tailrace.client.admin import Admin
+        from tailrace.client.sizes import partition_sizes
+
+        listed = self._admin.list_topics(timeout=REQUEST_SECONDS).topics
+        partitions = {name: list(each.partitions) for name, each in listed.items() if not each.error}  # fmt: skip
+        with Admin(self._bootstrap, timeout=REQUEST_SECONDS) as admin:
+            self._sizes = partition_sizes(admin)
+            self._settings = admin.topic_settings(partitions, SHOWN_SETTINGS)
+        self._firsts = self._offsets(partitions, latest=False)
+
     # --- topics ------------------------------------------------------------------------
 
     def _read_topics(self) -> list[dict[str, Any]]:
@@ -92,6 +109,7 @@ class Figures:
         now = self._clock.monotonic()
         figures = []
         for name in sorted(partitions):
+            values = self._settings.get(name, {})
             end = sum(ends.get((name, index), 0) for index in partitions[name])
             before_at, before = self._ends.get(name, (now, end))
             rate = (end - before) / (now - before_at) if now > before_at else 0.0
@@ -104,6 +122,11 @@ class Figures:
                     "rate": round(max(0.0, rate), 2),
                     "bytes": sum(self._sizes.get((name, index), 0) for index in partitions[name]),
                     "internal": name.startswith("__"),
+                    "kept": end
+                    - sum(self._firsts.get((name, each), 0) for each in partitions[name]),
+                    "groups": len(self._lags.get(name, ())),
+                    "lag": max(self._lags.get(name, {}).values(), default=None),
+                    **{setting: values.get(key) for key, setting in SHOWN_SETTINGS.items()},
                 }
             )
         return figures
@@ -162,10 +185,14 @@ class Figures:
     def _read_groups(self) -> list[dict[str, Any]]:
         asked = self._admin.list_consumer_groups(request_timeout=REQUEST_SECONDS)
         found = []
+        lags: dict[str, dict[str, int]] = {}
         if self._unread is None:
             self._unread = Unread(self._bootstrap)
         for group in asked.result(REQUEST_SECONDS).valid:
             about = self.group(group.group_id)
+            for place in about["partitions"]:
+                of = lags.setdefault(place["topic"], {})
+                of[group.group_id] = of.get(group.group_id, 0) + place["lag"]
             found.append(
                 {
                     "name": group.group_id,
@@ -175,6 +202,7 @@ class Figures:
                     **self._unread.look(group.group_id, about["partitions"]),
                 }
             )
+        self._lags = lags
         return found
 
     def group(self, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import orjson
 
 from tailrace.clock import SYSTEM, Clock
 from tailrace.console.alarms import alarms
+from tailrace.console.cluster_watch import ClusterWatch, cluster_alarms
 from tailrace.console.demo import is_demo
 from tailrace.console.figures import Figures
 from tailrace.console.history import EVERY_SECONDS, History
@@ -22,7 +23,15 @@ FRESH_SECONDS = 0.9
 class Live:
     """The live state of one project. Safe to use from several threads."""
 
-    def __init__(self, project: Project, figures: Figures, *, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self,
+        project: Project,
+        figures: Figures,
+        cluster: ClusterWatch | None = None,
+        *,
+        clock: Clock = SYSTEM,
+    ) -> None:
+        self._cluster = cluster
         self._project = project
         self._figures = figures
         self._clock = clock
@@ -59,9 +68,12 @@ class Live:
                 "parts": status["parts"],
                 "topics": figures.topics,
                 "groups": figures.groups,
-                "alarms": list(
-                    alarms(status["parts"], figures.groups, self._project.directory, figures.topics)
-                ),
+                "alarms": [
+                    *cluster_alarms(self._cluster.document if self._cluster else None),
+                    *alarms(
+                        status["parts"], figures.groups, self._project.directory, figures.topics
+                    ),
+                ],
             }
             self._encoded = orjson.dumps(self._state, default=str)
             if now - self._remembered_at >= EVERY_SECONDS - 0.5:

@@ -15,8 +15,8 @@ import orjson
 from tailrace.console.errors import UnknownNameError
 from tailrace.console.security import App, Receive, Scope, Send
 from tailrace.errors import TailraceError
-from tailrace.views.keys import read_part
-from tailrace.views.reader import Views
+from tailrace.serving.keys import read_part
+from tailrace.serving.reader import Views
 
 PREFIX = "/api/views/"
 _OTHER_CALLS = ("changes", "explain")

@@ -54,6 +54,7 @@ def add_operations(app: FastAPI, served: Served, live: Live, answer: Answer) -> 
     _add_copies(app, served, answer)
     _add_pipelines(app, served, answer)
     _add_patterns(app, served, answer)
+    _add_percolations(app, served, answer)
     _add_letters(app, served, answer)
     _add_past(app, served, answer)
     add_topic_operations(app, served, answer)
@@ -262,6 +263,50 @@ def _add_patterns(app: FastAPI, served: Served, answer: Answer) -> None:
         return answer({"text": text, "match": served.project.patterns[name].match})
 
 
+class EventQuestion(BaseModel):
+    """An event to hold against stored queries, and the id of one to say more about."""
+
+    event: dict[str, Any]
+    query: str | None = Field(default=None, max_length=1000)
+
+
+def _add_percolations(app: FastAPI, served: Served, answer: Answer) -> None:
+    from tailrace.project import percolations
+
+    @app.get("/api/percolations")
+    def listed() -> Response:
+        """The percolations, and how they fare."""
+        reports = read_reports(served.project.settings.state_directory)
+        found = percolations.list_percolations(served.project, reports)
+        return answer({"percolations": found})
+
+    @app.get("/api/percolations/{name}")
+    def percolation(
+        name: str,
+        documents: Annotated[int, Query(ge=0, le=100_000)] = 1_000,
+    ) -> Response:
+        """The queries, dearest first: candidates, matches and cost over the last events."""
+        with _looking:
+            found = percolations.show_percolation(served.project, served.bootstrap, name, documents)
+        return answer(found)
+
+    @app.get("/api/percolations/{name}/explain")
+    def explain(name: str) -> Response:
+        """How a percolation is kept."""
+        with _looking:
+            text = percolations.explain_percolation(served.project, served.bootstrap, name)
+        return answer({"text": text})
+
+    @app.post("/api/percolations/{name}/test")
+    def test(name: str, question: EventQuestion) -> Response:
+        """Which queries match an event, and why; nothing is written."""
+        with _looking:
+            found = percolations.try_event(
+                served.project, served.bootstrap, name, question.event, question.query
+            )
+        return answer(found)
+
+
 def _add_letters(app: FastAPI, served: Served, answer: Answer) -> None:
     @app.get("/api/dead-letters/{name}")
     def letters(name: str) -> Response:
@@ -349,7 +394,7 @@ def view_in_the_past(
 ) -> dict[str, Any]:
     """The span of ticks the log names, and the rows at the one asked for."""
     from tailrace.client.admin import Admin
-    from tailrace.views.past import TimeMachine
+    from tailrace.serving.past import TimeMachine
 
     if name not in served.project.views:
         raise UnknownNameError(f"no view {name!r} is declared")

@@ -25,8 +25,8 @@ from tailrace.clock import SYSTEM
 from tailrace.console.answering import GRACE_SECONDS, MEMORY_BYTES, too_large
 from tailrace.console.errors import TooManyQuestionsError
 from tailrace.errors import TailraceError, UsageError
-from tailrace.views.errors import QueryTimeoutError, ViewsError
-from tailrace.views.query import ANSWER_SECONDS
+from tailrace.serving.errors import QueryTimeoutError, ViewsError
+from tailrace.serving.query import ANSWER_SECONDS
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""Records of a topic for people and subscribers: a page of them, or a stream."""
+"""Records of a topic in a form that people and JSON can take."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from tailrace.broker.groups.patterns import Pattern, PatternError
 from tailrace.client.committed import visible_batches
 from tailrace.client.errors import DamagedBatchError
 from tailrace.client.fetcher import Fetcher
-from tailrace.client.ranges import Headers, KafkaRanges, Range
-from tailrace.clock import SYSTEM, Clock
+from tailrace.client.ranges import Headers, Range
+from tailrace.clock import Clock
 from tailrace.config import parse_duration
-from tailrace.console.errors import UnknownNameError
 from tailrace.errors import TailraceError, UsageError
 from tailrace.project.load import Project
 from tailrace.records.batch import decode_records
@@ -24,11 +23,11 @@ from tailrace.records.errors import RecordsError
 from tailrace.records.header import LENGTH_OVERHEAD
 from tailrace.security import librdkafka_settings
 
-PAGE = 100
 LONGEST_VALUE = 100_000
 LARGEST_BATCH = 32 << 20
 
 Show = Callable[[bytes | None], str | None]
+Accept = Callable[[bytes | None, bytes | None, Headers], bool]
 
 
 def shown_by(project: Project, name: str) -> Show:
@@ -76,32 +75,10 @@ def _plain(value: object) -> str:
     return text(value) or "" if isinstance(value, bytes) else str(value)
 
 
-def latest(
-    bootstrap: str, topic: str, start: str, limit: int = PAGE, show: Show | None = None
-) -> list[dict[str, Any]]:
-    """Up to `limit` records: the newest ("latest"), the oldest, or from a time ("-5m")."""
-    reader = KafkaRanges(bootstrap)
-    fetcher = Fetcher(bootstrap, timeout=10.0)
-    try:
-        bounds = reader.bounds(topic)
-        if not bounds:
-            raise UnknownNameError(f"there is no topic {topic!r}")
-        starts = _starts(bootstrap, topic, start, bounds, limit)
-        ranges = [
-            Range(topic, partition, first, min(bounds[partition][1], first + limit))
-            for partition, first in starts.items()
-            if first < bounds[partition][1]
-        ]
-        found = [record for wanted in ranges for record in _read(fetcher, wanted, show or text)]
-    finally:
-        fetcher.close()
-        reader.close()
-    found.sort(key=lambda record: (record["timestamp"], record["partition"], record["offset"]))
-    return found[-limit:][::-1] if start == "latest" else found[:limit]
-
-
-def _read(fetcher: Fetcher, wanted: Range, show: Show) -> Iterator[dict[str, Any]]:
-    """The records of a range. A batch that cannot be unpacked, or only to more than a page
+def read_range(
+    fetcher: Fetcher, wanted: Range, show: Show, accept: Accept | None = None
+) -> Iterator[dict[str, Any]]:
+    """The records of a range that `accept` takes. A batch that cannot be unpacked, or only to more than a page
     should hold, is one record that says so: the others are shown all the same."""
     position = wanted.start
     while position < wanted.end:
@@ -129,17 +106,18 @@ def _read(fetcher: Fetcher, wanted: Range, show: Show) -> Iterator[dict[str, Any
             for record in records:
                 if position <= record.offset < wanted.end:
                     offset, at_ms, key, value, headers = record
+                    if accept is not None and not accept(key, value, headers):
+                        continue
                     yield _shown(wanted.partition, offset, at_ms, key, show(value), headers)
         position = following
 
 
-def _starts(
-    bootstrap: str, topic: str, start: str, bounds: Any, limit: int, clock: Clock = SYSTEM
+def find_starts(
+    bootstrap: str, topic: str, start: str, bounds: Any, clock: Clock
 ) -> dict[int, int]:
+    """Where each partition begins: "earliest", or at a time ("-5m", milliseconds)."""
     if start == "earliest":
         return {partition: first for partition, (first, _) in bounds.items()}
-    if start == "latest":
-        return {partition: max(first, end - limit) for partition, (first, end) in bounds.items()}
     at = _time(start, clock)
     from confluent_kafka import Consumer, TopicPartition
 
@@ -161,7 +139,9 @@ def _time(start: str, clock: Clock) -> int:
         return clock.wall_ms() - round(parse_duration(start[1:]).total_seconds() * 1000)
     if start.isascii() and start.isdecimal() and int(start) < 1 << 63:
         return int(start)
-    raise UsageError(f"{start!r} is no start", hint="earliest, latest, -5m, or milliseconds")
+    raise UsageError(
+        f"{start!r} is no start", hint="earliest, latest, offset:1200, -5m, or milliseconds"
+    )
 
 
 def as_records(chunk: Any, show: Show | None = None) -> Iterator[dict[str, Any]]:

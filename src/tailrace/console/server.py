@@ -16,6 +16,7 @@ import uvicorn
 from tailrace import console_token
 from tailrace.config import parse_address
 from tailrace.console.app import Served, create_app
+from tailrace.console.cluster_watch import ClusterWatch
 from tailrace.console.figures import Figures
 from tailrace.console.heads import BoundedHeads
 from tailrace.console.lookup import FastLookups
@@ -24,8 +25,8 @@ from tailrace.errors import PortInUseError, TailraceError
 from tailrace.node.takeover import read_applied
 from tailrace.pipelines.importable import forget_modules
 from tailrace.project.load import Project, load
+from tailrace.serving.reader import Views
 from tailrace.telemetry.part import Part
-from tailrace.views.reader import Views
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +42,9 @@ def run(project: Project, part: Part) -> None:
     listening = _listen(host, port)
     figures = Figures(part.bootstrap)
     views = Views(part.directory / "views")
-    served = Served(project, part.bootstrap, views, figures)
+    elsewhere = project.settings.log.bootstrap is not None
+    cluster = ClusterWatch(part.bootstrap).start() if elsewhere else None
+    served = Served(project, part.bootstrap, views, figures, cluster=cluster)
     port = listening.getsockname()[1]
     access = Access(
         host,
@@ -78,6 +81,8 @@ def run(project: Project, part: Part) -> None:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             runner.run(_serve(server, listening, part, address, served))
     finally:
+        if cluster is not None:
+            cluster.close()
         figures.close()
         views.close()
         listening.close()

@@ -26,6 +26,7 @@ from tailrace.facts.index import (
 from tailrace.facts.partition import Folding, Partition, begin
 from tailrace.facts.records import LONGEST_COMMAND_ID, CommandOf, decode_commands, is_stream
 from tailrace.records.event_columns import EventColumns
+from tailrace.records.event_headers import ERASED_TYPE
 
 Decode = Callable[[bytes], Any]
 
@@ -45,6 +46,8 @@ def take_columns(
     if len(commands) != len(metas):
         return False
     names: list[str] = kinds.dictionary.to_pylist()
+    if ERASED_TYPE in names:
+        return False
     decoders = [_decoder(partition, name) for name in names]
     numbers: list[int] = kinds.indices.to_pylist()
     offsets: list[int] = columns.offsets.tolist()

@@ -134,6 +134,7 @@ class Decider:
     def _decide(self, ask: Ask) -> Decided | None:
         if (ask.named or ask.tried) and (first := self._first_answer(ask)) is not None:
             return first
+        self.partition.check_not_erased(ask.key)
         known, where = self._latest(ask.key)
         if ask.expected is not None and ask.expected != known.version:
             error = VersionConflictError(

@@ -167,6 +167,9 @@ class Events(Generic[S]):
     def __repr__(self) -> str:
         return f"tr.events({self.name!r})"
 
+    kind = "events"
+    """What it is as the input of a stream."""
+
     @property
     def topic(self) -> str:
         return self.name

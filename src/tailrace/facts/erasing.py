@@ -14,17 +14,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from tailrace.clock import to_datetime
-from tailrace.facts.errors import ErasureUnknownError, SubjectUnknownError
+from tailrace.facts.erasures import ERASED, Erased
+from tailrace.facts.errors import SubjectUnknownError
 from tailrace.facts.failpoints import reached
-from tailrace.facts.sealing import ERASED, KEYS, MARK, Erased, Keys
+from tailrace.facts.sealing import KEYS, MARK, Keys
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -60,13 +59,15 @@ class Verified:
     keys_left: int
     """Keys of the subject that can still be read from the topic of keys."""
     values: int
-    """Sealed values that are there; nobody can open them if no key is left."""
+    """Sealed values that are there; nobody can open them if no key is left. Of records: those
+    that were not cut out."""
     needles: tuple[str, ...] = ()
     """Where the text that was looked for stands."""
 
     @property
     def good(self) -> bool:
-        return self.erased.state == "done" and not self.keys_left and not self.needles
+        left = self.keys_left if self.erased.kind == "subject" else self.values
+        return self.erased.state == "done" and not left and not self.needles
 
 
 def search(log: Log, tag: str, topics: Iterable[str] | None = None) -> Found:
@@ -97,18 +98,32 @@ def erase_subject(
     reason: str,
     *,
     patience: float = 60.0,
+    edges: Mapping[str, int] | None = None,
+    beyond: Iterable[str] = (),
 ) -> Erased:
     """Erase a subject, and wait until it is done; state "begun" if the topic of keys was not
-    cleaned in time. Erasing one that is erased gives the erasure there is, finished."""
+    cleaned in time. Erasing one that is erased gives the erasure there is, finished. `edges` and
+    `beyond` go into the proof: rows by sink that are written again, and what else stays."""
     keys.refresh()
     tag = keys.tag(subject)
-    known = next((each for each in keys.erasures.values() if each.tag == tag), None)
+    known = next(
+        (each for each in keys.erasures.values() if each.kind == "subject" and each.tag == tag),
+        None,
+    )
     if known is None:
-        known = _begin(log, keys, tag, subject, reason)
+        known = _begin(log, keys, tag, subject, reason, dict(edges or {}), list(beyond))
     return finish(log, keys, known.id, patience=patience)
 
 
-def _begin(log: Log, keys: Keys, tag: str, subject: str, reason: str) -> Erased:
+def _begin(
+    log: Log,
+    keys: Keys,
+    tag: str,
+    subject: str,
+    reason: str,
+    edges: dict[str, int],
+    beyond: list[str],
+) -> Erased:
     found = search(log, tag)
     live = keys.live(tag)
     if not live and not found.counts:
@@ -127,7 +142,8 @@ def _begin(log: Log, keys: Keys, tag: str, subject: str, reason: str) -> Erased:
         found.counts,
         found.positions,
         found.hashes,
-        list(UNREACHABLE),
+        [*UNREACHABLE, *beyond],
+        edges=edges,
     )
     _keep(keys, begun)
     reached("erasing.begun")
@@ -154,19 +170,14 @@ def finish_begun(log: Log, keys: Keys, *, patience: float = 60.0) -> None:
     """Go on with every erasure that was cut short."""
     keys.refresh()
     for each in list(keys.erasures.values()):
-        if each.state != "done":
+        if each.state != "done" and each.kind == "subject":
             finish(log, keys, each.id, patience=patience)
 
 
 def erasure(keys: Keys, id: str) -> Erased:
     """Raises ErasureUnknownError."""
     keys.refresh()
-    found = keys.erasures.get(id)
-    if found is None:
-        raise ErasureUnknownError(
-            f"there is no erasure {id!r}", hint="`tailrace erase list` shows them"
-        )
-    return found
+    return keys.book.get(id)
 
 
 def verify(
@@ -177,16 +188,21 @@ def verify(
     erased = erasure(keys, id)
     left = sum(1 for each in keys.raw() if each.tag == erased.tag and each.wrapped is not None)
     values = sum(search(log, erased.tag).counts.values())
-    needles: list[str] = []
+    return Verified(erased, left, values, places_of(log, needle, places))
+
+
+def places_of(log: Log, needle: str | None, places: Iterable[Path]) -> tuple[str, ...]:
+    """Where a text stands: records of any topic, files under `places`."""
+    found: list[str] = []
     if needle:
-        needles += _in_topics(log, needle.encode())
+        found += _in_topics(log, needle.encode())
         for place in places:
-            needles += _in_files(place, needle.encode())
-    return Verified(erased, left, values, tuple(needles))
+            found += _in_files(place, needle.encode())
+    return tuple(found)
 
 
 def _keep(keys: Keys, erased: Erased) -> None:
-    keys.write(ERASED, erased.id, msgspec.json.encode(erased))
+    keys.book.keep(erased)
     keys.refresh()
 
 

@@ -168,6 +168,13 @@ class EventsDifferError(EventsError):
     code = "events-differ"
 
 
+class EventsIncompatibleError(EventsError):
+    """The class of an event has changed in a way that the schema registry does not allow under the
+    subject of its type and version."""
+
+    code = "events-incompatible"
+
+
 class PartitionLostError(EventsError):
     """This process does not own the partition any more: another one has taken it over. The
     command is routed again; this error is seen only where nobody else is there."""
@@ -201,6 +208,19 @@ class ErasureUnknownError(EventsError):
     """There is no erasure of this id."""
 
     code = "erasure-unknown"
+
+
+class ErasureRefusedError(EventsError):
+    """These records cannot be erased: Apache Kafka does not rewrite its segments, and what the log
+    itself goes by stays."""
+
+    code = "erasure-refused"
+
+
+class RecordsMissingError(EventsError):
+    """There is no record at this position, or none with this key."""
+
+    code = "records-missing"
 
 
 class EventsClosedError(EventsError):

@@ -21,11 +21,16 @@ from tailrace.facts.errors import (
     UpcastMissingError,
 )
 from tailrace.facts.personal import personal_fields
-from tailrace.records.event_headers import split_name
+from tailrace.records.event_headers import ERASED_TYPE, split_name
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
 encode_json = msgspec.json.Encoder().encode
 decode_json = msgspec.json.decode
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Erased:
+    """Stands in histories and answers where an event was erased; `evolve` never gets one."""
 
 
 class EventType:
@@ -124,6 +129,11 @@ class EventTypes:
                     detail=f"{self.by_name[made.name].cls.__module__} and {cls.__module__}",
                     hint="the name stands in the log: rename one of them",
                 )
+            if made.name == ERASED_TYPE:
+                raise EventsDeclarationError(
+                    f"an event of {topic!r} cannot be called {ERASED_TYPE}",
+                    hint="the log calls events so that were erased: rename the class",
+                )
             if "." in made.name:
                 raise EventsDeclarationError(f"{made.name!r} cannot be the name of an event")
             self.by_class[cls] = self.by_name[made.name] = made
@@ -149,7 +159,9 @@ class EventTypes:
         return known, version
 
     def decode(self, written: str, value: bytes) -> object:
-        """The event of one record."""
+        """The event of one record; `Erased` where it was erased."""
+        if written == ERASED_TYPE:
+            return Erased()
         known, version = self.find(written)
         return known.decode(version, value)
 

@@ -21,6 +21,10 @@ The process sends itself SIGKILL the n-th time it reaches the step (n = 1 withou
     erasing.begun            an erasure is written down, and no key is destroyed
     erasing.destroyed        its keys have tombstones, and are still in the topic
     erasing.cleaned          they are gone, and that is not written down
+    excising.begun           an erasure of records is written down, and nothing is done
+    excising.deleted         the row of a key is deleted for those who follow the table
+    excising.asked           the log is asked to cut records out
+    excising.cut             they are cut out, and that is not written down
 """
 
 from __future__ import annotations

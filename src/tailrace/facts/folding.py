@@ -25,6 +25,7 @@ from tailrace.facts.records import (
 )
 from tailrace.facts.sealing import seals_for
 from tailrace.records.batch import Record
+from tailrace.records.event_headers import ERASED_TYPE
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -89,6 +90,8 @@ class _Partition:
         try:
             versions: list[int] = piece.versions.cast(pa.string()).cast(pa.int64()).to_pylist()
             kinds = piece.kinds.cast(pa.string()).dictionary_encode()
+            if ERASED_TYPE in kinds.dictionary.to_pylist():
+                return False
             piece.streams.cast(pa.string())
             decoders = [self.declared.types.decoder(each) for each in kinds.dictionary.to_pylist()]
             metas = piece.metas.to_pylist()
@@ -152,7 +155,7 @@ class _Partition:
                 state = self.declared.initial()
             if stored.version != version + 1:
                 broken.setdefault(stream, f"version {stored.version} stands behind {version}")
-            if stream not in broken:
+            if stream not in broken and stored.kind != ERASED_TYPE:
                 try:
                     stored = self._open(stored)
                     event = self.declared.types.decode(stored.kind, stored.value)

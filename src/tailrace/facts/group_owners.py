@@ -382,7 +382,7 @@ class GroupOwners:
         owner = self._local.get(number)
         if owner is not None and owner.serving and not owner.lost:
             try:
-                return here(owner.partition)
+                return owner.partition.looked(here)
             except lmdb.Error:
                 pass  # its index was given up, and is read again
         until = SYSTEM.monotonic() + self._timeout
@@ -394,7 +394,7 @@ class GroupOwners:
                     raise owner.trouble
                 if owner.serving and not self._lapsed:
                     try:
-                        return here(owner.partition)
+                        return owner.partition.looked(here)
                     except lmdb.Error:
                         pass  # its index was given up, and is read again
             else:

@@ -241,6 +241,9 @@ class Links:
         link = Link(self, made, on_frame, on_closed, on_drained)
         link.shaken = True
         with self._lock:
+            if self._stopping:  # the thread may have looked for the last time
+                made.close()
+                raise ConnectionAbortedError("the links are closed")
             self._new.append(link)
         self._wake()
         return link
@@ -256,7 +259,8 @@ class Links:
         self._wake()
 
     def close(self) -> None:
-        self._stopping = True
+        with self._lock:
+            self._stopping = True
         self._wake()
         self._thread.join()
 
@@ -282,6 +286,7 @@ class Links:
                 elif isinstance(made, Link):
                     self._serve(made, events)
             self._end_those_who_do_not_shake()
+        self._take_changes()  # a link that was made since
         for link in list(self._links):
             self._end(link)
         if door is not None or self._door is not None:

@@ -35,6 +35,7 @@ from tailrace.facts.asking import (
     Waiting,
 )
 from tailrace.facts.declare import Command, Events
+from tailrace.facts.erasures import Erasures
 from tailrace.facts.errors import EventsClosedError, OutcomeUnknownError
 from tailrace.facts.index import LONGEST_COMMAND_ID, check_stream
 from tailrace.facts.mistakes import first_mistake
@@ -92,17 +93,21 @@ class OpenedEvents(Generic[S]):
         topic_id = found.id.hex()
         self.index_directory = _root(log, index) / f"{declared.name}-{topic_id[:12]}"
         self._reader = EventReader(log, timeout)
-        self._erasures: FollowErasures | None = None
-        erased = 0
         try:
             seals = self._reader.seals = seals_for(log, declared, key)
-            erased = 0 if seals is None else seals.keys.erased_count
+            book = self._reader.erasures = Erasures(log) if seals is None else seals.keys.book
+            book.refresh()
+            self._following = FollowErasures(
+                book,
+                None if seals is None else seals.keys,
+                declared.name,
+                lambda: self._owners.begin_again(),
+            )
             self._owners = self._make_owners(topic_id, owns, listen)
         except BaseException:
             self._close_reader()
             raise
-        if seals is not None:
-            self._erasures = FollowErasures(seals.keys, erased, self._owners.begin_again)
+        self._following.start()
         _OPENED.append(weakref.ref(self))
 
     def _make_owners(self, topic_id: str, owns: bool, listen: str) -> Owners:
@@ -147,14 +152,15 @@ class OpenedEvents(Generic[S]):
         if not self._closed:
             self._closed = True
             _OPENED[:] = [each for each in _OPENED if each() not in (self, None)]
-            if self._erasures is not None:
-                self._erasures.close()
+            self._following.close()
             self._owners.close()
             self._close_reader()
 
     def _close_reader(self) -> None:
         if self._reader.seals is not None:
             self._reader.seals.keys.close()
+        elif self._reader.erasures is not None:
+            self._reader.erasures.close()
         self._reader.close()
 
     # Deciding ------------------------------------------------------------------

@@ -133,7 +133,7 @@ class LocalOwners:
                 raise self._missing(number)
             if owner.serving:
                 try:
-                    return look(owner.partition)
+                    return owner.partition.looked(look)
                 except lmdb.Error:
                     pass  # its index was given up, and is read again
             until = until or self._clock.monotonic() + self._timeout

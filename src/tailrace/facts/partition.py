@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import lmdb
 import msgspec
 
 from tailrace.clock import Clock
@@ -22,6 +23,7 @@ from tailrace.facts.errors import (
     EventUnknownError,
     EventUnreadableError,
     EvolveFailedError,
+    SubjectErasedError,
 )
 from tailrace.facts.event_types import EventType, decode_json, encode_json
 from tailrace.facts.index import (
@@ -42,13 +44,15 @@ from tailrace.facts.records import (
     parse_record,
 )
 from tailrace.records.batch import Record
-from tailrace.records.event_headers import split_name
+from tailrace.records.erased_offsets import offsets_of, read_request
+from tailrace.records.event_headers import ERASED_TYPE, split_name
 
 log = logging.getLogger(__name__)
 if TYPE_CHECKING:
     from tailrace.records.event_columns import EventColumns
 
 S = TypeVar("S")
+T = TypeVar("T")
 SNAPSHOT_EVERY = 32
 MOST_STATES = 200_000
 TYPE_TAG = "\0type"
@@ -112,6 +116,10 @@ class Folding:
         self.offsets: list[int] = []
 
 
+class IndexIncompleteError(lmdb.Error):
+    """The index is being read from the log, and lacks events; whoever looks tries again."""
+
+
 class Partition(Generic[S]):
     """See the module. `apply` and `catch_up` are for the owner's thread, the rest for any."""
 
@@ -132,6 +140,8 @@ class Partition(Generic[S]):
         self.states = States(MOST_STATES)
         self.visible = 0
         """`lookup` shows every event below this offset."""
+        self._whole = False  # whether the index was read to the end since it was begun
+        self._beginnings = 0
         self.watchers: list[Callable[[], None]] = []
         """Called by the owner's thread when more is visible; must not block."""
         self._decode_state = msgspec.json.Decoder(declared.state).decode
@@ -140,18 +150,37 @@ class Partition(Generic[S]):
 
     def _index(self) -> PartitionIndex:
         root, topic_id = self._open
-        return open_index(root, self.number, topic_id, self.declared.fingerprint())
+        self._erased = self._erasures()
+        fingerprint = self.declared.fingerprint() + self._erased
+        return open_index(root, self.number, topic_id, fingerprint)
+
+    def _erasures(self) -> str:
+        book = self._reader.erasures
+        return "" if book is None else book.mark(self.declared.name)
 
     def close(self) -> None:
         self.index.close()
 
     def start_afresh(self) -> None:
         """Throw the index away, as a damaged one is; `catch_up` reads everything again."""
+        self._whole = False
+        self._beginnings += 1
         directory = self.index.directory
         self.index.close()
         shutil.rmtree(directory, ignore_errors=True)
         self.states.clear()
         self.index = self._index()
+
+    def looked(self, look: Callable[[Partition[S]], T]) -> T:
+        """What a look at the index says, from any thread. Raises an lmdb.Error while the index is
+        read again, or was begun again meanwhile: it lacks events, and does not know it."""
+        beginnings = self._beginnings
+        if not self._whole:
+            raise IndexIncompleteError("the index is being read")
+        found = look(self)
+        if beginnings != self._beginnings:
+            raise IndexIncompleteError("the index was begun again")
+        return found
 
     # Folding -------------------------------------------------------------------
 
@@ -172,6 +201,8 @@ class Partition(Generic[S]):
         """The state after events of one stream. Raises EventsError, which names the stream."""
         decode = self.declared.types.decode
         for each in stored:
+            if each.kind == ERASED_TYPE:
+                continue
             try:
                 event = decode(each.kind, each.value)
             except EventsError as error:
@@ -188,6 +219,17 @@ class Partition(Generic[S]):
         if not self._copies or state is None:
             return state
         return self._decode_state(encode_json(state))
+
+    def check_not_erased(self, stream: bytes) -> None:
+        """Raises SubjectErasedError for a stream that was erased as a whole."""
+        book = self._reader.erasures
+        gone = None if book is None else book.of_key(self.declared.name, stream)
+        if gone is not None:
+            raise SubjectErasedError(
+                "the stream was erased and does not come back",
+                detail=f"erasure {gone.id} of {gone.at}",
+                hint="`tailrace erase list` says why; use another stream",
+            )
 
     def sealed(self, kind: EventType, value: bytes) -> bytes:
         """An event's JSON as it is written. Raises SubjectErasedError."""
@@ -288,6 +330,21 @@ class Partition(Generic[S]):
         stored = self._reader.at_offsets(self.declared.name, self.number, offsets)
         return stored, following - 1
 
+    def streams_erased(self) -> set[str]:
+        """The streams of which single events were erased."""
+        book = self._reader.erasures
+        done = (
+            [] if book is None else [each for each in book.found.values() if each.kind == "record"]
+        )
+        offsets: set[int] = set()
+        for each in done:
+            ranges = read_request(each.offsets.get(self.declared.name, ""))
+            offsets.update(offsets_of(ranges.get(self.number, [])))
+        if not offsets:
+            return set()
+        found = self._reader.at_offsets(self.declared.name, self.number, sorted(offsets))
+        return {each.stream for each in found}
+
     def streams_since(self, start: int, end: int) -> set[str]:
         """The streams with an event at start ≤ offset < end."""
         found: set[str] = set()
@@ -342,6 +399,8 @@ class Partition(Generic[S]):
 
     def catch_up(self, end: int) -> int:
         """Read what the index lacks, up to `end`; how many events that were."""
+        if self._erasures() != self._erased:
+            self.start_afresh()  # states, snapshots and tags of what was erased
         stamp = self.index.stamp
         if stamp.next > end:
             # The topic was made anew, or records were cut off: what we know is of another one.
@@ -362,6 +421,7 @@ class Partition(Generic[S]):
             self.index.note_rebuild(events, self._clock.monotonic() - began)
         self._refuse_newer()
         self.visible = end
+        self._whole = True
         return events
 
     def count_records(self, first: int, end: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +12,17 @@ from tailrace.client.errors import ClientError
 from tailrace.client.log import connect
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import TailraceError
+from tailrace.facts import excising
 from tailrace.facts.declare import Events
 from tailrace.facts.erasing import finish_begun
+from tailrace.facts.erasures import Erasures
 from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
+from tailrace.facts.subjects import register
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.client.schemas import Schemas
     from tailrace.facts.opened import OpenedEvents
     from tailrace.telemetry.part import Part
 
@@ -33,12 +37,18 @@ def run(
     declared: Iterable[Events[Any] | Reservations],
     part: Part,
     reactions: Iterable[Reaction] = (),
+    schemas: Schemas | None = None,
 ) -> None:
-    """Own what the groups give us of these topics, and react, until `part` must stop."""
+    """Own what the groups give us of these topics, and react, until `part` must stop. Their types
+    are registered at `schemas` first; a registry that is away is waited for."""
     wanted, react = list(declared), list(reactions)
     while not part.stopping.is_set():
         try:
             with ExitStack() as stack:
+                if schemas is not None:
+                    for one in wanted:
+                        if isinstance(one, Events):
+                            register(schemas, one)
                 source = stack.enter_context(connect(part.bootstrap))
                 index = part.directory / "events"
                 opened = [_open(stack, source, index, each) for each in wanted]
@@ -47,11 +57,14 @@ def run(
                 part.report("running", error=None)
                 rates = {each.declared.name: Rate(part.clock) for each in opened}
                 keys = next((each.keys for each in opened if each.keys is not None), None)
+                book = stack.enter_context(closing(Erasures(source)))
                 looked_at = -ERASURE_SECONDS
                 while not part.stopping.wait(REPORT_SECONDS):
-                    if keys is not None and SYSTEM.monotonic() - looked_at > ERASURE_SECONDS:
+                    if SYSTEM.monotonic() - looked_at > ERASURE_SECONDS:
                         looked_at = SYSTEM.monotonic()
-                        finish_begun(source, keys, patience=0.0)
+                        if keys is not None:
+                            finish_begun(source, keys, patience=0.0)
+                        excising.finish_begun(source, book, patience=0.0)
                     told = {each.declared.name: figures(each) for each in opened}
                     for name, rate in rates.items():
                         told[name]["rate"] = rate.of(told[name]["written"])

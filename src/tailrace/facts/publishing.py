@@ -124,15 +124,17 @@ class PublishingWriter(PartitionWriter):
     # What is missing -----------------------------------------------------------
 
     def publish_missing(self, partition: Partition[Any]) -> int:
-        """Write the states of streams that changed while nobody published; how many."""
+        """Write the states of streams that changed while nobody published; how many. What was
+        erased took the states with it that had come of it: they are written each time."""
         group = states_group(self.topic)
         covered = stored_offsets(self._cluster, group, [self._events])[self._events] or 0
         end = partition.index.stamp.next
         timestamp = partition.index.stamp.timestamp
         written = 0
+        erased = partition.streams_erased()
         try:
             for stream, entry in partition.index.streams():
-                if entry.offset < covered:
+                if entry.offset < covered and stream not in erased:
                     continue
                 key = stream.encode()
                 try:
@@ -150,8 +152,8 @@ class PublishingWriter(PartitionWriter):
                 written += 1
                 if written % BACKFILL_STREAMS == 0:
                     self._writer.commit()
-            if covered < end:
-                self._writer.send_offsets(group, {self._events: end})
+            if covered < end or written:
+                self._writer.send_offsets(group, {self._events: max(covered, end)})
                 self._writer.commit()
         except ProducerFencedError as error:
             raise PartitionLostError(

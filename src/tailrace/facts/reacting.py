@@ -60,6 +60,7 @@ from tailrace.facts.reading import EventReader
 from tailrace.facts.records import Stored, parse_record
 from tailrace.facts.sealing import seals_for
 from tailrace.facts.topic import ensure_topic
+from tailrace.records.event_headers import ERASED_TYPE
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
@@ -303,7 +304,11 @@ class OpenedReaction:
             facts: list[Stored] = []
             for record in records:
                 stored = parse_record(*record)
-                if stored is not None and stored.offset >= reading.position:
+                if (
+                    stored is not None
+                    and stored.offset >= reading.position
+                    and stored.kind != ERASED_TYPE
+                ):
                     facts.append(stored)
             seals = self._seals.get(reading.topic)
             if seals is not None:

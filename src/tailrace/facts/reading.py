@@ -18,6 +18,7 @@ from tailrace.records.header import BatchHeader, Buffer
 
 if TYPE_CHECKING:
     from tailrace.client.log import Log
+    from tailrace.facts.erasures import Erasures
     from tailrace.facts.sealing import Seals
     from tailrace.records.event_columns import EventColumns
 
@@ -43,6 +44,8 @@ class EventReader:
         self._fetchers: dict[int, Fetcher] = {}
         self.seals: Seals | None = None
         """Opens the personal fields of what is read, where the topic has some."""
+        self.erasures: Erasures | None = None
+        """What was erased from the log."""
 
     def close(self) -> None:
         with self._lock:

@@ -5,7 +5,7 @@
     bound to         the topic and the field: a sealed value is of no use elsewhere
 
     __tailrace_keys    compacted; "<tag>.<key id>" → {"key": the wrapped key}
-    __tailrace_erased  compacted; id → {"id", "tag", "reason", "at", "state", …}: see `erasing`
+    __tailrace_erased  compacted; see `erasures`
 
 Keys are wrapped, and tags made, with secrets that follow from `events.key`, which is kept outside
 the log. A subject may have several keys: each process that needs one and knows none makes its own,
@@ -28,10 +28,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from tailrace.client.producer import Producer, ProducerSettings
-from tailrace.client.wire_outlet import WireOutlet
 from tailrace.errors import TailraceError, UsageError
 from tailrace.extras import require
+from tailrace.facts.erasures import SETTINGS, Erased, Erasures
 from tailrace.facts.errors import (
     CommandResultError,
     EventsKeyError,
@@ -52,17 +51,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-KEYS, ERASED = "__tailrace_keys", "__tailrace_erased"
+KEYS = "__tailrace_keys"
 MARK = "tr1."
 _MARKED = b'"tr1.'
-SETTINGS = {
-    "cleanup.policy": "compact",
-    "flush.messages": "1",
-    "min.cleanable.dirty.ratio": "0",
-    "min.compaction.lag.ms": "0",
-    "delete.retention.ms": "0",
-    "file.delete.delay.ms": "0",
-}
 SHORTEST_SECRET = 32
 FOLLOW_SECONDS = 1.0
 VARIABLE = "TAILRACE_EVENTS__KEY"
@@ -77,25 +68,6 @@ class KeyRecord(NamedTuple):
     tag: str
     key_id: str
     wrapped: bytes | None
-
-
-class Erased(msgspec.Struct):
-    """What the log keeps of an erasure. No name of a subject: only its tag."""
-
-    id: str
-    tag: str
-    reason: str
-    at: str
-    state: str
-    """`begun`, then `done`: no key of the subject is in the topic of keys any more."""
-    keys: list[str] = []
-    counts: dict[str, int] = {}
-    """Sealed values by topic."""
-    positions: dict[str, list[int]] = {}
-    """First and last offset of them by partition."""
-    hashes: dict[str, str] = {}
-    """SHA-256 over positions and values, by topic."""
-    unreachable: list[str] = []
 
 
 class Keys:
@@ -119,15 +91,14 @@ class Keys:
         self._log = log
         self._reader = EventReader(log, timeout)
         self._lock = threading.RLock()
-        self._producer: Producer | None = None
-        self._next = {KEYS: 0, ERASED: 0}
+        self.book = Erasures(log, timeout)
+        self._next = 0
         self._live: dict[str, dict[str, bytes]] = {}
         self._open: dict[tuple[str, str], AESGCM] = {}
-        self.erasures: dict[str, Erased] = {}
         self._gone: set[str] = set()
         try:
-            for topic in (KEYS, ERASED):
-                log.ensure_topic(topic, 1, SETTINGS)
+            log.ensure_topic(KEYS, 1, SETTINGS)
+            self.book.begin()
             self.refresh()
         except BaseException:
             self.close()
@@ -136,9 +107,7 @@ class Keys:
     def close(self) -> None:
         with self._lock:
             self._reader.close()
-            if self._producer is not None:
-                self._producer.close()
-                self._producer = None
+            self.book.close()
 
     # What there is -------------------------------------------------------------
 
@@ -161,24 +130,30 @@ class Keys:
         """How many subjects are erased: it only grows."""
         return len(self._gone)
 
+    @property
+    def erased_tags(self) -> frozenset[str]:
+        with self._lock:
+            return frozenset(self._gone)
+
+    @property
+    def erasures(self) -> dict[str, Erased]:
+        """Erasures by their ids, of subjects and of records."""
+        return self.book.found
+
     def refresh(self) -> None:
         """Read what is new in both topics."""
         with self._lock:
-            for topic in (ERASED, KEYS):
-                end = self._log.end_offsets(topic)[0]
-                for some, _ in self._reader.records(topic, 0, self._next[topic], end):
-                    for record in some:
-                        if record.key is not None:
-                            self._take(topic, record.key.decode(), record.value)
-                self._next[topic] = max(end, self._next[topic])
+            for erased in self.book.refresh():
+                if erased.kind == "subject":
+                    self._forget(erased.tag)
+            end = self._log.end_offsets(KEYS)[0]
+            for some, _ in self._reader.records(KEYS, 0, self._next, end):
+                for record in some:
+                    if record.key is not None:
+                        self._take(record.key.decode(), record.value)
+            self._next = max(end, self._next)
 
-    def _take(self, topic: str, key: str, value: bytes | None) -> None:
-        if topic == ERASED:
-            if value is not None:
-                found = msgspec.json.decode(value, type=Erased)
-                self.erasures[found.id] = found
-                self._forget(found.tag)
-            return
+    def _take(self, key: str, value: bytes | None) -> None:
         tag, _, key_id = key.partition(".")
         if value is None:
             self._live.get(tag, {}).pop(key_id, None)
@@ -286,17 +261,8 @@ class Keys:
     # Writing -------------------------------------------------------------------
 
     def write(self, topic: str, key: str, value: bytes | None) -> None:
-        """One record, durable on return."""
-        with self._lock:
-            if self._producer is None:
-                # On our own wire, which shows an embedded log that we are of its project:
-                # nobody else writes its topics `__tailrace_…`.
-                settings = ProducerSettings(linger_ms=0)
-                outlet = WireOutlet(
-                    self._log.cluster(), self._log.cluster(), settings, self._log.clock
-                )
-                self._producer = Producer(outlet, settings, clock=self._log.clock)
-            self._producer.send(topic, key=key.encode(), value=value, partition=0).result(60)
+        """One record into a topic of the project, durable on return."""
+        self.book.write(topic, key, value)
 
     def destroy_erased(self) -> None:
         """Destroy what keys erased subjects have: the erasure was cut short, or a process made one
@@ -365,27 +331,41 @@ class Seals:
 
 
 class FollowErasures:
-    """A thread that learns of erasures and has states forgotten that were told before."""
+    """A thread that learns of erasures and has what was told before forgotten."""
 
-    def __init__(self, keys: Keys, known: int, forget: Callable[[], None]) -> None:
+    def __init__(
+        self, book: Erasures, keys: Keys | None, topic: str, forget: Callable[[], None]
+    ) -> None:
+        self._book = book
         self._keys = keys
-        self._known = known
+        self._topic = topic
         self._forget = forget
+        self._known = self._what()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="events erasures", daemon=True)
+
+    def start(self) -> None:
         self._thread.start()
 
     def close(self) -> None:
         self._stopping.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _what(self) -> tuple[int, str]:
+        gone = 0 if self._keys is None else self._keys.erased_count
+        return gone, self._book.mark(self._topic)
 
     def _run(self) -> None:
         while not self._stopping.wait(FOLLOW_SECONDS):
             try:
-                self._keys.refresh()
-                self._keys.destroy_erased()
-                if self._keys.erased_count != self._known:
-                    self._known = self._keys.erased_count
+                if self._keys is None:
+                    self._book.refresh()
+                else:
+                    self._keys.refresh()
+                    self._keys.destroy_erased()
+                if (now := self._what()) != self._known:
+                    self._known = now
                     self._forget()
             except TailraceError as error:
                 log.warning("erasures cannot be followed", extra={"error": str(error)})

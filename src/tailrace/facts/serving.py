@@ -121,7 +121,7 @@ class Serving:
 
     def _look(self, link: Link, said: messages.Look, partition: Partition[Any]) -> None:
         try:
-            frame = messages.encode(self._answer(said, partition))
+            frame = messages.encode(partition.looked(lambda own: self._answer(said, own)))
         except TailraceError as error:
             frame = messages.encode(messages.Failed(said.number, to_parts(error)))
         except Exception as error:  # the partition was given up meanwhile: its index is closed

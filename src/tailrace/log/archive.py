@@ -91,6 +91,22 @@ class Archive:
         self._ids: dict[str, str] = {}
         self.last_error = ""
 
+    @property
+    def busy(self) -> bool:
+        return self._child is not None
+
+    def take_back(self, partition: Partition) -> None:
+        """Note that segments which were archived are local ones again."""
+        write_archived(partition, partition.segments)
+        for segment in partition.segments:
+            if segment.here:
+                fetched = f"{segment.stem}.fetched"
+                self._fetched.pop(fetched, None)
+                self._wanted.pop(fetched, None)
+                for path in (fetched, f"{fetched}.part"):
+                    partition.shelf.open_files.forget(path)
+                    _unlink(path)
+
     def name_topic(self, topic: str, topic_id: str) -> None:
         """Tell a topic's id: a new topic of an old name must not find the old one's files."""
         self._ids[topic] = topic_id

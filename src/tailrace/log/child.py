@@ -10,6 +10,20 @@ if TYPE_CHECKING:
     import subprocess
 
 
+_PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """Called by a child: it ends when the process that started it is killed. One that went on
+    would write files that the next start of the log writes too."""
+    import ctypes
+    import signal
+
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if len(sys.argv) > 1 and os.getppid() != int(sys.argv[1]):
+        os._exit(1)  # it was killed before we asked
+
+
 class Child:
     """One run of `python -m <module>`: a job on its stdin, a result on its stdout.
 
@@ -26,7 +40,7 @@ class Child:
             os.write(wish, job)
             os.lseek(wish, 0, os.SEEK_SET)
             self.process: subprocess.Popen[bytes] = subprocess.Popen(
-                [sys.executable, "-P", "-m", module],
+                [sys.executable, "-P", "-m", module, str(os.getpid())],
                 stdin=wish,
                 stdout=self._output,
                 stderr=subprocess.DEVNULL,

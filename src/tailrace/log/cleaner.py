@@ -23,6 +23,7 @@ from pathlib import Path
 import orjson
 
 from tailrace.log.aborted_batches import AbortedBatches
+from tailrace.log.child import end_with_parent
 from tailrace.log.cleaned_segment import CleanedSegment
 from tailrace.log.cleaning_job import CleanedGroup, CleaningJob, CleaningResult
 from tailrace.log.files import FILES, Files
@@ -357,7 +358,7 @@ class Cleaner:
         if len(kept) == total:
             return batch
         block = records_block(batch, header)
-        return _rebuilt(
+        return rebuilt(
             header,
             b"".join([block[start:end] for start, end in kept]),
             len(kept),
@@ -392,7 +393,7 @@ class Cleaner:
             )
         if header.attributes & LOG_APPEND_TIME:
             largest = header.max_timestamp
-        return _rebuilt(
+        return rebuilt(
             header,
             b"".join(parts),
             len(parts),
@@ -426,7 +427,7 @@ class Cleaner:
         """Every batch of a segment, its checksum verified."""
         if not size:
             return
-        path = f"{self.job.directory}/{base:020d}.log"
+        path = self.job.elsewhere.get(str(base), f"{self.job.directory}/{base:020d}.log")
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             mapped = mmap.mmap(descriptor, size, prot=mmap.PROT_READ)
@@ -537,10 +538,10 @@ def walk(
 
 def _empty(header: BatchHeader) -> bytearray:
     """A batch without records, which keeps a producer's last sequence known."""
-    return _rebuilt(header, b"", 0, header.base_timestamp, header.max_timestamp, header.attributes)
+    return rebuilt(header, b"", 0, header.base_timestamp, header.max_timestamp, header.attributes)
 
 
-def _rebuilt(
+def rebuilt(
     header: BatchHeader,
     block: bytes,
     count: int,
@@ -568,6 +569,7 @@ def _rebuilt(
 
 def main() -> None:
     os.nice(19)
+    end_with_parent()
     job = CleaningJob(**orjson.loads(sys.stdin.buffer.read()))
     result = Cleaner(job).run()
     sys.stdout.buffer.write(orjson.dumps(asdict(result)))

@@ -28,6 +28,10 @@ class CleaningJob:
     """[producer id, first offset, marker's offset] of aborted transactions."""
     producers: dict[str, list[int]]
     """Producer id → [offset of its last data batch's end or −1, epoch]: those batches stay."""
+    erased: list[list[int]] = field(default_factory=list)
+    """[first, last] offsets of records to be erased: see `eraser`."""
+    elsewhere: dict[str, str] = field(default_factory=dict)
+    """Base offset → path of segments that are not in the directory."""
 
 
 @dataclass(slots=True)

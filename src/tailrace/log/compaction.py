@@ -51,7 +51,8 @@ class Compaction:
 
     @property
     def busy(self) -> bool:
-        return self._child is not None
+        """Whether it has files of a partition in hand."""
+        return self._child is not None or self._undone is not None
 
     def tick(self, partitions: Iterable[Partition], settings: LogSettings, now_ms: int) -> None:
         """Collect a child that has ended, start the next when one is due."""
@@ -158,6 +159,11 @@ class Compaction:
                 "bytes_written": result.bytes_written,
             },
         )
+
+    def put_in_place(self, partition: Partition, result: CleaningResult, now_ms: int) -> None:
+        """Swap in what another child wrote. Raises `StorageError` if that is only half done; it
+        is carried on then, before all else."""
+        self._carry_out(partition, decide_swap(partition, result), now_ms)
 
     def _carry_out(self, partition: Partition, decided: Decided, now_ms: int) -> None:
         """Swap; a partition that is left half swapped serves nothing until it is whole."""

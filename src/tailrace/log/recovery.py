@@ -126,7 +126,7 @@ def open_partition(
 ) -> None:
     """Fill `partition` from its directory; see the module's docstring for `same_boot`.
 
-    `archived` gives the partition's segments that lie elsewhere, before all others. Records
+    `archived` gives the partition's segments that lie elsewhere. Records
     that were known to be on the disk and are gone are reported.
     """
     known, missing = recovery_point, log_start_offset
@@ -172,7 +172,11 @@ def _fill(
         for base in bases
     ]
     if archived is not None:
-        partition.segments = [*archived(partition, set(bases)), *partition.segments]
+        elsewhere = archived(partition, set(bases))
+        # One that was written again, for an erasure, is here while later ones are not.
+        partition.segments = sorted(
+            [*elsewhere, *partition.segments], key=lambda each: each.base_offset
+        )
         bases = [segment.base_offset for segment in partition.segments]
     partition.bases = bases
     partition.active = partition.segments[-1]
@@ -450,7 +454,8 @@ def _replay(partition: Partition, recovery_point: int) -> None:
     batches that are gone: their repeats must be taken.
     """
     # Deleted records still say what their producers did, as long as they are there.
-    start = min(segment.base_offset for segment in partition.segments if segment.here)
+    elsewhere = [place for place, each in enumerate(partition.segments) if not each.here]
+    start = partition.bases[elsewhere[-1] + 1 if elsewhere else 0]
     sure = min(max(recovery_point, start), partition.end_offset)
     for offset in reversed(partition.snapshots):
         path = partition.directory / f"{offset:020d}.snapshot"

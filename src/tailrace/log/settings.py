@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tailrace.log.errors import InvalidConfigError
+from tailrace.records.erased_offsets import ERASE, read_request
 
 Kind = Literal["int", "long", "double", "string", "list", "boolean", "password"]
 
@@ -229,6 +230,10 @@ TOPIC_SETTINGS: dict[str, Setting] = _table(
         "log.roll.ms", least=1,
     ),
     Setting(
+        ERASE, "string", "",
+        "Records that are being erased, as partition:offset,first-last;…; set by `tailrace erase` alone, and empty again when they are gone.",
+    ),
+    Setting(
         "tailrace.events", "boolean", "false",
         "Whether the topic holds events that states are told from: it is never compacted and loses nothing by age or size, and this cannot be taken back.",
     ),
@@ -432,6 +437,14 @@ def check_topic_config(overrides: Mapping[str, str]) -> None:
     """Raises `InvalidConfigError` for a topic setting that is unknown or out of range."""
     for name, text in overrides.items():
         _known(TOPIC_SETTINGS, name, "topic").parse(text)
+    try:
+        read_request(overrides.get(ERASE, ""))
+    except ValueError as error:
+        raise InvalidConfigError(
+            f"{overrides[ERASE][:100]!r} is no value for {ERASE}",
+            detail=str(error),
+            hint="partition:offset,first-last;…: 0:5-9,12;3:991",
+        ) from error
     _refuse_replicas("min.insync.replicas", overrides)
 
 

@@ -34,6 +34,7 @@ from tailrace.log.directories import (
     short_id,
     write_clean_stop,
 )
+from tailrace.log.erasing import Erasing
 from tailrace.log.errors import (
     ForeignDirectoryError,
     InvalidPartitionsError,
@@ -112,6 +113,7 @@ class Store:
     compaction: Compaction = field(default_factory=Compaction)
     archive: Archive | None = None
     closed: bool = False
+    erasing: Erasing = field(init=False)
     _upkeep: Upkeep = field(init=False)
     _leaving: set[str] = field(default_factory=set)
     """Topics that are being deleted."""
@@ -123,6 +125,7 @@ class Store:
         self.shelf.on_failed_sync = self.journal.on_failed_sync = self._note_failed_sync
         self.shelf.roots = {str(each.path): each.lock for each in self.directories}
         self._upkeep = Upkeep(self)
+        self.erasing = Erasing(self)
 
     # ── opening and closing ──────────────────────────────────────────────────────────
 
@@ -262,6 +265,7 @@ class Store:
         self.abandon()
 
     def _stop_children(self) -> None:
+        self.erasing.stop()
         self.compaction.stop()
         if self.archive is not None:
             self.archive.stop()
@@ -431,6 +435,7 @@ class Store:
                 check_topic_config({key: self.settings.topic_default(key)})
                 overrides.pop(key, None)
         keep_events(topic.overrides, overrides)
+        check_topic_config({key: value for key, value in changes.items() if value is not None})
         config = self.settings.topic(overrides)
         self.settings.check_archive(config)
         self._journal({"op": "config", "name": name, "overrides": overrides})

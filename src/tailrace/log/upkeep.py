@@ -78,7 +78,8 @@ class Upkeep:
         if look:
             due.retention = moment + self._seconds("log.retention.check.interval.ms")
             self._retain(now)
-        if self.store.archive is not None:
+        self.store.erasing.tick(now)
+        if self.store.archive is not None and not self.store.erasing.busy:
             self.store.archive.tick(self._archiving(), now, look=look)
         if moment >= due.expiry and not self._watch.doubtful:
             due.expiry = moment + 600
@@ -86,7 +87,8 @@ class Upkeep:
             for partition in self.store.partitions():
                 if partition.producers.by_id:
                     partition.producers.expire(limit)
-        self.store.compaction.tick(self._compacted(), self.store.settings, now)
+        if not self.store.erasing.busy:
+            self.store.compaction.tick(self._compacted(), self.store.settings, now)
         if moment >= due.checkpoint and self._beginning is None:
             due.checkpoint = moment + self._seconds("log.flush.offset.checkpoint.interval.ms")
             self._note_points()

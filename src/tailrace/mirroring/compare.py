@@ -51,7 +51,7 @@ def compare(rows: MirrorRows, source: Fetcher, target: Fetcher) -> Comparison:
 def _compare_run(
     place: Place, run: Run, rows: MirrorRows, source: Fetcher, target: Fetcher
 ) -> tuple[int, int, list[Difference]]:
-    first, at, count = run
+    first, at, count, _ = run
     name = rows.positions[place].target
     kept = _start(target, (name, place[1])) - at  # what is before it, retention removed
     theirs = {each.offset - first: each for each in _read(source, place, first, first + count)}

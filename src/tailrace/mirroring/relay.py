@@ -3,20 +3,24 @@
     with Mirror("to-berlin", "ams:9092", "ber:9092", topics="orders.*") as mirror:
         mirror.run_until_caught_up()
 
-A cycle takes what the source has committed, up to `CYCLE_BYTES`. Batches are passed through with
-another head; a batch with gaps (compacted), with times of its log, or begun in the middle is
-opened. The rows that say what was done stand in the same transaction, so a mirror that is killed
-goes on where its last commit was: `init` ends what it left open, and a commit that was on its way
-is found in the rows.
+A cycle takes what the source has committed, up to `CYCLE_BYTES` of a leader. Batches are passed
+through with another head; a batch with gaps (compacted), with times of its log, or begun in the
+middle is opened. The rows that say what was done stand in the same transaction, so a mirror that is
+killed goes on where its last commit was: `init` ends what it left open, and a commit that was on its
+way is found in the rows.
 
-What the source lost is never passed over: the partition's error is raised, with offsets.
+What the source lost is never passed over: the partition stops with offsets, and the others go on.
+Records that came to the source from the target, or from a site that reaches the target by itself,
+are not sent there (`origins`).
 """
 
 from __future__ import annotations
 
-import re
+import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
 from types import TracebackType
 
 from tailrace.client.admin import Admin, Place
@@ -30,69 +34,86 @@ from tailrace.client.errors import (
     ProducerFencedError,
     RecordTooLargeError,
     RequestError,
-    TopicExistsError,
     TopicProtectedError,
     UnreadableBatchError,
 )
 from tailrace.client.fetcher import Answer, Fetcher
-from tailrace.client.groups import Groups
 from tailrace.client.sender import is_retriable
 from tailrace.client.writer import TransactionalWriter
 from tailrace.clock import SYSTEM, Clock
 from tailrace.errors import UsageError
+from tailrace.mirroring import groups as group_offsets
+from tailrace.mirroring import topics as both_topics
+from tailrace.mirroring.conflicts import CONFLICTS, OFFSET_HEADER, SITE_HEADER, Rule, Target
 from tailrace.mirroring.errors import (
     MirrorError,
     MirrorFailedOverError,
     MirrorFencedError,
     MirrorLoopError,
-    MirrorSourceLostError,
+    MirrorRecordsGoneError,
+    MirrorRecordTooLargeError,
+    MirrorSourceTruncatedError,
+    MirrorTopicAnewError,
+)
+from tailrace.mirroring.fetch import Fetches
+from tailrace.mirroring.origins import AGAIN, Origins
+from tailrace.mirroring.plan import (
+    ANYWHERE,
+    PREFIX,
+    SAME,
+    TRANSACTIONS,
+    compiled,
+    validate_choices,
+    validate_name,
 )
 from tailrace.mirroring.rows import (
+    FAILED_OVER,
+    RUNNING,
     TOPIC,
     MirrorRows,
+    Owner,
     Position,
     Run,
     State,
+    Stop,
     add_runs,
+    again_row,
     ensure_topic,
+    owner_row,
     position_row,
     read_rows,
     run_key,
     runs_row,
+    settings_row,
     state_row,
+    stop_row,
 )
-from tailrace.mirroring.translate import translate
-from tailrace.records.batch import BatchHeader, decode_records
+from tailrace.mirroring.whole import WholeTransactions
+from tailrace.records.batch import BatchHeader, Record, decode_records
 from tailrace.wire.apis import APIS, ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import offset_for_leader_epoch as epochs
 from tailrace.wire.messages.metadata import MetadataRequest, MetadataResponse
 
+log = logging.getLogger(__name__)
+
 CYCLE_BYTES = 16 * 1024 * 1024
 GROUP_SECONDS = 5.0
 LOOK_SECONDS = 2.0  # for new topics and partitions
-IDLE_SECONDS = 0.05
+SETTINGS_SECONDS = 30.0
+SAVE_SECONDS = 5.0  # where there was nothing to mirror: markers, aborted records, the other site's
+IDLE_SECONDS = 0.5
 MOST_RUN_ROWS = 500  # then they become few large ones
 RUNS_IN_A_ROW = 5_000
 MOST_FAILURES = 20  # one after another, each after the patience of its request
-FINAL = (
-    NotAllowedError,
-    TopicProtectedError,
-    RecordTooLargeError,
-    UnreadableBatchError,
-    DamagedBatchError,
-)
-SAME, PREFIX = "same", "prefix"
-# Settings that belong to the place, not to the topic.
-NOT_COPIED = re.compile(
-    r"(leader|follower)\.replication\.throttled\.replicas|min\.insync\.replicas"
-    r"|unclean\.leader\.election\.enable|(tailrace|internal|remote)\..*"
-)
+OF_A_SITE = (CONFLICTS, ".unmirrored")  # topics that belong to one site alone
+FINAL = (NotAllowedError, TopicProtectedError, UnreadableBatchError, DamagedBatchError)
 OFFSET_FOR_LEADER_EPOCH = APIS[ApiKey.OFFSET_FOR_LEADER_EPOCH]
 
 
 class Mirror:
-    """See the module. Owns connections; one thread only. `source_name` prefixes topics."""
+    """See the module. Owns connections; one thread only. `source_name` prefixes topics; `site` is
+    what the source is called, `others` what the target is, and whoever reaches it by itself."""
 
     def __init__(
         self,
@@ -104,33 +125,71 @@ class Mirror:
         names: str = SAME,
         source_name: str = "",
         groups: str | None = None,
+        site: str = "",
+        others: Sequence[str] = (),
+        cut: str = ANYWHERE,
+        conflicts: str | None = None,
+        pin: Mapping[str, str] | None = None,
+        accept_gap: bool = False,
+        starts: Mapping[Place, int] | None = None,
         timeout: float = 60.0,
         clock: Clock = SYSTEM,
         step: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`step` is called with the name of each step before it; tests kill there."""
-        _validate_name(name)
-        if names not in (SAME, PREFIX):
-            raise UsageError(f"names are {SAME} or {PREFIX}, not {names!r}")
+        """`step` is called with the name of each step before it; tests kill there. `starts`: where
+        partitions begin that were not mirrored yet, instead of at their first record."""
+        validate_name(name)
+        validate_choices(names, cut, conflicts, pin or {})
+        settles = conflicts is not None or bool(pin)
+        if settles and not (site and others):
+            raise UsageError(
+                "conflicts are between sites, which have names", hint="--site ams --other ber"
+            )
         if names == PREFIX and not source_name:
             raise UsageError("names with a prefix need the name of the source", hint="--prefix ams")
-        self._pattern = _compiled(topics)
-        self._groups = None if groups is None else _compiled(groups)
-        self._groups_at = -1e9
+        self._pattern = compiled(topics)
+        self._groups = None if groups is None else compiled(groups)
+        self._starts = starts
+        self._accept_gap = accept_gap
         self.name = name
         self._names, self._prefix = names, source_name
         self._clock = clock
         self._step = step
         self.rows = MirrorRows()
         self.records = 0
+        self.stopped: dict[Place, MirrorError] = {}
+        self._absent: set[str] = set()  # topics that the source does not have any more
+        self._limits: dict[Place, int] = {}  # of records that the target does not take
+        self._left_out: set[tuple[Place, int]] = set()
+        self._unsaved: set[Place] = set()
         self._failures = 0
-        self._looked_at = -1e9
+        self._groups_at = self._looked_at = self._settings_at = -1e9
+        self._saved_at = clock.monotonic()
         self._source_admin = Admin(source, timeout=timeout, clock=clock)
         self._target_admin = Admin(target, timeout=timeout, clock=clock)
-        self._fetcher = Fetcher(source, fetch_bytes=4 * 1024 * 1024, timeout=timeout, clock=clock)
-        self._writer = _writer(target, name, timeout, clock)
+        self._fetcher = Fetcher(source, timeout=timeout, clock=clock)
+        self._fetches = Fetches(source, most_bytes=CYCLE_BYTES, timeout=timeout, clock=clock)
+        self._target_fetcher = Fetcher(target, timeout=timeout, clock=clock)
+        self._writer = mirror_writer(target, name, timeout, clock)
+        self._whole: WholeTransactions | None = None
+        if cut == TRANSACTIONS:
+            self._whole = WholeTransactions(self._source_admin, self._fetcher, CYCLE_BYTES)
+        self._settling: Target | None = None
+        self._rule: Rule | None = None
+        self._conflict_topics: set[str] = set()
         try:
-            self._begin()
+            source_id = cluster_id(self._source_admin.cluster)
+            target_id = cluster_id(self._target_admin.cluster)
+            self.site, self.others = site, tuple(others)
+            self._owner = Owner(site or source_id, source_id, name)
+            self._owned = -1  # the producer id whose owner row is committed
+            self._target_id = target_id
+            self._origins = Origins(self._source_admin, self._fetcher, site or source_id, source_id)
+            if settles:
+                here = Origins(self._target_admin, self._target_fetcher, others[0], target_id)
+                self._rule = Rule(conflicts, pin or (), {site, *others})
+                self._settling = Target(self._rule, self._target_admin, self._target_fetcher, here)
+            self._begin(source_id, target_id)
         except BaseException:
             self.close()
             raise
@@ -150,26 +209,52 @@ class Mirror:
         self._source_admin.close()
         self._target_admin.close()
         self._fetcher.close()
+        self._fetches.close()
+        self._target_fetcher.close()
         self._writer.close()
+        if self._settling is not None:
+            self._settling.close()
 
     # Running -------------------------------------------------------------------
 
     def run(self, stopping: Callable[[], bool]) -> None:
         """Cycle after cycle, until `stopping()`. Raises MirrorError."""
         while not stopping():
-            if not self.cycle():
-                self._clock.sleep(IDLE_SECONDS)
+            self.cycle()
+        self.finish()
+
+    def finish(self) -> None:
+        """Keep what is known, so that the next run begins there. Raises MirrorFencedError."""
+        try:
+            self._save()
+        except ProducerFencedError as error:
+            raise self._fenced() from error
 
     def run_until_caught_up(self, stopping: Callable[[], bool] = lambda: False) -> None:
-        """Until everything is there that the source has committed now."""
+        """Until everything is there that the source has committed now. Raises the first stop of a
+        partition, when the others are there."""
+        try:
+            self._catch_up(stopping)
+        except ProducerFencedError as error:
+            raise self._fenced() from error
+
+    def _catch_up(self, stopping: Callable[[], bool]) -> None:
         self._look()
-        ends = self._source_admin.end_offsets(self.rows.positions)
+        ends = self._source_admin.end_offsets(self._going())
         while not stopping() and any(
-            self.rows.positions[place].next < end for place, end in ends.items()
+            self.rows.positions[place].next < end
+            for place, end in ends.items()
+            if place not in self.stopped
         ):
             self.cycle()
+        if self._settling is not None:
+            self.cycle()  # what came between the look and the last append
         self._groups_at = -1e9
-        self.cycle()
+        self._look()
+        self._save()
+        self._carry_groups()
+        for error in self.stopped.values():
+            raise error
 
     def cycle(self) -> int:
         """Fetch, write and commit once; how many records. What can be tried again is, from the
@@ -180,11 +265,16 @@ class Mirror:
             small_from = max(self.rows.first_run, self.rows.large_until)
             if self.rows.next_run - small_from >= MOST_RUN_ROWS:
                 self._consolidate()
+            if self._clock.monotonic() - self._saved_at >= SAVE_SECONDS:
+                self._save()
             self._carry_groups()
         except ProducerFencedError as error:
             raise self._fenced() from error
         except FINAL:
             raise
+        except RecordTooLargeError as error:
+            self._refuse_record(error)
+            return 0
         except ClientError:
             self._failures += 1
             if self._failures > MOST_FAILURES:
@@ -196,24 +286,27 @@ class Mirror:
 
     def lag(self) -> dict[Place, int]:
         """By partition, how many offsets the source has committed beyond the mirror."""
-        ends = self._source_admin.end_offsets(self.rows.positions)
-        return {place: max(0, end - self.rows.positions[place].next) for place, end in ends.items()}
+        positions = self.rows.positions
+        ends = self._source_admin.end_offsets(
+            place for place in positions if place[0] not in self._absent
+        )
+        return {place: max(0, end - positions[place].next) for place, end in ends.items()}
 
     # Inside: the beginning -----------------------------------------------------
 
-    def _begin(self) -> None:
-        source, target = cluster_id(self._source_admin.cluster), cluster_id(self._target_admin.cluster)  # fmt: skip
+    def _begin(self, source: str, target: str) -> None:
         ensure_topic(self._target_admin)
         self._refuse_loops(source, target)
         self._step("init")
         self._writer.init()
         self._read_rows()
         state = self.rows.state
-        if state is not None and state.state == "failed-over":
+        if state is not None and state.state == FAILED_OVER:
             raise MirrorFailedOverError(
                 f'the mirror "{self.name}" was failed over',
                 detail="its target is written by others now",
-                hint="use a mirror of another name",
+                hint=f"`tailrace mirror fail-back {self.name}` brings that to the source and goes "
+                "on; or use a mirror of another name",
             )
         if state is not None and (state.source, state.names) != (source, self._names):
             raise MirrorError(
@@ -221,10 +314,27 @@ class Mirror:
                 detail=f"from cluster {state.source}, names {state.names}",
                 hint="give this one another name",
             )
-        began = State("running", source, target, self._pattern.pattern, self._names, self._clock.wall_ms())  # fmt: skip
+        began = State(
+            RUNNING, source, target, self._pattern.pattern, self._names, self._clock.wall_ms(),
+            self._owner.site, self.others, self._groups.pattern if self._groups else None,
+            fail_overs=state.fail_overs if state is not None else 0,
+        )  # fmt: skip
         self._writer.send(TOPIC, 0, *state_row(self.name, began))
-        self._writer.commit()
+        for place in self.rows.stopped:
+            self._writer.send(TOPIC, 0, *stop_row(self.name, place, None))
+        self._commit()
         self.rows.state = began
+        self.rows.stopped.clear()
+
+    def _commit(self) -> None:
+        """Commit, and see to it that the owner of what comes next is told."""
+        self._writer.commit()
+        while self._owned != self._writer.producer_id:
+            id = self._writer.producer_id
+            self._writer.send(TOPIC, 0, *owner_row(id, self._owner))
+            self._step("owner")
+            self._writer.commit()
+            self._owned = id
 
     def _refuse_loops(self, source: str, target: str) -> None:
         if self._names == PREFIX:
@@ -233,15 +343,27 @@ class Mirror:
             raise MirrorLoopError("both ends of the mirror are one log", hint="use --names prefix")
         for name, rows in read_rows(self._source_admin, self._fetcher).items():
             back = rows.state
-            if back is None or back.state != "running" or back.names != SAME:
+            if back is None or back.state != RUNNING or back.names != SAME:
                 continue
             shared = [
-                topic.name for topic in self._topics() if re.fullmatch(back.topics, topic.name)
+                topic.name
+                for topic in self._topics()
+                if compiled(back.topics).fullmatch(topic.name)
             ]
-            if back.source == target and shared:
+            known = back.site in self.others and self._owner.site in back.others
+            if name == f"{self.name}.back" and not known:
+                raise MirrorLoopError(
+                    f'a fail-back of "{self.name}" was cut short',
+                    detail=f"its way back, {name}, has not ended at the source",
+                    hint=f"`tailrace mirror fail-back {self.name} --execute` ends it",
+                )
+            if back.source == target and shared and not known:
                 raise MirrorLoopError(
                     f'the mirror "{name}" brings {shared[0]} here from there',
-                    hint="use --names prefix, or topics that differ",
+                    detail=f"it was started for site {back.site or '?'}"
+                    + (f", other {', '.join(back.others)}" if back.others else ", without --other"),
+                    hint="name both sites for both mirrors, as in --site ams --other ber here and "
+                    "--site ber --other ams there; or use --names prefix, or topics that differ",
                 )
 
     def _read_rows(self) -> None:
@@ -254,14 +376,25 @@ class Mirror:
 
     def _recover(self) -> None:
         """After an error: what was begun is given up; what was committed is in the rows."""
+        self._fetches.reset()
+        if self._settling is not None:
+            self._settling.given_up()
+        if self._whole is not None:
+            self._whole.reset()
         try:
             self._writer.init()
         except ProducerFencedError as error:
             raise self._fenced() from error
+        here = self.rows.positions
         self._read_rows()
-        if self.rows.state is not None and self.rows.state.state == "failed-over":
+        if self.rows.state is not None and self.rows.state.state == FAILED_OVER:
             raise self._fenced()
-        self._looked_at = -1e9
+        for place, position in here.items():  # those that moved without a record are in no row
+            committed = self.rows.positions.get(place)
+            if committed is None or committed.next < position.next:
+                self.rows.positions[place] = position
+        self._owned = -1
+        self._commit()
 
     def _fenced(self) -> MirrorFencedError:
         return MirrorFencedError(
@@ -275,131 +408,319 @@ class Mirror:
         return [
             each
             for each in self._source_admin.list_topics()
-            if self._pattern.fullmatch(each.name) and not each.name.startswith("__")
+            if self._pattern.fullmatch(each.name)
+            and not each.name.startswith("__")
+            and not (self._names == SAME and each.name.endswith(OF_A_SITE))
+        ]
+
+    def _going(self) -> list[Place]:
+        """Partitions that are mirrored now."""
+        return [
+            place
+            for place in self.rows.positions
+            if place not in self.stopped and place[0] not in self._absent
         ]
 
     def _look(self) -> None:
-        """Topics and partitions that are new, or replaced."""
+        """Topics and partitions that are new, replaced or gone."""
         now = self._clock.monotonic()
         if now - self._looked_at < LOOK_SECONDS:
             return
         self._looked_at = now
-        for topic in self._topics():
-            target = f"{self._prefix}.{topic.name}" if self._names == PREFIX else topic.name
-            count, id = len(topic.leaders), topic.id.hex()
-            lacking = [
-                each for each in range(count) if (topic.name, each) not in self.rows.positions
-            ]
-            for partition in range(count):
-                known = self.rows.positions.get((topic.name, partition))
-                if known is not None and known.topic_id != id:
-                    raise MirrorSourceLostError(
-                        f'the topic "{topic.name}" was deleted and made again at the source',
-                        detail=f"partition {partition} was mirrored up to offset {known.next}",
-                        hint="`tailrace errors mirror-source-lost` says how to go on",
-                    )
-            if not lacking:
-                continue
-            self._make_target(topic.name, target, count)
-            starts = self._source_admin.start_offsets([(topic.name, each) for each in lacking])
-            for (name, partition), start in starts.items():
-                self.rows.positions[name, partition] = Position(start, -1, id, target)
+        topics = self._topics()
+        for topic in topics:
+            self._look_at(topic)
+        here = {topic.name for topic in topics}
+        gone = {name for name, _ in self.rows.positions} - here
+        for name in gone - self._absent:
+            log.warning("topic is gone at the source", extra={"mirror": self.name, "topic": name})
+        self._absent = gone
+        if now - self._settings_at >= SETTINGS_SECONDS:
+            self._settings_at = now
+            self._follow_settings(here)
 
-    def _make_target(self, topic: str, target: str, partitions: int) -> None:
-        found = self._target_admin.describe_topic(target)
-        if found is None:
-            config = {
-                name: str(entry.value)
-                for name, entry in self._source_admin.topic_config(topic).items()
-                if not entry.is_default
-                and entry.value is not None
-                and not NOT_COPIED.fullmatch(name)
-            }
-            try:
-                self._target_admin.create_topic(target, partitions, config)
-                return
-            except TopicExistsError:
-                found = self._target_admin.describe_topic(target)
-        if found is not None and len(found.leaders) < partitions:
-            self._target_admin.add_partitions(target, partitions)
+    def _look_at(self, topic: TopicInformation) -> None:
+        target = f"{self._prefix}.{topic.name}" if self._names == PREFIX else topic.name
+        count, id = len(topic.leaders), topic.id.hex()
+        lacking = []
+        for partition in range(count):
+            place = (topic.name, partition)
+            known = self.rows.positions.get(place)
+            if known is None:
+                lacking.append(place)
+            elif known.topic_id != id and place not in self.stopped:
+                anew = MirrorTopicAnewError(
+                    f'the topic "{topic.name}" was deleted and made again at the source',
+                    detail=f"partition {partition} was mirrored up to offset {known.next}; "
+                    f"the new topic begins at {self._source_start(place)}",
+                    hint="--accept-gap takes the new topic from its beginning",
+                )
+                self._stop(place, anew, replace(known, next=self._source_start(place), epoch=-1, topic_id=id), 0)  # fmt: skip
+        if not lacking:
+            return
+        settings = both_topics.own_settings(self._source_admin, topic.name)
+        both_topics.ensure(self._target_admin, target, count, settings)
+        if self._settles(topic.name):
+            self._refuse_log_times(topic.name, target)
+        if topic.name not in self.rows.settings:  # else a change is found by `_follow_settings`
+            self._keep_settings(topic.name, settings)
+        starts = self._source_admin.start_offsets(lacking)
+        for place, start in starts.items():
+            begun = start if self._starts is None else self._starts.get(place, start)
+            self.rows.positions[place] = Position(begun, -1, id, target)
+
+    def _settles(self, topic: str) -> bool:
+        return self._rule is not None and self._rule.settles(topic)
+
+    def _refuse_log_times(self, topic: str, target: str) -> None:
+        for admin, name in ((self._source_admin, topic), (self._target_admin, target)):
+            if admin.topic_config(name)["message.timestamp.type"].value == "LogAppendTime":
+                raise UsageError(
+                    f'conflicts of "{topic}" cannot be settled: its log sets the times',
+                    detail="a record would have another time at each site, and another winner",
+                    hint="message.timestamp.type=CreateTime at both sites",
+                )
+
+    def _source_start(self, place: Place) -> int:
+        return self._source_admin.start_offsets([place])[place]
+
+    def _follow_settings(self, topics: set[str]) -> None:
+        targets = {name: each.target for (name, _), each in self.rows.positions.items()}
+        for name in sorted(topics & targets.keys()):
+            now = both_topics.own_settings(self._source_admin, name)
+            before = self.rows.settings.get(name)
+            if before is not None and before != now:
+                both_topics.follow(self._target_admin, targets[name], before, now)
+            self._keep_settings(name, now)
+
+    def _keep_settings(self, topic: str, settings: dict[str, str]) -> None:
+        if self.rows.settings.get(topic) != settings:
+            self._writer.send(TOPIC, 0, *settings_row(self.name, topic, settings))
+            self._commit()
+            self.rows.settings[topic] = settings
 
     # Inside: one cycle ---------------------------------------------------------
 
     def _cycle(self) -> int:
-        size = count = 0
-        waiting: dict[Place, deque[tuple[int, int]]] = {}  # source offsets, as first and count
-        runs: dict[Place, list[Run]] = {}
-        moved: dict[Place, Position] = {}
-        by_target = {
-            (position.target, place[1]): place for place, position in self.rows.positions.items()
-        }
-
-        def written(target: Place, base: int, records: int) -> None:
-            place = by_target.get(target)
-            if place is None:
-                return  # a row of ours
-            if base < 0:
-                raise ClientError("the target did not tell where it wrote a batch")
-            while records:
-                source, length = waiting[place].popleft()
-                now = min(length, records)
-                if now < length:
-                    waiting[place].appendleft((source + now, length - now))
-                add_runs(runs, {place: [(source, base, now)]})
-                base, records = base + now, records - now
-
-        self._writer.on_written = written
-        ends = self._source_admin.end_offsets(self.rows.positions)
-        for place, position in sorted(self.rows.positions.items()):
-            if size >= CYCLE_BYTES:
-                break
-            if ends[place] == position.next:
-                continue
-            self._step("fetch")
-            answer = self._fetch(place, position)
-            batches, following = visible_batches(
-                answer.buffer, position.next, None, answer.aborted, place=place
-            )
-            if following == position.next:
-                continue
-            epoch = position.epoch
-            for at, header in batches:
-                if header.leader_epoch != epoch:
-                    self._refuse_truncation(place, position, epoch)
-                    epoch = header.leader_epoch
-                passed = self._pass_on(place, position, answer, at, header)
-                waiting.setdefault(place, deque()).extend(passed)
-                size += header.size
-                count += sum(length for _, length in passed)
-            moved[place] = Position(following, epoch, position.topic_id, position.target)
-        if not count:
-            # Markers and aborted records alone: nothing that a successor would repeat.
-            self.rows.positions.update(moved)
+        self._step("fetch")
+        going = self._following({})
+        self._begin_fetch(going)
+        writing = _Writing(self.rows.positions)
+        self._writer.on_written = writing.written
+        answers = list(self._fetches.receive(IDLE_SECONDS))
+        self._follow_target()
+        for place, asked, answer in answers:
+            if going.get(place) != asked:
+                continue  # it stopped, or goes on elsewhere
+            if isinstance(answer, OffsetOutOfRangeError):
+                self._stop_lost(place)
+            elif self._whole is not None:
+                self._whole.hold(place, answer)
+            else:
+                self._take(place, answer, writing)
+        self._take_whole(writing)
+        self._settle(writing)
+        moved = writing.moved
+        self._begin_fetch(self._following(moved))
+        if not writing.sent:
+            self._move(moved)
+            self._unsaved.update(moved)
             return 0
-        self._step("flush")
-        self._writer.flush()
-        for place, position in moved.items():
-            self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
-        self._writer.send(TOPIC, 0, *runs_row(self.name, self.rows.next_run, runs))
-        self._step("commit")
-        self._writer.commit()
-        self._step("committed")
-        self.rows.positions.update(moved)
-        add_runs(self.rows.runs, runs)
-        self.rows.next_run += 1
-        self.records += count
-        return count
+        self._write(writing)
+        return writing.count
 
-    def _consolidate(self) -> None:
+    def _following(self, moved: Mapping[Place, Position]) -> dict[Place, int]:
+        """The offset that is fetched next, of every partition."""
+        positions = self.rows.positions
+        found = {place: moved.get(place, positions[place]).next for place in self._going()}
+        return found if self._whole is None else self._whole.next(found)
+
+    def _begin_fetch(self, wanted: Mapping[Place, int]) -> None:
+        whole = self._whole
+        self._fetches.begin(
+            {at: each for at, each in wanted.items() if whole is None or not whole.is_full(at)}
+        )
+
+    def _take_whole(self, writing: _Writing) -> None:
+        """Hand what is held to the writer, up to a cut that no transaction crosses."""
+        if self._whole is None:
+            return
+        positions = {place: self.rows.positions[place].next for place in self._going()}
+        for place, end in self._whole.cut(positions).items():
+            for answer in self._whole.answers(place):
+                self._take(place, answer, writing, end)
+            if place in writing.moved:
+                self._whole.passed(place, writing.moved[place].next)
+
+    def _take(
+        self, place: Place, answer: Answer, writing: _Writing, end: int | None = None
+    ) -> None:
+        """Hand what one partition has to the writer, up to `end`."""
+        position = writing.moved.get(place, self.rows.positions[place])
+        batches, following = visible_batches(
+            answer.buffer, position.next, end, answer.aborted, place=place
+        )
+        if following == position.next:
+            return
+        if any(not self._origins.is_own(header) for _, header in batches):
+            self._origins.read_on()
+        epoch = position.epoch
+        limit = self._limits.get(place)
+        for at, header in batches:
+            if header.leader_epoch != epoch:
+                try:
+                    self._refuse_truncation(place, position, epoch)
+                except MirrorSourceTruncatedError as error:
+                    self._stop_truncated(place, error, header.leader_epoch)
+                    return
+                epoch = header.leader_epoch
+            if limit is not None and header.last_offset >= limit:
+                following = limit
+                if header.base_offset >= limit:
+                    break
+            if self._settles(place[0]) or self._origins.mixed(place, header):
+                self._pass_single(place, position, answer, at, header, writing)
+                continue
+            owner = self._origins.of(place, header)
+            if not self._came_from_there(owner):
+                origin = "" if owner.site == self._owner.site else owner.site
+                writing.add(place, self._pass_on(place, position, answer, at, header), origin)
+        lost = self.rows.positions[place].conflicts + writing.lost.get(place, 0)
+        writing.moved[place] = replace(position, next=following, epoch=epoch, conflicts=lost)
+
+    def _came_from_there(self, owner: Owner) -> bool:
+        """Whether a record is at the target, or comes there by itself."""
+        return owner.cluster in (self._target_id, AGAIN) or owner.site in self.others
+
+    def _pass_single(
+        self,
+        place: Place,
+        position: Position,
+        answer: Answer,
+        at: int,
+        header: BatchHeader,
+        writing: _Writing,
+    ) -> None:
+        """Open a batch whose records are of several sites, or have to be judged."""
+        there = (position.target, place[1])
+        limit = self._limits.get(place, header.last_offset + 1)
+        judge = self._settling if self._settles(place[0]) else None
+        for record in decode_records(answer.buffer, at):
+            if not position.next <= record.offset < limit or (place, record.offset) in self._left_out:  # fmt: skip
+                continue
+            owner = self._origins.of(place, header, record.offset)
+            if self._came_from_there(owner):
+                continue
+            if (
+                record.key is not None
+                and judge is not None
+                and not judge.wins(there, place[0], record.key, owner.site, record.timestamp)
+            ):
+                self._keep_loser(there, record, owner.site)
+                writing.lose(place)
+                continue
+            self._writer.send(*there, record.key, record.value, record.headers, record.timestamp)
+            origin = "" if owner.site == self._owner.site else owner.site
+            writing.add(place, [(record.offset, 1)], origin)
+
+    # Inside: conflicts -----------------------------------------------------------
+
+    def _follow_target(self) -> None:
+        if self._settling is not None:
+            self._settling.follow(
+                {
+                    (self.rows.positions[place].target, place[1]): place[0]
+                    for place in self._going()
+                    if self._settles(place[0])
+                }
+            )
+
+    def _settle(self, writing: _Writing) -> None:
+        """Append winners again where something else stands last."""
+        if self._settling is None:
+            return
+        for place in self._going():
+            if not self._settles(place[0]):
+                continue
+            position = writing.moved.get(place, self.rows.positions[place])
+            there = (position.target, place[1])
+            found = self._settling.wrong(there)
+            for again, last, site in found:
+                self._writer.send(*there, again.key, again.value, again.headers, again.time)
+                writing.again(place, again.site, again.order)
+                if site != self.others[0]:
+                    # What others wrote loses here; what was written here loses where it arrives.
+                    self._keep_loser(there, last, site)
+                    writing.lose(place)
+            if found:
+                lost = self.rows.positions[place].conflicts + writing.lost.get(place, 0)
+                writing.moved[place] = replace(position, conflicts=lost)
+
+    def _keep_loser(self, there: Place, record: Record, site: str) -> None:
+        topic = there[0] + CONFLICTS
+        if topic not in self._conflict_topics:
+            partitions = len(self._target_admin.cluster.topic(there[0]).leaders)
+            kept = {"cleanup.policy": "delete", "retention.ms": "-1"}
+            both_topics.ensure(self._target_admin, topic, partitions, kept)
+            self._conflict_topics.add(topic)
+        told = ((SITE_HEADER, site.encode()), (OFFSET_HEADER, b"%d" % record.offset))
+        headers = (*record.headers, *told)
+        self._writer.send(topic, there[1], record.key, record.value, headers, record.timestamp)
+
+    def _write(self, writing: _Writing) -> None:
+        """What was handed to the writer, and its rows, as one transaction."""
+        self._step("flush")
+        try:
+            self._writer.flush()
+        except RecordTooLargeError as error:
+            place = writing.by_target.get(error.place) if error.place else None
+            if place is not None:
+                self._limits[place] = writing.waiting[place][0].source
+            raise
+        for place, position in writing.moved.items():
+            self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
+        self._writer.send(TOPIC, 0, *runs_row(self.name, self.rows.next_run, writing.runs))
+        if writing.copies:
+            row = again_row(self.name, self.rows.next_run, writing.copies)
+            self._writer.send(TOPIC, 0, *row)
+        self._step("commit")
+        self._commit()
+        self._step("committed")
+        if self._settling is not None:
+            self._settling.committed(writing.ends)
+        self._move(writing.moved)
+        add_runs(self.rows.runs, writing.runs)
+        self.rows.next_run += 1
+        self.records += writing.count
+
+    def _move(self, moved: Mapping[Place, Position]) -> None:
+        self.rows.positions.update(moved)
+        self._unsaved.difference_update(moved)
+        for place, limit in list(self._limits.items()):
+            if self.rows.positions[place].next == limit:
+                self._stop_at_record(place, limit)
+
+    def _save(self) -> None:
+        """Keep positions that moved without a record: a successor need not read as much again."""
+        self._saved_at = self._clock.monotonic()
+        if not self._unsaved:
+            return
+        for place in sorted(self._unsaved):
+            row = position_row(self.name, place, self.rows.positions[place])
+            self._writer.send(TOPIC, 0, *row)
+        self._commit()
+        self._unsaved.clear()
+
+    def _consolidate(self, also: Mapping[Place, Position] | None = None) -> None:
         """Write the rows of runs again, as few large ones; runs of records that the target does
-        not keep any more are left out."""
+        not keep any more are left out. `also`: positions to be written in the same transaction."""
         rows = self.rows
         targets = {place: (each.target, place[1]) for place, each in rows.positions.items()}
         starts = self._target_admin.start_offsets(targets.values())
         kept: dict[Place, list[Run]] = {}
         for place, runs in rows.runs.items():
             start = starts[targets[place]]
-            kept[place] = [run for run in runs if run[1] + run[2] > start]
+            kept[place] = [run for run in runs if run.target + run.length > start]
         number = rows.next_run
         for place, runs in sorted(kept.items()):
             for at in range(0, len(runs), RUNS_IN_A_ROW):
@@ -408,64 +729,137 @@ class Mirror:
                 number += 1
         for old in range(rows.first_run, rows.next_run):
             self._writer.send(TOPIC, 0, run_key(self.name, old), None)
+        for place, position in (also or {}).items():
+            self._writer.send(TOPIC, 0, *position_row(self.name, place, position))
         self._step("consolidate")
-        self._writer.commit()
+        self._commit()
         rows.runs = kept
         rows.first_run, rows.next_run, rows.large_until = rows.next_run, number, number
 
     def _carry_groups(self) -> None:
-        """Store at the target how far groups have read at the source, translated.
-
-        A group with members at the target, or further there already, is left alone. What is
-        not mirrored yet waits.
-        """
+        """Store at the target how far groups have read at the source, translated."""
         now = self._clock.monotonic()
         if self._groups is None or now - self._groups_at < GROUP_SECONDS:
             return
         self._groups_at = now
-        source, target = Groups(self._source_admin), Groups(self._target_admin)
-        for group in source.every():
-            if group.kind == "share" or not self._groups.fullmatch(group.name):
-                continue
-            wanted = self._translated(source.offsets(group.name))
-            if not wanted:
-                continue
-            known = target.describe(group.name)
-            if known is not None and known.members:
-                continue
-            stored = target.offsets(group.name)
-            ahead = {place: each for place, each in wanted.items() if each > stored.get(place, -1)}
-            if ahead:
-                self._writer.send_offsets(group.name, ahead)
-                self._step("groups")
-                self._writer.commit()
+        found = group_offsets.ahead(self._source_admin, self._target_admin, self.rows, self._groups)
+        for group, offsets in found.items():
+            self._writer.send_offsets(group, offsets)
+            self._step("groups")
+            self._commit()
 
-    def _translated(self, offsets: Mapping[Place, int]) -> dict[Place, int]:
-        found = {}
-        for place, offset in offsets.items():
-            position, runs = self.rows.positions.get(place), self.rows.runs.get(place)
-            if position is None or not runs or offset > position.next:
-                continue
-            end = runs[-1][1] + runs[-1][2]  # behind the last record that is there
-            found[position.target, place[1]] = translate(runs, offset, end)
-        return found
+    def _pass_on(
+        self, place: Place, position: Position, answer: Answer, at: int, header: BatchHeader
+    ) -> list[tuple[int, int]]:
+        """Hand one batch to the writer; the source offsets of its records, as first and count."""
+        limit = self._limits.get(place, header.last_offset + 1)
+        whole = (
+            header.base_offset >= position.next
+            and header.record_count == header.last_offset_delta + 1
+            and not header.log_append_time
+            and header.last_offset < limit
+            and not self._left_out
+        )
+        if whole:
+            batch = memoryview(answer.buffer)[at : at + header.size]
+            self._writer.send_batch(position.target, place[1], batch)
+            return [(header.base_offset, header.record_count)]
+        offsets = []
+        for record in decode_records(answer.buffer, at):
+            if position.next <= record.offset < limit and (place, record.offset) not in self._left_out:  # fmt: skip
+                self._writer.send(
+                    position.target, place[1], record.key, record.value, record.headers,
+                    record.timestamp,
+                )  # fmt: skip
+                offsets.append((record.offset, 1))
+        return offsets
 
-    def _fetch(self, place: Place, position: Position) -> Answer:
-        try:
-            return self._fetcher.ask(*place, position.next)
-        except OffsetOutOfRangeError as error:
-            start = self._source_admin.start_offsets([place])[place]
-            end = self._source_admin.end_offsets([place], "read_uncommitted")[place]
-            lost = (
-                f"retention removed offsets {position.next} to {start - 1}"
-                if start > position.next
-                else f"the source ends at {end} now"
+    # Inside: what stops a partition ---------------------------------------------
+
+    def _stop(self, place: Place, error: MirrorError, onward: Position, keep_below: int) -> None:
+        """Stop a partition, or go on at `onward` if a gap is accepted: runs of source offsets from
+        `keep_below` on tell of records that the source does not have."""
+        if not self._accept_gap:
+            self._halt(place, error)
+            return
+        log.warning("gap accepted", extra={"mirror": self.name, "reason": error.message})
+        runs = self.rows.runs.get(place, [])
+        below = [
+            run._replace(length=min(run.length, keep_below - run.source))
+            for run in runs
+            if run.source < keep_below
+        ]
+        self.rows.positions[place] = onward
+        if self._whole is not None:
+            self._whole.drop(place)
+        if below != runs:
+            self.rows.runs[place] = below
+            self._consolidate({place: onward})
+        else:
+            self._unsaved.add(place)
+            self._save()
+
+    def _halt(self, place: Place, error: MirrorError) -> None:
+        self.stopped[place] = error
+        if self._whole is not None:
+            self._whole.drop(place)
+        stop = Stop(error.code, error.message, error.detail)
+        self.rows.stopped[place] = stop
+        self._writer.send(TOPIC, 0, *stop_row(self.name, place, stop))
+        self._commit()
+        log.error("partition stopped", extra={"mirror": self.name, "reason": error.message})
+
+    def _stop_lost(self, place: Place) -> None:
+        """The source does not hold the next offset."""
+        position = self.rows.positions[place]
+        start = self._source_start(place)
+        end = self._source_admin.end_offsets([place], "read_uncommitted")[place]
+        message = f"{place[0]}/{place[1]} of the source does not hold offset {position.next} any more"  # fmt: skip
+        if start > position.next:
+            gone = MirrorRecordsGoneError(
+                message,
+                detail=f"retention removed offsets {position.next} to {start - 1}",
+                hint=f"--accept-gap goes on at offset {start}",
             )
-            raise MirrorSourceLostError(
-                f"{place[0]}/{place[1]} of the source does not hold offset {position.next} any more",
-                detail=lost,
-                hint="`tailrace errors mirror-source-lost` says how to go on",
-            ) from error
+            self._stop(place, gone, replace(position, next=start), position.next)
+        elif end < position.next:
+            cut = MirrorSourceTruncatedError(
+                message,
+                detail=f"the source ends at {end} now",
+                hint=f"--accept-gap goes on at offset {end}",
+            )
+            self._stop(place, cut, replace(position, next=end, epoch=-1), end)
+        # else it was the answer of a replica that is behind
+
+    def _stop_truncated(self, place: Place, error: MirrorSourceTruncatedError, epoch: int) -> None:
+        position = self.rows.positions[place]
+        end = min(error.end, position.next)
+        self._stop(place, error, replace(position, next=end, epoch=epoch), end)
+
+    def _refuse_record(self, error: RecordTooLargeError) -> None:
+        """Give the transaction up; the partition is mirrored up to the record, and stops there."""
+        self._recover()
+        for place, offset in self._limits.items():
+            if self._accept_gap:
+                self._left_out.add((place, offset))
+                log.warning("record left out", extra={"mirror": self.name, "reason": f"{place[0]}/{place[1]}:{offset} is too large"})  # fmt: skip
+            elif self.rows.positions[place].next == offset:
+                self._stop_at_record(place, offset)
+        if self._accept_gap:
+            self._limits.clear()
+        if not self._left_out and not self._limits and not self.stopped:
+            raise error  # of a topic of ours
+
+    def _stop_at_record(self, place: Place, offset: int) -> None:
+        if place in self.stopped:
+            return
+        target = self.rows.positions[place].target
+        self._halt(place, MirrorRecordTooLargeError(
+            f"{place[0]}/{place[1]}: the record at offset {offset} is too large for the target",
+            detail=f"everything before it is there; {target} takes at most its max.message.bytes",
+            hint=f"`tailrace topic alter {target} --config max.message.bytes=…` at the target and "
+            "start the mirror again, or leave the record out by --accept-gap",
+        ))  # fmt: skip
 
     def _refuse_truncation(self, place: Place, position: Position, epoch: int) -> None:
         """Behind a change of leaders: did the log keep what was mirrored under the old one?"""
@@ -495,52 +889,69 @@ class Mirror:
 
         found = cluster.retry(ask, "asking for the end of an epoch")
         if found.end_offset < position.next or found.leader_epoch < epoch:
-            raise MirrorSourceLostError(
+            error = MirrorSourceTruncatedError(
                 f"{place[0]}/{place[1]} of the source was cut back, to offset {found.end_offset}",
                 detail=f"it was mirrored up to {position.next} of epoch {epoch}; "
                 "what stood there then is at the target only",
-                hint="`tailrace errors mirror-source-lost` says how to go on",
+                hint=f"--accept-gap goes on at offset {found.end_offset}",
             )
-
-    def _pass_on(
-        self, place: Place, position: Position, answer: Answer, at: int, header: BatchHeader
-    ) -> list[tuple[int, int]]:
-        """Hand one batch to the writer; the source offsets of its records, as first and count."""
-        whole = (
-            header.base_offset >= position.next
-            and header.record_count == header.last_offset_delta + 1
-            and not header.log_append_time
-        )
-        if whole:
-            batch = memoryview(answer.buffer)[at : at + header.size]
-            self._writer.send_batch(position.target, place[1], batch)
-            return [(header.base_offset, header.record_count)]
-        offsets = []
-        for record in decode_records(answer.buffer, at):
-            if record.offset >= position.next:
-                self._writer.send(
-                    position.target, place[1], record.key, record.value, record.headers,
-                    record.timestamp,
-                )  # fmt: skip
-                offsets.append((record.offset, 1))
-        return offsets
+            error.end = found.end_offset
+            raise error
 
 
-def fail_over(name: str, target: str, clock: Clock = SYSTEM) -> None:
-    """Fence the process that runs the mirror, and write that the target is on its own now."""
-    with (
-        Admin(target, clock=clock) as admin,
-        Fetcher(target, clock=clock) as fetcher,
-        _writer(target, name, 60.0, clock) as writer,
-    ):
-        writer.init()
-        rows = read_rows(admin, fetcher).get(name)
-        if rows is None or rows.state is None:
-            raise UsageError(f'there is no mirror "{name}" into this log')
-        known = rows.state
-        over = State("failed-over", known.source, known.target, known.topics, known.names, clock.wall_ms())  # fmt: skip
-        writer.send(TOPIC, 0, *state_row(name, over))
-        writer.commit()
+class _Writing:
+    """What one cycle has handed to the writer, and where it came to stand."""
+
+    def __init__(self, positions: Mapping[Place, Position]) -> None:
+        self.by_target = {(each.target, place[1]): place for place, each in positions.items()}
+        self.waiting: dict[Place, deque[Run]] = {}  # `target` is not known yet
+        self.runs: dict[Place, list[Run]] = {}
+        self.moved: dict[Place, Position] = {}
+        self.copies: dict[
+            Place, list[tuple[int, str, int]]
+        ] = {}  # winners that were appended again
+        self.lost: dict[Place, int] = {}
+        self.ends: dict[Place, int] = {}  # of what was written to places of the target
+        self.count = 0
+        self.sent = 0
+
+    def lose(self, place: Place) -> None:
+        """A record of the place is kept aside."""
+        self.lost[place] = self.lost.get(place, 0) + 1
+        self.sent += 1
+
+    def again(self, place: Place, site: str, order: int) -> None:
+        """A copy of a winner, which stood at `order` first, is handed to the writer."""
+        self.waiting.setdefault(place, deque()).append(Run(-1, order, 1, site))
+        self.sent += 1
+
+    def add(self, place: Place, offsets: Sequence[tuple[int, int]], origin: str) -> None:
+        waiting = self.waiting.setdefault(place, deque())
+        for first, count in offsets:
+            waiting.append(Run(first, -1, count, origin))
+            self.count += count
+            self.sent += count
+
+    def written(self, target: Place, base: int, records: int) -> None:
+        """The writer's records of a place stand at `base`."""
+        place = self.by_target.get(target)
+        if place is None:
+            return  # a row of ours
+        if base < 0:
+            raise ClientError("the target did not tell where it wrote a batch")
+        waiting = self.waiting[place]
+        self.ends[target] = base + records
+        while records:
+            run = waiting.popleft()
+            if run.source < 0:
+                self.copies.setdefault(target, []).append((base, run.origin, run.target))
+                base, records = base + 1, records - 1
+                continue
+            now = min(run.length, records)
+            if now < run.length:
+                waiting.appendleft(run._replace(source=run.source + now, length=run.length - now))
+            add_runs(self.runs, {place: [run._replace(target=base, length=now)]})
+            base, records = base + now, records - now
 
 
 def cluster_id(cluster: Cluster) -> str:
@@ -554,9 +965,8 @@ def cluster_id(cluster: Cluster) -> str:
     return cluster.retry(ask, "asking for the cluster's id")
 
 
-def _writer(target: str, name: str, timeout: float, clock: Clock) -> TransactionalWriter:
-    from datetime import timedelta
-
+def mirror_writer(target: str, name: str, timeout: float, clock: Clock) -> TransactionalWriter:
+    """Who writes for the mirror: whoever calls `init` on it fences the one before."""
     return TransactionalWriter(
         target,
         f"tailrace.mirror.{name}.0",
@@ -565,18 +975,3 @@ def _writer(target: str, name: str, timeout: float, clock: Clock) -> Transaction
         create_topics=False,
         clock=clock,
     )
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise UsageError(f"{text!r} is no pattern", detail=str(error)) from error
-
-
-def _validate_name(name: str) -> None:
-    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name) or name in ("runs", "state"):
-        raise UsageError(
-            f"{name!r} cannot be the name of a mirror",
-            hint="letters, digits, dots, dashes and underscores; not runs, not state",
-        )

@@ -1,19 +1,27 @@
 """What the target keeps of a mirror, in the compacted topic `__tailrace_mirrors`.
 
-    <mirror>/<topic>/<partition>   {"next", "epoch", "topic_id", "target"}: where it goes on
+    <mirror>/<topic>/<partition>   {"next", "epoch", "topic_id", "target", …}: where it goes on
     runs/<mirror>/<n>              {"<topic>/<partition>": [[source, target, count], …]}
-    state/<mirror>                 {"state", "source", "target", "topics", "names", "at"}
+    state/<mirror>                 {"state", "source", "target", "topics", "names", "at", …}
+    owner/<producer id>            {"site", "cluster", "mirror"}: whose records it writes
+    stopped/<mirror>/<topic>/<partition>   {"code", "message", "detail"}; gone when it goes on
+    again/<mirror>/<n>             {"<target>/<partition>": [[target, site, of], …]}: see `conflicts`
+    kept/<mirror>                  see `fail_over`; of a mirror that this log is the source of
+    settings/<mirror>/<topic>      the topic's own settings at the source, as they were copied
 
-Every row is written in the transaction of the records that it tells of. A run says that `count`
-records from source offset `source` on stand at the target from `target` on, one after another.
-Topics are names of the source. Rows of runs are numbered in the order of their records; many small
-ones become a few large ones under higher numbers, and are deleted, in one transaction.
+Every row is written in the transaction of the records that it tells of; that of an owner is
+committed before the first record under its id. A run says that `count` records from source offset
+`source` on stand at the target from `target` on, one after another; records that the source has
+from a third site have the name of that site as the fourth part. Topics are names of the source. Rows
+of runs are numbered in the order of their records; many small ones become a few large ones under
+higher numbers, and are deleted, in one transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -21,17 +29,31 @@ from tailrace.client.admin import Admin, Place
 from tailrace.client.fetcher import Fetcher
 
 TOPIC = "__tailrace_mirrors"
-Run = tuple[int, int, int]
+RUNNING, FAILED_OVER, ENDED = "running", "failed-over", "ended"  # states of a mirror
+
+
+class Run(NamedTuple):
+    """Records one after another on both sides; `origin` is the site that wrote them, if it is not
+    the source."""
+
+    source: int
+    target: int
+    length: int
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a partition goes on: the next source offset, and the epoch of the last batch."""
+    """Where a partition goes on: the next source offset, and the epoch of the last batch. Where
+    conflicts are settled, `seen` is how far the target was looked at, and `conflicts` how many
+    records have lost."""
 
     next: int
     epoch: int
     topic_id: str
     target: str
+    seen: int = -1
+    conflicts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +66,31 @@ class State:
     topics: str
     names: str
     at: int
+    site: str = ""
+    others: tuple[str, ...] = ()
+    groups: str | None = None
+    ends: dict[str, int] = field(default_factory=dict)
+    """Where the target ended, by `<topic>/<partition>` of the target, when it was failed over."""
+    fail_overs: int = 0
+    """How often it was failed over: which fail-back a row `kept/<mirror>` is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Whose records a producer writes: a site, by its name and by the id of its cluster."""
+
+    site: str
+    cluster: str
+    mirror: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Why a partition does not go on."""
+
+    code: str
+    message: str
+    detail: str
 
 
 @dataclass(slots=True)
@@ -53,9 +100,20 @@ class MirrorRows:
     positions: dict[Place, Position] = field(default_factory=dict)
     runs: dict[Place, list[Run]] = field(default_factory=dict)
     state: State | None = None
+    stopped: dict[Place, Stop] = field(default_factory=dict)
+    settings: dict[str, dict[str, str]] = field(default_factory=dict)
     first_run: int = 0
     next_run: int = 0
     large_until: int = 0  # rows of runs before this number are large ones already
+
+    @property
+    def records(self) -> int:
+        """How many were mirrored."""
+        return sum(run.length for runs in self.runs.values() for run in runs)
+
+    @property
+    def conflicts(self) -> int:
+        return sum(position.conflicts for position in self.positions.values())
 
 
 def ensure_topic(admin: Admin) -> None:
@@ -78,8 +136,16 @@ def read_rows(admin: Admin, fetcher: Fetcher) -> dict[str, MirrorRows]:
             continue
         first, _, rest = key.decode().partition("/")
         name, _, last = rest.rpartition("/")
+        if first in ("owner", "kept", "again"):
+            continue  # see `origins` and `fail_over`
         if first == "state":
-            found.setdefault(rest, MirrorRows()).state = State(**orjson.loads(value))
+            found.setdefault(rest, MirrorRows()).state = _state(orjson.loads(value))
+        elif first == "stopped":
+            mirror, _, topic = name.partition("/")
+            stop = Stop(**orjson.loads(value))
+            found.setdefault(mirror, MirrorRows()).stopped[topic, int(last)] = stop
+        elif first == "settings":
+            found.setdefault(name, MirrorRows()).settings[last] = orjson.loads(value)
         elif first == "runs":
             numbered.append((name, int(last), value))
         else:
@@ -98,13 +164,38 @@ def position_row(mirror: str, place: Place, position: Position) -> tuple[bytes, 
     return f"{mirror}/{place[0]}/{place[1]}".encode(), orjson.dumps(asdict(position))
 
 
+def _state(document: dict[str, Any]) -> State:
+    return State(**{**document, "others": tuple(document.get("others", ()))})
+
+
 def state_row(mirror: str, state: State) -> tuple[bytes, bytes]:
     return f"state/{mirror}".encode(), orjson.dumps(asdict(state))
 
 
+def owner_row(producer_id: int, owner: Owner) -> tuple[bytes, bytes]:
+    return f"owner/{producer_id}".encode(), orjson.dumps(asdict(owner))
+
+
+def stop_row(mirror: str, place: Place, stop: Stop | None) -> tuple[bytes, bytes | None]:
+    value = None if stop is None else orjson.dumps(asdict(stop))
+    return f"stopped/{mirror}/{place[0]}/{place[1]}".encode(), value
+
+
+def settings_row(mirror: str, topic: str, settings: Mapping[str, str]) -> tuple[bytes, bytes]:
+    return f"settings/{mirror}/{topic}".encode(), orjson.dumps(dict(settings))
+
+
 def runs_row(mirror: str, number: int, runs: Mapping[Place, list[Run]]) -> tuple[bytes, bytes]:
-    document = {f"{topic}/{partition}": each for (topic, partition), each in runs.items()}
+    document = {
+        f"{topic}/{partition}": [tuple(run) if run.origin else run[:3] for run in each]
+        for (topic, partition), each in runs.items()
+    }
     return run_key(mirror, number), orjson.dumps(document)
+
+
+def again_row(mirror: str, number: int, copies: Mapping[Place, list[tuple[int, str, int]]]) -> tuple[bytes, bytes]:  # fmt: skip
+    document = {f"{topic}/{partition}": each for (topic, partition), each in copies.items()}
+    return f"again/{mirror}/{number}".encode(), orjson.dumps(document)
 
 
 def run_key(mirror: str, number: int) -> bytes:
@@ -115,7 +206,7 @@ def decode_runs(value: bytes) -> dict[Place, list[Run]]:
     found: dict[Place, list[Run]] = {}
     for name, runs in orjson.loads(value).items():
         topic, _, partition = name.rpartition("/")
-        found[topic, int(partition)] = [(first, target, count) for first, target, count in runs]
+        found[topic, int(partition)] = [Run(*run) for run in runs]
     return found
 
 
@@ -123,8 +214,14 @@ def add_runs(into: dict[Place, list[Run]], runs: Mapping[Place, Iterable[Run]]) 
     """Add newer runs; one that goes on where the last one ended becomes part of it."""
     for place, each in runs.items():
         known = into.setdefault(place, [])
-        for source, target, count in each:
-            if known and known[-1][0] + known[-1][2] == source and known[-1][1] + known[-1][2] == target:  # fmt: skip
-                known[-1] = (known[-1][0], known[-1][1], known[-1][2] + count)
+        for run in each:
+            last = known[-1] if known else None
+            if (
+                last is not None
+                and last.source + last.length == run.source
+                and last.target + last.length == run.target
+                and last.origin == run.origin
+            ):
+                known[-1] = last._replace(length=last.length + run.length)
             else:
-                known.append((source, target, count))
+                known.append(run)

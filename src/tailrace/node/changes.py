@@ -34,7 +34,7 @@ NEW, FILL, RESTART, REMOVE, RECONFIGURE, WAIT = (
 class Change:
     """One thing that differs: what becomes of it, and about how many records that reads."""
 
-    kind: str  # view, stream, topic, source, sink, events, pattern, edge, settings
+    kind: str  # view, stream, topic, source, sink, events, pattern, percolation, edge, settings
     name: str
     change: str
     records: int | None = None

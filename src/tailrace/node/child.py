@@ -72,7 +72,7 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
             list(found.topics.values()),
             found.settings,
             stream_marks(found),
-            list(found.patterns.values()),
+            found.matchers,
             event_tables(found.events.values()),
         )
 
@@ -84,23 +84,28 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
 
 
 def run_views(project: project_load.Project, part: Part) -> None:
-    from tailrace.views.follower import FollowerSettings, run
+    from tailrace.serving.follower import FollowerSettings, run
 
     indexes = {view.name: view.indexes for view in project.views.values() if view.indexes}
     run(part, FollowerSettings(indexes=indexes), expected=bool(project.views))
 
 
 def run_sink(project: project_load.Project, part: Part) -> None:
+    from tailrace.project.opening import opener_of
     from tailrace.sinks.process import run
 
-    run(project.sinks[part.name], part)
+    copy = project.sinks[part.name]
+    run(copy, part, opener=opener_of(project, part.bootstrap, copy))
 
 
 def run_events(project: project_load.Project, part: Part) -> None:
+    from tailrace.client.schemas import Schemas
     from tailrace.facts.process import run
 
     declared = [project.reservations.get(name, each) for name, each in project.events.items()]
-    run(declared, part, project.reactions.values())
+    chosen = project.settings.registry
+    schemas = chosen.url and Schemas(chosen.url, user=chosen.user, password=chosen.password)
+    run(declared, part, project.reactions.values(), schemas or None)
 
 
 def run_edge(project: project_load.Project, part: Part) -> None:
@@ -109,10 +114,29 @@ def run_edge(project: project_load.Project, part: Part) -> None:
     run(project.edges[part.name], part)
 
 
+def run_mirror(project: project_load.Project, part: Part) -> None:
+    from tailrace.mirroring.process import run
+
+    plan = project.mirrors[part.name]
+    source = project.cluster(plan.source, part.bootstrap)
+    run(plan, source, project.cluster(plan.target, part.bootstrap), part)
+
+
 def run_registry(project: project_load.Project, part: Part) -> None:
     from tailrace.registry.serve import run
 
     run(project.settings.registry, part)
+
+
+def run_connect(project: project_load.Project, part: Part) -> None:
+    from tailrace.connectors.serve import Settings, run
+
+    chosen = project.settings.connect
+    assert chosen.listen is not None
+    plugins = [] if chosen.plugins is None else [chosen.plugins]
+    # Two projects on one log are two groups.
+    given = {"group.id": f"connect-{project.name}", **chosen.settings}
+    run(Settings(chosen.listen, plugins, given, chosen.insecure), part, chosen.connectors)
 
 
 Run = Callable[[project_load.Project, Part], None]
@@ -121,6 +145,8 @@ RUN: dict[str, Run] = {
     "events": run_events,
     "registry": run_registry,
     "edge": run_edge,
+    "connect": run_connect,
+    "mirror": run_mirror,
     "source": run_source,
     "pipelines": run_pipelines,
     "views": run_views,

@@ -9,8 +9,8 @@ from tailrace.clock import SYSTEM, Clock
 from tailrace.config import Settings
 from tailrace.node.parts import KINDS
 from tailrace.node.processes import running
+from tailrace.serving.filling import ABOUT_TO_BE_SHOWN, behind, progress, unseen
 from tailrace.telemetry.part import read_reports
-from tailrace.views.filling import ABOUT_TO_BE_SHOWN, behind, progress, unseen
 
 SILENT_AFTER_MS = 15_000
 FILL_PATIENCE_SECONDS = 60.0  # then a project is ready all the same, and what fills is named

@@ -13,8 +13,32 @@ if TYPE_CHECKING:
     from tailrace.project.load import Project
 
 # Start order; parts stop in the order of DRAIN: first what brings data in, last the log.
-KINDS = ("broker", "registry", "events", "source", "edge", "pipelines", "views", "sink", "console")
-DRAIN = ("edge", "source", "events", "pipelines", "sink", "views", "console", "registry", "broker")
+KINDS = (
+    "broker",
+    "registry",
+    "events",
+    "source",
+    "edge",
+    "connect",
+    "pipelines",
+    "views",
+    "sink",
+    "mirror",
+    "console",
+)
+DRAIN = (
+    "connect",
+    "edge",
+    "source",
+    "mirror",
+    "events",
+    "pipelines",
+    "sink",
+    "views",
+    "console",
+    "registry",
+    "broker",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +68,14 @@ def parts_of(project: Project, only: Collection[str] = ()) -> list[PartSpec]:
         parts.append(PartSpec("events", project.name))
     parts += [PartSpec("source", name) for name in project.sources]
     parts += [PartSpec("edge", name) for name in project.edges]
-    if project.views or project.streams or project.patterns:
+    if project.settings.connect.listen is not None:
+        parts.append(PartSpec("connect", "connect"))
+    if project.views or project.streams or project.matchers:
         parts.append(PartSpec("pipelines", project.name))
     if project.views:
         parts.append(PartSpec("views", project.name))
     parts += [PartSpec("sink", name) for name in project.sinks]
+    parts += [PartSpec("mirror", name) for name in project.mirrors]
     parts.append(PartSpec("console", "console"))
     if not only:
         return parts

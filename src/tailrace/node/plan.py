@@ -11,12 +11,13 @@ from tailrace.config import Settings
 from tailrace.node.apart import apart
 from tailrace.node.parts import PartSpec, parts_of
 from tailrace.pipelines.beginnings import Beginning, beginning_of
-from tailrace.pipelines.declare import Pattern, Stream
+from tailrace.pipelines.declare import Stream
 from tailrace.project.marks import Marks
 from tailrace.sinks.beginnings import SinkBeginning
 from tailrace.sinks.beginnings import beginning_of as beginning_of_copy
 
 if TYPE_CHECKING:
+    from tailrace.pipelines.patterns import Events  # its module loads pyarrow
     from tailrace.project.load import Project
 
 
@@ -43,7 +44,7 @@ def of_project(project: Project, only: Collection[str] = ()) -> Plan:
 
     parts = tuple(parts_of(project, only))
     runs = any(part.kind == "pipelines" for part in parts)
-    streams: list[Stream | Pattern] = [*project.streams.values(), *project.patterns.values()]
+    streams: list[Stream | Events] = [*project.streams.values(), *project.matchers]
     begun = tuple(beginning_of(stream) for stream in streams) if runs else ()
     named = {part.name for part in parts if part.kind == "sink"}
     copies = [beginning_of_copy(copy) for name, copy in project.sinks.items() if name in named]

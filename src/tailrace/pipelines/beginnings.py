@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal
 import orjson
 
 from tailrace.clock import SYSTEM, Clock
-from tailrace.pipelines.declare import Pattern, Stream, Topic, View
+from tailrace.pipelines.declare import EVENTS, Pattern, Percolation, Stream, Topic, View
 from tailrace.pipelines.errors import DeclarationError, PipelineError
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ def retry_topic(stream: str) -> str:
     return f"{stream}.retry"
 
 
-def beginning_of(stream: Stream | Pattern) -> Beginning:
-    """What a declaration says about where a stream, or a pattern, begins."""
-    if isinstance(stream, Pattern):
+def beginning_of(stream: Stream | Pattern | Percolation) -> Beginning:
+    """What a declaration says about where a stream, a pattern or a percolation begins."""
+    if isinstance(stream, Pattern | Percolation):
         wish: Wish = "earliest"
         if getattr(stream.input, "kind", None) == "inserts" and not stream.copied:
             wish = "latest"
@@ -90,7 +90,9 @@ def wish_of(stream: Stream, given: object) -> Wish:
             detail=f"declared at {stream.declared_at}",
             hint='.changes("now") or .changes("snapshot"); positions are for reading in Python',
         )
-    if isinstance(given, Topic | Stream | View | Pattern):
+    if isinstance(given, Topic | Stream | View | Pattern | Percolation) or (
+        getattr(given, "kind", None) == EVENTS
+    ):
         return "earliest"
     return "earliest" if getattr(given, "snapshot", False) or start == "snapshot" else "latest"
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, runtime_checkable
 
+from tailrace.analyzers import LANGUAGES, is_language
 from tailrace.client.schemas import Subject
 from tailrace.config import parse_duration
 from tailrace.errors import ConfigValueError
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 POLICIES = ("auto", "incremental", "strict", "full")
 OUTPUT_MODES = ("append", "update", "complete")
 FORMATS = ("json", "avro", "raw")
+EVENTS = "events"
+"""The kind of an event topic as the input of a stream."""
 LATE_POLICIES = ("correct", "drop", "side")
 ERROR_POLICIES = ("dead", "block", "stop")
 STREAM_FORMATS = ("json", "raw")
@@ -124,7 +127,7 @@ class Topic:
         return options if self.registry is None else options | {"registry": self.registry}
 
 
-Input: TypeAlias = "TableLike | Topic | View | Stream | Pattern"
+Input: TypeAlias = "TableLike | Topic | View | Stream | Pattern | Percolation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +227,49 @@ class Pattern:
     def told_apart_by(self) -> tuple[str, ...]:
         """The key of its copies: one row for a match, whose `op` says whether it stands."""
         return ("match_id",) if self.rows == "one" else ()
+
+    @property
+    def copied(self) -> bool:
+        """Whether it begins with the rows of a table's first copy."""
+        return bool(getattr(self.input, "snapshot", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Percolation:
+    """Stored queries: rows of a table, each matched against every event of a stream.
+
+    A pair of an event and a query that matches it goes to the topic `name`:
+    `{"op", "query_id", "query_version", <carry>, "event"}`. `text`: the columns searched word
+    by word, and the language of each ("": none). `once` and `per_hour` name columns of the
+    queries that say how often each is reported.
+    """
+
+    name: str
+    input: Input
+    queries: TableLike | Topic
+    id: str
+    query: str
+    text: tuple[tuple[str, str], ...] = ()
+    fields: tuple[str, ...] = ()
+    carry: tuple[str, ...] = ()
+    every: bool = False  # bare words must all be there; else any of them
+    once: str | None = None
+    per_hour: str | None = None
+    to: tuple[object, ...] = ()
+    declared_at: Place | None = field(default=None, compare=False)
+
+    @property
+    def topic(self) -> str:
+        return self.name
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        return ("query_id",)
+
+    @property
+    def told_apart_by(self) -> tuple[str, ...]:
+        """Its copies have no key: a query matches many events."""
+        return ()
 
     @property
     def copied(self) -> bool:
@@ -698,6 +744,115 @@ def pattern(
     )
 
 
+OWN_COLUMNS = ("op", "query_id", "query_version", "event")  # of what a percolation reports
+
+
+def percolate(
+    name: str,
+    stream: Input,
+    *,
+    queries: TableLike | Topic,
+    id: str,
+    query: str,
+    text: str | Sequence[str] | Mapping[str, str] = (),
+    fields: str | Sequence[str] = (),
+    carry: str | Sequence[str] = (),
+    language: str | None = None,
+    operator: str = "or",
+    once: str | None = None,
+    per_hour: str | None = None,
+    to: object | Iterable[object] = (),
+) -> Percolation:
+    """Stored queries over a stream; see `Percolation`.
+
+    `queries` is a captured table, or a topic with a key: rows that come, change and go while this
+    runs. `id` is its key, `query` the column of the query's text; `carry` are columns that stand
+    in every match. `text`: the columns of the stream that are searched word by word, as
+    `sinks.Search` does: `{"title": "text:en", "body": "text"}`, or names alone with one `language`
+    for all. `fields`: the columns that are compared as a whole. `operator`: whether bare words
+    mean any of them ("or") or all ("and"). `once`: a column that is true for queries reported
+    once; `per_hour`: a column with the most matches to report within an hour.
+    """
+    place = caller()
+    check_kinds(place, "tr.percolate", percolate, locals())
+    what = f'percolation "{name}"'
+    _check_pattern_input(place, stream, False, "percolation")
+    if isinstance(queries, Topic):
+        if not queries.tabular or not queries.key:
+            raise _wrong(
+                place,
+                f'topic "{queries.name}" has no key: its rows cannot change or go',
+                f'tr.topic("{queries.name}", schema="id BIGINT, query STRING", key="id")',
+            )
+    elif getattr(queries, "kind", None) != "table":
+        raise _wrong(
+            place,
+            f"queries= of {what} is {queries!r}",
+            'a table of a source, shop.table("saved_searches"), or a topic with a key',
+        )
+    for given, column in (("id", id), ("query", query), ("once", once), ("per_hour", per_hour)):
+        if column is not None and not column:
+            raise _wrong(place, f"{given}= of {what} is empty", f'{given}="…", a column')
+    if id == query:
+        raise _wrong(place, f"id= and query= of {what} are one column", 'id="id", query="query"')
+    texts = _text_columns(place, what, text, language)
+    compared, carried = _column_names(place, what, "fields", fields), _column_names(place, what, "carry", carry)  # fmt: skip
+    if not texts and not compared:
+        raise _wrong(place, f"{what} has neither text= nor fields=", 'text=["title"]')
+    twice = {name for name, _ in texts} & set(compared)
+    if twice:
+        raise _wrong(
+            place, f"{what}: column {min(twice)!r} is in text= and in fields=", "leave one out"
+        )
+    taken = [column for column in carried if column in OWN_COLUMNS or column.startswith("__")]
+    if taken:
+        raise _wrong(
+            place,
+            f"carry= of {what} has {taken[0]!r}, which every match has of its own",
+            "name another column of the queries",
+        )
+    _one_of(place, "operator", operator, ("or", "and"))
+    return Percolation(
+        _checked_name(name, place), stream, queries, id, query, texts, compared, carried,
+        operator == "and", once, per_hour, _targets(to), place,
+    )  # fmt: skip
+
+
+def _text_columns(
+    place: Place, what: str, text: str | Sequence[str] | Mapping[str, str], language: str | None
+) -> tuple[tuple[str, str], ...]:
+    """Columns and their languages."""
+    if not isinstance(text, Mapping):
+        text = dict.fromkeys(_column_names(place, what, "text", text), "text")
+    found: list[tuple[str, str]] = []
+    for column, treatment in text.items():
+        kind, colon, own = treatment.partition(":")
+        if kind != "text" or (colon and not is_language(own)):
+            raise _wrong(
+                place,
+                f"text= of {what}: column {column!r} cannot be {treatment!r}",
+                f"text, or text and a language as in text:en; languages: {', '.join(LANGUAGES)}",
+            )
+        found.append((column, own or language or ""))
+    if language is not None and not is_language(language):
+        raise _wrong(
+            place, f"unknown language {language!r} of {what}", f"one of {', '.join(LANGUAGES)}"
+        )
+    return tuple(found)
+
+
+def _column_names(
+    place: Place, what: str, given: str, columns: str | Sequence[str]
+) -> tuple[str, ...]:
+    if columns != () and columns != [] and not _are_names(columns):
+        raise _wrong(place, f"{given}= of {what} is {columns!r}", f'{given}=["title", "body"]')
+    names = _names(columns)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise _wrong(place, f"{given}= of {what} names {twice!r} twice", "leave one out")
+    return names
+
+
 def _positive(length: str | int | None, place: Place, what: str) -> int | None:
     if length is None:
         return None
@@ -733,12 +888,13 @@ def _pattern_time(
     )
 
 
-def _check_pattern_input(place: Place, given: object, timed: bool) -> None:
+def _check_pattern_input(place: Place, given: object, timed: bool, what: str = "pattern") -> None:
+    """That a pattern, or a percolation, reads events whose columns are known."""
     if isinstance(given, Topic):
         if not given.tabular:
             raise _wrong(
                 place,
-                f'a pattern cannot read topic "{given.name}": its columns are not known',
+                f'a {what} cannot read topic "{given.name}": its columns are not known',
                 'one topic of JSON rows: tr.topic("orders", schema="id BIGINT, at TIMESTAMP")',
             )
         if given.time is not None and timed:
@@ -748,25 +904,26 @@ def _check_pattern_input(place: Place, given: object, timed: bool) -> None:
                 "leave watermark=, lateness=, idle=, late= and keep= to tr.topic(…)",
             )
         return
-    if isinstance(given, Pattern) or getattr(given, "kind", None) == "inserts":
+    if isinstance(given, Pattern | Percolation) or getattr(given, "kind", None) == "inserts":
         return
     if getattr(given, "kind", None) == "table":
+        instead = "; or MATCH_RECOGNIZE in a view, which follows corrections"
         raise _wrong(
             place,
-            "a pattern reads events: a table changes",
-            ".inserts() behind it; or MATCH_RECOGNIZE in a view, which follows corrections",
+            f"a {what} reads events: a table changes",
+            ".inserts() behind it" + (instead if what == "pattern" else ""),
         )
     raise _wrong(
         place,
-        f"a pattern cannot read {given!r}",
+        f"a {what} cannot read {given!r}",
         "a table's .inserts(), tr.topic(…) with a schema, or another pattern",
     )
 
 
 def _check_input(place: Place, number: int, given: object) -> None:
-    if isinstance(given, Topic | View | Stream | Pattern):
+    if isinstance(given, Topic | View | Stream | Pattern | Percolation):
         return
-    if getattr(given, "kind", None) in ("inserts", "changes"):
+    if getattr(given, "kind", None) in ("inserts", "changes", EVENTS):
         start = getattr(given, "start", "now")
         if start not in ("now", "snapshot"):
             raise _wrong(
@@ -784,7 +941,7 @@ def _check_input(place: Place, number: int, given: object) -> None:
     raise _wrong(
         place,
         f"a stream cannot read {given!r} (input {number})",
-        "a table's .inserts() or .changes(), tr.topic(…), a view or another stream",
+        "a table's .inserts() or .changes(), tr.topic(…), tr.events(…), a view or another stream",
     )
 
 

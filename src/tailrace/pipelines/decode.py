@@ -22,6 +22,8 @@ from tailrace.pipelines.incremental.graph import (
     COPIED,
     DELETED,
     KEY,
+    OFFSET,
+    PARTITION,
     PLACED,
     SHARD,
     TIME,
@@ -58,7 +60,7 @@ class Decoded:
 
     rows: pa.Table
     dead: list[DeadRecord]
-    indices: Sequence[int] | None = None  # a stream: the record of each row
+    indices: Sequence[int] | None = None  # the record of each row; None: they are not told
 
 
 def decode(table: TableInput, records: Records, shards: int, *, envelope: bool = True) -> Decoded:
@@ -113,7 +115,8 @@ def decode_whole(
         after = parsed["after"].combine_chunks()
         found, deleted = after.flatten(), pc.is_null(after)
     schema = _with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32()))
-    return Decoded(pa.table([*found, columns.keys, deleted, shards], schema=schema), [])
+    rows = pa.table([*found, columns.keys, deleted, shards], schema=schema)
+    return Decoded(rows, [], range(count))
 
 
 def _as_written(one: DeadRecord, records: Records, bad: Mapping[int, str]) -> DeadRecord:
@@ -139,7 +142,7 @@ def _decode_table(table: TableInput, records: Records, shards: int, envelope: bo
         [*after.flatten(), key, pc.is_null(after), _shard(records, shards, len(where))],
         schema=_with(table.schema, (KEY, pa.binary()), (DELETED, pa.bool_()), (SHARD, pa.int32())),
     )
-    return Decoded(rows, dead)
+    return Decoded(rows, dead, [index for index, _ in where])
 
 
 def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded:
@@ -184,7 +187,7 @@ def _decode_history(table: TableInput, records: Records, shards: int) -> Decoded
             (SHARD, pa.int32()),
         ),
     )
-    return Decoded(made, dead)
+    return Decoded(made, dead, [index for index, _ in where])
 
 
 def _read_keys(table: TableInput, keys: Sequence[bytes | None]) -> tuple[pa.Table, list[Refused]]:
@@ -320,6 +323,23 @@ def placed(table: TableInput, decoded: Decoded, wanted: Range, columns: RecordCo
     names = [*table.schema.names, SHARD]
     made = pa.table([*recorded, *added, rows.column(SHARD)], names=names)
     return Decoded(made, dead, places.tolist())
+
+
+def with_places(
+    table: TableInput, decoded: Decoded, wanted: Range, columns: RecordColumns
+) -> Decoded:
+    """The rows of a table with the places of their records."""
+    assert decoded.indices is not None
+    rows, count = decoded.rows, decoded.rows.num_rows
+    offsets = np.asarray(columns.offsets)[np.asarray(decoded.indices, dtype="i8")]
+    at = len(table.recorded)
+    added = (
+        (PARTITION, pa.repeat(pa.scalar(wanted.partition, pa.int64()), count)),
+        (OFFSET, pa.array(offsets, pa.int64())),
+    )
+    for place, (name, column) in enumerate(added, at):
+        rows = rows.add_column(place, name, column)
+    return replace(decoded, rows=rows)
 
 
 def _without_time(wanted: Range, columns: RecordColumns, index: int) -> DeadRecord:

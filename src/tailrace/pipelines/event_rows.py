@@ -1,8 +1,8 @@
 """Event topics as views read them: events as rows of a stream, published states as a table.
 
 A row of a stream of events has its place and meta data, and one struct per type: that of its
-own type is filled, the others are NULL. An event of an older version is brought up first, by
-the functions its topic declares. What cannot be read (a type nobody declares, a newer version,
+own type is filled, the others are NULL; of one that was erased, `Erased`, all are. An event of an
+older version is brought up first, by the functions its topic declares. What cannot be read (a type nobody declares, a newer version,
 a record that is no event) is a dead record, never a row that is missing in silence.
 """
 
@@ -20,7 +20,14 @@ from tailrace.pipelines.decode import DeadRecord, Decoded
 from tailrace.pipelines.incremental.graph import DELETED, KEY, SHARD, TableInput
 from tailrace.pipelines.incremental.types import BIGINT, STRING, TIMESTAMP
 from tailrace.pipelines.reader import Records
-from tailrace.records.event_headers import EVENT, META, STATE_TOPIC, VERSION, split_name
+from tailrace.records.event_headers import (
+    ERASED_TYPE,
+    EVENT,
+    META,
+    STATE_TOPIC,
+    VERSION,
+    split_name,
+)
 from tailrace.records.rows import read_objects
 
 Upcast = Callable[[dict[str, Any]], dict[str, Any]]
@@ -98,6 +105,9 @@ class EventRows:
             try:
                 kind, versions[index], metas[index] = _event(key, value, headers)
                 name, version = split_name(kind)
+                if kind == ERASED_TYPE:
+                    by_type.setdefault(kind, []).append(index)
+                    continue
                 if name not in types:
                     raise ValueError(f"the event {kind} is not declared")
                 assert value is not None
@@ -108,8 +118,7 @@ class EventRows:
             by_type.setdefault(name, []).append(index)
         structs: dict[str, tuple[pa.StructArray, dict[int, int]]] = {}
         for name, indices in by_type.items():
-            schema = types[name].schema
-            if not len(schema):
+            if name not in types or not len(schema := types[name].schema):
                 continue
             parsed, refused = read_objects([values[index] for index in indices], schema)
             lost = {indices[one.index]: one.reason for one in refused}
@@ -194,16 +203,18 @@ class StateRows:
         return Decoded(made, _dead(records, dead))
 
 
-def event_table(topic: str, types: tuple[EventType, ...]) -> TableInput:
-    """An event topic as an input of views. Raises ValueError where two columns would have one
-    name."""
+def event_table(topic: str, types: tuple[EventType, ...], upcasts: str = "") -> TableInput:
+    """An event topic as an input of views. `upcasts` stands for the code of the upcasts: where it
+    changes, views are computed again. Raises ValueError where two columns would have one name."""
     structs = [(each.name, pa.struct(list(each.schema))) for each in types if len(each.schema)]
     columns = [*COLUMNS, *structs]
     _refuse_twice([name for name, _ in columns])
     reading = EventRows(types)
     _refuse_twice(list(reading.queries(topic)))
     key = ("stream", "version")
-    return TableInput(topic, topic, pa.schema(columns), key, "stream", reading=reading)
+    return TableInput(
+        topic, topic, pa.schema(columns), key, "stream", reading=reading, upcasts=upcasts
+    )
 
 
 def state_table(topic: str, schema: pa.Schema) -> TableInput:

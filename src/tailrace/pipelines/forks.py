@@ -6,15 +6,28 @@ that. Nobody reads what such a worker has left to say.
 
 from __future__ import annotations
 
+import gc
+import importlib
 import select
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from pyspark import daemon
 
 from tailrace.pipelines.importable import Freshness, make_named_importable
 
 Worker = Callable[[socket.socket, bool], int]
+NEEDED = ("tailrace.pipelines.ticks.job", "tailrace.pipelines.source", "pandas")
+"""What nearly every task imports: once here takes less than once in each worker, and the
+workers share its memory. PyArrow imports pandas where that is installed."""
+
+
+def preload() -> None:
+    for name in NEEDED:
+        with suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()
 
 
 def quiet(worker: Worker) -> Worker:
@@ -36,5 +49,6 @@ def quiet(worker: Worker) -> Worker:
 
 if __name__ == "__main__":
     make_named_importable()
+    preload()
     setattr(daemon, "worker", quiet(daemon.worker))  # noqa: B010 - mypy takes no new function
     daemon.manager()

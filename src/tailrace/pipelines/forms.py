@@ -6,14 +6,18 @@
     inserts   the rows a change topic says were inserted (`snapshot`: the first copy too)
     changes   op, before, after and the position of every change of a table
     view      op (`u` or `d`), key and after of every change of a view
+    events    one row per event, as views have it (`event_rows`); `reading`: how it is read, packed
 
 What does not fit is given back with the reason (`Unreadable`), never left out in silence.
 """
 
 from __future__ import annotations
 
+import base64
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,13 +26,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.pipelines.errors import DeclarationError
+from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.incremental.types import parse_type
+from tailrace.pipelines.reader import Records
 from tailrace.pipelines.wire import without_id
 from tailrace.records.decode import shown_name
 from tailrace.records.decode_columns import Numbers, RecordColumns
 from tailrace.records.rows import read_objects
 
-FORMS = ("raw", "json", "avro", "inserts", "changes", "view")
+FORMS = ("raw", "json", "avro", "inserts", "changes", "view", "events")
 _HEADERS_DDL = "ARRAY<STRUCT<key: STRING, value: BINARY>>"
 _HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 _WHERE = [
@@ -170,6 +176,8 @@ def form_records(piece: Piece, options: Mapping[str, str]) -> tuple[pa.Table, li
     row = pa.schema([(name, parse_type(kind)) for name, kind in columns_of(options)])
     if form == "view":
         table, taken, bad = _view(piece, row, orjson.loads(options.get("key", "[]")))
+    elif form == "events":
+        table, taken, bad = _events(piece, row, options["reading"])
     else:
         live = _live(piece.records)
         if form == "avro":
@@ -252,6 +260,40 @@ def _view(
     )
     table = pa.table([ops, whole, after], names=["op", "key", "after"])
     return table, taken, [Unreadable(i, r) for i, r in sorted({**bad_values, **bad}.items())]
+
+
+def packed(table: TableInput) -> str:
+    """How the records of an input are read, as the text of an option."""
+    return base64.b64encode(pickle.dumps(table)).decode()
+
+
+def _events(
+    piece: Piece, row: pa.Schema, reading: str
+) -> tuple[pa.Table, list[int], list[Unreadable]]:
+    """Events, through the upcasts of their topic."""
+    table: TableInput = _unpacked(reading)
+    assert table.reading is not None
+    records = piece.records
+    given = Records(
+        piece.topic,
+        piece.partition,
+        list(range(len(piece))),  # not their offsets: those of a retry topic are another's
+        records.keys.to_pylist(),
+        records.values.to_pylist(),
+        records.timestamps.tolist(),
+        list(records.headers or ()),
+    )
+    found = table.reading.decode(table, given, 1)
+    bad = [Unreadable(one.offset, one.reason) for one in found.dead]
+    gone = {one.index for one in bad}
+    taken = [index for index in range(len(piece)) if index not in gone]
+    return found.rows.select(row.names).cast(row), taken, bad
+
+
+@lru_cache(maxsize=16)
+def _unpacked(reading: str) -> TableInput:
+    table: TableInput = pickle.loads(base64.b64decode(reading))
+    return table
 
 
 def _places(count: int, left_out: Mapping[int, str]) -> dict[int, int]:

@@ -11,8 +11,10 @@ import orjson
 
 from tailrace.pipelines import avro
 from tailrace.pipelines.beginnings import wish_of
-from tailrace.pipelines.declare import Pattern, Stream, Topic, View
+from tailrace.pipelines.declare import EVENTS, Pattern, Percolation, Stream, Topic, View
 from tailrace.pipelines.errors import DeclarationError, UnknownTableError
+from tailrace.pipelines.forms import packed
+from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.incremental.types import ddl
 from tailrace.pipelines.registered import registered
 from tailrace.pipelines.ticks.catalog import Catalog
@@ -39,6 +41,8 @@ class Inputs:
     catalog: Catalog
     schema_of: Callable[[Stream], StructType]
     views: Mapping[str, ViewColumns] = field(default_factory=dict)
+    events: Mapping[str, TableInput] = field(default_factory=dict)
+    """Event topics by name."""
 
     def options(self, stream: Stream, given: object) -> Options:
         """Topics, form, columns and start of one input.
@@ -54,22 +58,34 @@ class Inputs:
                 return _form(given.name, "json", columns, "earliest")
             case View():
                 return self._view(stream, given)
-            case Pattern():
+            case Pattern() | Percolation():
                 return self._pattern(given)
         kind = getattr(given, "kind", None)
         if kind in ("inserts", "changes"):
             return self._table(stream, given, str(kind))
+        if kind == EVENTS:
+            return self._events(stream, str(getattr(given, "topic")))  # noqa: B009
         raise DeclarationError(
             f'stream "{stream.name}" cannot read {given!r}',
             detail=f"declared at {stream.declared_at}",
-            hint="a table's .inserts() or .changes(), tr.topic(…), a view or another stream",
+            hint="a table's .inserts() or .changes(), tr.topic(…), tr.events(…), a view or another stream",
         )
 
-    def _pattern(self, given: Pattern) -> Options:
+    def _events(self, stream: Stream, topic: str) -> Options:
+        table = self.events.get(topic)
+        if table is None:
+            raise UnknownTableError(
+                f'stream "{stream.name}" reads the event topic {topic}, which the project lacks',
+                hint="declare it in a file of the project: tr.events(…)",
+            )
+        columns = [[each.name, ddl(each.type)] for each in table.schema]
+        return _form(topic, "events", columns, "earliest") | {"reading": packed(table)}
+
+    def _pattern(self, given: Pattern | Percolation) -> Options:
         from tailrace.pipelines.patterns import compile_patterns
 
-        read: list[Pattern] = [given]
-        while isinstance(below := read[-1].input, Pattern):
+        read: list[Pattern | Percolation] = [given]
+        while isinstance(below := read[-1].input, Pattern | Percolation):
             read.append(below)
         compiled, wrong = compile_patterns(read, self.catalog.tables)
         if given.name in wrong:

@@ -18,7 +18,7 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import beginnings, requests, session
 from tailrace.pipelines.dead import letters
-from tailrace.pipelines.declare import EventTime, Pattern, Stream, Topic, View, mark_of
+from tailrace.pipelines.declare import EventTime, Stream, Topic, View, mark_of
 from tailrace.pipelines.errors import (
     PipelineError,
     SparkLostError,
@@ -31,14 +31,14 @@ from tailrace.pipelines.incremental.compile import compile_views, problems
 from tailrace.pipelines.incremental.graph import Graph, TableInput
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.jvm import JvmWatch
-from tailrace.pipelines.patterns import tables_told
+from tailrace.pipelines.patterns import Events, tables_told
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.registered import for_views, look_again, wait_for_views
 from tailrace.pipelines.running import RunningStreams
 from tailrace.pipelines.running_patterns import RunningPatterns
 from tailrace.pipelines.shipping import ship
 from tailrace.pipelines.state.cache import sweep_other_boots
-from tailrace.pipelines.ticks.ahead import catch_up
+from tailrace.pipelines.ticks import resident
 from tailrace.pipelines.ticks.catalog import (
     Catalog,
     CatalogChanged,
@@ -50,6 +50,8 @@ from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
 from tailrace.pipelines.ticks.pace import Pace
 from tailrace.pipelines.ticks.project import ProjectTicks
+from tailrace.pipelines.ticks.sharding import number_of_shards
+from tailrace.pipelines.ticks.small_ticks import catch_up_on_spark
 from tailrace.pipelines.unforeseen import is_foreseen, unforeseen
 from tailrace.telemetry.part import Part
 
@@ -76,7 +78,7 @@ class Declared:
     topics: Sequence[Topic]
     settings: config.Settings
     marks: Mapping[str, str] = field(default_factory=dict)
-    patterns: Sequence[Pattern] = ()
+    patterns: Sequence[Events] = ()
     tables: Sequence[TableInput] = ()  # inputs that no source describes: event topics
 
 
@@ -112,7 +114,7 @@ def run(
     reload = None if read_again is None else Reload(read_again)
     part.report("starting", freshness_ms=None, lag=None)
     # Before Spark starts, which takes long and may be killed: a stream begins here.
-    readers: list[Stream | Pattern] = [*streams, *patterns]
+    readers: list[Stream | Events] = [*streams, *patterns]
     begun = [beginnings.beginning_of(one) for one in readers]
     beginnings.record(part.directory, part.bootstrap, begun, part.clock)
     try:
@@ -123,6 +125,7 @@ def run(
             running = RunningStreams(
                 streams, part, spark, settings, lambda: view_columns(part), events
             )
+            running.tables = declared.tables
             with contextlib.closing(running), contextlib.closing(events):
                 events.start()
                 run_declared(declared, running, part, spark, reload)
@@ -200,6 +203,7 @@ def _take_over(
         part.report(applied={"number": changed.number, "error": None})
         part.stopping.set()
         return now
+    running.tables = now.tables
     running.replace(now.streams, different, now.settings)
     return now
 
@@ -402,7 +406,7 @@ def _tick(
             bootstrap=part.bootstrap,
             state=settings.spark.state or str(directory / "state"),
             cache=str(cache),
-            shards=settings.spark.shards,
+            shards=number_of_shards(settings.spark, last_row(reader, part.project)),
             limit=settings.tick.limit,
             freshness_ms=int(settings.tick.freshness.total_seconds() * 1000),
             topics=settings.topics,
@@ -473,7 +477,8 @@ def _tick(
                 )
                 reported_at = part.clock.monotonic()
                 if project.catching_up is None:
-                    _rest(part, pace.pause(main.worked_seconds, main.lag > 0), main, local=local)
+                    pause = pace.pause(main.worked_seconds, main.lag > 0)
+                    _rest(part, pause, main, spark, local=local)
             elif part.clock.monotonic() - reported_at > _REPORT_SECONDS:
                 part.report(
                     _state(compiled, project),
@@ -499,11 +504,13 @@ def _run_tick(part: Part, spark: SparkSession, work: Work) -> Outcome:
     return run_tick_on_spark(spark, work)
 
 
-def _rest(part: Part, seconds: float, main: TickDriver, *, local: bool) -> None:
+def _rest(
+    part: Part, seconds: float, main: TickDriver, spark: SparkSession, *, local: bool
+) -> None:
     """The pause after a tick; where tasks run here, part of it is used for the next one."""
     ends_at = part.clock.monotonic() + seconds
     if local and seconds > 0:
-        catch_up(main.settings, main.last)
+        catch_up_on_spark(spark, main.settings, main.last)
     part.stopping.wait(max(0.0, ends_at - part.clock.monotonic()))
 
 
@@ -622,6 +629,7 @@ def _stop(spark: SparkSession, jvm: JvmWatch) -> None:
     if jvm.gone():
         return  # there is nothing left to stop, and asking would raise
     try:
+        resident.close(spark.sparkContext)
         spark.stop()
     except Exception:
         if not jvm.gone(within_seconds=_NOTICE_SECONDS):

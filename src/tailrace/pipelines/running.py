@@ -33,6 +33,7 @@ from tailrace.pipelines.errors import (
 )
 from tailrace.pipelines.failures import crashed, described, of_the_code, user_place
 from tailrace.pipelines.held import Blocker, position_of
+from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.inputs import ViewColumns
 from tailrace.pipelines.isolate import Isolation, deliver, hold, release
 from tailrace.pipelines.progress import StreamProgress, publish
@@ -88,6 +89,8 @@ class RunningStreams:
         self._settings = settings
         self._views = views
         self._patterns = patterns
+        self.tables: Sequence[TableInput] = ()
+        """Inputs that no source describes: event topics."""
         self._looked_at = 0.0
         self._log: LogRanges | None = None
 
@@ -216,7 +219,11 @@ class RunningStreams:
         part = self._part
         directory = part.directory.resolve() / beginnings.DIRECTORY
         settings = StreamSettings(
-            part.bootstrap, directory, topics=self._settings.topics, views=self._views()
+            part.bootstrap,
+            directory,
+            topics=self._settings.topics,
+            views=self._views(),
+            events={table.topic: table for table in self.tables},
         )
         return Streams(self._spark, catalog, settings)
 

@@ -1,4 +1,4 @@
-"""The patterns of a project while they run: each with ticks of its own, one after the other.
+"""The patterns and percolations of a project while they run: each with ticks of its own, one after the other.
 
 They tick in a thread of their own, beside those of the views. A pattern that fails does not stop
 the others: it is tried again after a pause that doubles, and its status says why. Patterns are
@@ -16,13 +16,13 @@ from tailrace import config
 from tailrace.errors import TailraceError
 from tailrace.pipelines import beginnings
 from tailrace.pipelines.checkpoint import StreamFiles
-from tailrace.pipelines.declare import Pattern
 from tailrace.pipelines.errors import TickFencedError, UnknownTableError
-from tailrace.pipelines.patterns import CompiledPattern, compile_patterns
+from tailrace.pipelines.patterns import Compiled, Events, compile_patterns
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.ticks.catalog import Catalog, CatalogChanged, read_catalog
-from tailrace.pipelines.ticks.driver import Runner, TickSettings
+from tailrace.pipelines.ticks.driver import Runner, TickSettings, last_row
 from tailrace.pipelines.ticks.patterns import PatternTicks, key_of
+from tailrace.pipelines.ticks.sharding import number_of_shards
 from tailrace.pipelines.unforeseen import is_foreseen, unforeseen
 from tailrace.telemetry.part import Part
 
@@ -38,7 +38,7 @@ _LONGEST_REST = 1.0  # after a tick that left nothing
 class _Life:
     """One pattern's changing fortunes."""
 
-    pattern: Pattern
+    pattern: Events
     ticks: PatternTicks | None = None
     start_at: float = 0.0
     pause: float = FIRST_PAUSE
@@ -50,6 +50,7 @@ class _Life:
         state = "failed" if self.error else "running" if self.ticks else "starting"
         ticks = self.ticks
         return {
+            "kind": type(self.pattern).__name__.lower(),
             "state": state,
             "tick": ticks.last.number if ticks else 0,
             "lag": ticks.lag if ticks else None,
@@ -65,14 +66,14 @@ class RunningPatterns:
     """Starts the patterns when what they read is known, and looks after them until `close`."""
 
     def __init__(
-        self, patterns: Sequence[Pattern], part: Part, settings: config.Settings, run: Runner
+        self, patterns: Sequence[Events], part: Part, settings: config.Settings, run: Runner
     ) -> None:
         self._lives = {pattern.name: _Life(pattern) for pattern in patterns}
         self._part, self._settings, self._run = part, settings, run
         self._stopping = threading.Event()
         self._changed = threading.Event()
         self._catalog: Catalog | None = None
-        self._compiled: dict[str, CompiledPattern] = {}
+        self._compiled: dict[str, Compiled] = {}
         self._wrong: dict[str, TailraceError] = {}
         self._thread: threading.Thread | None = None
         self.fatal: BaseException | None = None  # for the whole process
@@ -164,14 +165,15 @@ class RunningPatterns:
         directory, compiled = part.directory.resolve(), self._compiled[name]
         own = self._settings.spark.cache
         state = self._settings.spark.state or str(directory / "state")
+        key = key_of(part.project, name)
         ticks = PatternTicks(
             compiled,
             TickSettings(
-                project=key_of(part.project, name),
+                project=key,
                 bootstrap=part.bootstrap,
                 state=f"{state}-patterns/{name}",
                 cache=str(directory / "cache" if own is None else own) + f"-patterns/{name}",
-                shards=self._settings.spark.shards,
+                shards=number_of_shards(self._settings.spark, last_row(reader, key)),
                 limit=self._settings.tick.limit,
                 topics=self._settings.topics,
                 cache_limit=self._settings.spark.cache_limit,
@@ -190,7 +192,7 @@ class RunningPatterns:
             raise
         life.ticks, life.error = ticks, None
 
-    def _beginning(self, pattern: Pattern) -> Mapping[int, int]:
+    def _beginning(self, pattern: Events) -> Mapping[int, int]:
         """Where the log stood when `up` first ran the declaration."""
         if getattr(pattern.input, "kind", None) != "inserts" or pattern.copied:
             return {}

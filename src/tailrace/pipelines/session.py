@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -46,7 +47,11 @@ SETTINGS = {
     "spark.locality.wait": "0s",
 }
 
-_LONGEST_SOCKET_DIRECTORY = 60  # of the 104 bytes that systems allow; Spark's names take 43
+# How many of its slots a session has for tasks that stay (see `ticks.resident`).
+RESIDENT_TASKS = "spark.tailrace.residentTasks"
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(,\s*\d+)?\])?")
+
+LONGEST_SOCKET_DIRECTORY = 60  # of the 104 bytes that systems allow; Spark's names take 43
 
 _LOGGING = """\
 rootLogger.level = warn
@@ -103,7 +108,9 @@ def start(
     if master.startswith("local") and settings["spark.ui.enabled"] == "true":
         # Its pages listen on every address of the machine unless this says otherwise.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.appName(name).master(master)
+    slots, resident = with_resident_tasks(master)
+    settings.setdefault(RESIDENT_TASKS, str(resident))
+    builder = SparkSession.builder.appName(name).master(slots)
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
@@ -123,6 +130,24 @@ def start(
     return session
 
 
+def cores_of(master: str) -> int | None:
+    """How many tasks a master on this machine runs at once; None for one elsewhere."""
+    found = _LOCAL.fullmatch(master)
+    if found is None:
+        return None
+    cores = found[1] or "1"
+    return max(1, (os.cpu_count() or 2) if cores == "*" else int(cores))
+
+
+def with_resident_tasks(master: str) -> tuple[str, int]:
+    """A master on this machine with as many slots again, for tasks that stay: else those would take
+    the place of streams and of large ticks. How many they are; none on clusters."""
+    cores, found = cores_of(master), _LOCAL.fullmatch(master)
+    if cores is None or found is None:
+        return master, 0
+    return f"local[{2 * cores}{found[2] or ''}]", cores
+
+
 def register_log(session: SparkSession) -> None:
     """Let streams of this session read the log; they need nothing else."""
     from tailrace.pipelines.source import LogSource
@@ -133,7 +158,7 @@ def register_log(session: SparkSession) -> None:
 def _socket_settings(scratch: Path) -> dict[str, str]:
     """Spark and its Python workers talk through sockets of this machine, if they have a place:
     over TCP a job that follows the last one closely begins 40 ms late."""
-    if len(os.fsencode(scratch)) > _LONGEST_SOCKET_DIRECTORY:
+    if len(os.fsencode(scratch)) > LONGEST_SOCKET_DIRECTORY:
         return {}
     make_private(scratch)
     return {

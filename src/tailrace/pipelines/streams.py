@@ -31,6 +31,7 @@ from tailrace.pipelines.errors import (
     UserFunctionError,
 )
 from tailrace.pipelines.failures import described, user_error
+from tailrace.pipelines.incremental.graph import TableInput
 from tailrace.pipelines.incremental.types import ddl, parse_type
 from tailrace.pipelines.inputs import Inputs, Options, ViewColumns
 from tailrace.pipelines.ranges import LogRanges, kept_ranges
@@ -78,6 +79,7 @@ class StreamSettings:
     output_partitions: int = 2
     topics: Mapping[str, Mapping[str, str]] | None = None
     views: Mapping[str, ViewColumns] | None = None
+    events: Mapping[str, TableInput] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ class Streams:
     def __init__(self, spark: SparkSession, catalog: Catalog, settings: StreamSettings) -> None:
         self._spark = spark
         self._settings = settings
-        self._inputs = Inputs(catalog, self.schema_of, settings.views or {})
+        self._inputs = Inputs(catalog, self.schema_of, settings.views or {}, settings.events or {})
 
     def files(self, stream: Stream) -> StreamFiles:
         return StreamFiles(self._settings.directory, stream.name)

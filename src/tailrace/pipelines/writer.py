@@ -31,7 +31,8 @@ from tailrace.pipelines.errors import StreamChangedError, told
 from tailrace.pipelines.reader import kept_reader, read_all
 from tailrace.records.columns import by_partition, bytes_array
 from tailrace.records.decode import Headers
-from tailrace.records.rows import json_bytes, python_rows
+from tailrace.records.json_bytes import json_bytes
+from tailrace.records.rows import python_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -80,6 +80,10 @@ def _needs(project: Project) -> Iterator[_Need]:
             yield TOPIC, f"{name}{end}", LITERAL, OWN
         if not isinstance(pattern.input, Topic) and pattern.time is not None:
             yield TOPIC, f"{pattern.input.topic}.late", LITERAL, OWN
+    for name in project.percolations:
+        yield TRANSACTIONAL_ID, f"tailrace.{key_of(project.name, name)}.ticks", LITERAL, (WRITE,)
+        for end in ("", ".dead"):
+            yield TOPIC, f"{name}{end}", LITERAL, OWN
     for name in project.settings.topics:
         yield TOPIC, name, LITERAL, OWN
     for topic in project.topics.values():

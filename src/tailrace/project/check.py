@@ -17,7 +17,8 @@ import orjson
 
 from tailrace.client.errors import RegistryError
 from tailrace.client.event_topics import refuse_loss
-from tailrace.config import parse_address
+from tailrace.client.operations import MIN_INSYNC, UNCLEAN, survival
+from tailrace.config import REPLICATION, parse_address
 from tailrace.errors import TailraceError
 from tailrace.facts.errors import EventsDeclarationError, EventsKeyError
 from tailrace.facts.mistakes import mistakes as event_mistakes
@@ -25,12 +26,13 @@ from tailrace.facts.sealing import HINT
 from tailrace.loopback import is_loopback
 from tailrace.pipelines.declare import Pattern, Topic, View
 from tailrace.pipelines.errors import DeclarationError
-from tailrace.project import graph, subjects
+from tailrace.project import graph, mirrors, subjects
 from tailrace.project.checked import Checked
 from tailrace.project.connections import mistakes
 from tailrace.project.errors import ProjectError
 from tailrace.project.event_tables import event_tables, tables_of
 from tailrace.project.load import Project
+from tailrace.project.opening import personal_places
 from tailrace.project.places import tell_place
 from tailrace.project_token import asks_everybody
 from tailrace.sinks import declare as sinks
@@ -71,6 +73,8 @@ def check(
     for edge in project.edges.values():
         error = wrong.get(("edge", edge.name))
         yield Checked(f"edge {edge.name}", "" if error else f"{edge.kind} on {edge.listen}", error)
+    for plan in project.mirrors.values():
+        yield _look(f"mirror {plan.name}", mirrors.look, project, plan, connect)
     for declared in project.events.values():
         yield from _events(project, declared)
     for reaction in project.reactions.values():
@@ -106,7 +110,7 @@ def check(
         topics = yield from _registered(project, connect)
     if connect:
         yield from _connected(project, project.topics if topics is None else topics, told, ask)
-    elif project.views or project.patterns:
+    elif project.views or project.matchers:
         tables = _known_inputs(project, topics)
         if tables is None:
             yield Checked(
@@ -165,6 +169,19 @@ def _sink(project: Project, sink: Copy) -> str:
                 detail=place,
                 hint="Spark's words: STRING, BIGINT, DECIMAL(10,2), TIMESTAMP",
             ) from reason
+    if declaration.open and not project.settings.events.key:
+        raise EventsKeyError(
+            f"sink {sink.name} opens sealed columns, and there is no key to open them with",
+            detail=f"{place}; events.key is not set",
+            hint=HINT,
+        )
+    _refuse_opened_key(declaration, sink.name, sink.key, place)
+    if declaration.open and not personal_places(project):
+        raise SinkDeclarationError(
+            f"sink {sink.name} opens columns, and the project declares no personal fields",
+            detail=place,
+            hint="Annotated[str, tr.personal(…)] in an event class makes one",
+        )
     if isinstance(declaration, sinks.Topic) and declaration.bootstrap is None:
         writer = graph.writers(project).get(declaration.topic)
         if writer is not None:
@@ -175,6 +192,27 @@ def _sink(project: Project, sink: Copy) -> str:
                 hint="give it a topic of its own",
             )
     return f"{sink.subject} → {declaration.place}"
+
+
+def _refuse_opened_key(
+    declaration: sinks.Declaration, name: str, key: Collection[str], place: str
+) -> None:
+    if keys := sorted({*declaration.open} & {*key}):
+        raise SinkDeclarationError(
+            f"open= of sink {name} names the key column {keys[0]!r}",
+            detail=place,
+            hint="a key cannot become NULL: open columns beside it",
+        )
+
+
+def _refuse_opened_types(sink: Copy, columns: Mapping[str, str], place: str) -> None:
+    for column in sink.declaration.open:
+        if (kind := columns.get(column, "STRING")) != "STRING":
+            raise SinkDeclarationError(
+                f"open= of sink {sink.name} names the column {column!r}, which is {kind}",
+                detail=place,
+                hint="what is sealed is a STRING; select the field itself",
+            )
 
 
 def _events(project: Project, declared: Events[Any]) -> Iterator[Checked]:
@@ -241,8 +279,24 @@ def _topic_settings(name: str, settings: dict[str, str], embedded: bool) -> str:
         )
     if settings.get("tailrace.events") == "true":
         refuse_loss(name, settings)
-    check_topic_config({name: value for name, value in settings.items() if name != "partitions"})
-    return f"{len(settings)} settings"
+    wished = {
+        key: value for key, value in settings.items() if key not in ("partitions", REPLICATION)
+    }
+    least_text = wished.pop(MIN_INSYNC, "1")
+    check_topic_config({**wished, MIN_INSYNC: "1" if least_text.isdecimal() else least_text})
+    copies, least = int(settings.get(REPLICATION, "0")), int(least_text)
+    if embedded and max(copies, least) > 1:
+        what = f"{copies} copies" if copies > 1 else f"{least} replicas in sync"
+        raise ProjectError(
+            f"topic {name!r} cannot have {what}: the embedded log keeps one copy",
+            hint="set log.bootstrap to an Apache Kafka cluster, or leave replication and min.insync.replicas out",
+        )
+    told = f"{len(settings)} settings"
+    if copies:
+        told += f"; {survival(copies, least, wished.get(UNCLEAN) == 'true')}"
+    elif not embedded and {MIN_INSYNC, UNCLEAN} & settings.keys():
+        told += "; how many copies is the cluster's default.replication.factor: set replication to have it told"
+    return told
 
 
 def _broker_settings(given: dict[str, str]) -> str:
@@ -338,20 +392,22 @@ def _tell_declared(error: TailraceError, place: str) -> None:
 def _compiled(
     project: Project, tables: list[TableInput], told: Collection[str], ask: bool
 ) -> Iterator[Checked]:
-    """Every view and pattern against the columns and types of its tables; those in `told`, and
+    """Every view, pattern and percolation against the columns and types of its tables; those in `told`, and
     what lies in a view that another reads, are told once."""
     from tailrace.pipelines.incremental.compile import compile_views, problems
-    from tailrace.pipelines.patterns import compile_patterns
+    from tailrace.pipelines.patterns import compile_patterns, tables_of
 
-    patterns = [one for one in project.patterns.values() if one.name not in told]
+    patterns = [one for one in project.matchers if one.name not in told]
     compiled, failed = compile_patterns(patterns, {table.topic: table for table in tables})
     for name, problem in failed.items():
         _tell_declared(problem, project.places[name])
-        yield Checked(f"pattern {name}: columns and types", error=problem)
-    if compiled:
-        count = len(compiled)
-        yield Checked("patterns", f"{count} pattern{'' if count == 1 else 's'}")
-    tables = [*tables, *(t for one in compiled.values() for t in one.tables)]
+        what = "percolation" if name in project.percolations else "pattern"
+        yield Checked(f"{what} {name}: columns and types", error=problem)
+    for what, of in (("pattern", project.patterns), ("percolation", project.percolations)):
+        count = len(compiled.keys() & of.keys())
+        if count:
+            yield Checked(f"{what}s", f"{count} {what}{'' if count == 1 else 's'}")
+    tables = [*tables, *(t for one in compiled.values() for t in tables_of(one))]
     if not project.views:
         return
     wrong = problems(project.views.values(), tables)
@@ -389,6 +445,13 @@ def _named_columns(project: Project, compiled: Graph) -> Iterator[Checked]:
             if sink.subject == name:
                 fields = (*(getattr(sink.declaration, "fields", None) or ()),)
                 named += [(f"fields= of sink {sink.name}", column) for column in fields]
+                named += [(f"open= of sink {sink.name}", one) for one in sink.declaration.open]
+                place = f"declared at {project.places[name]}"
+                try:
+                    _refuse_opened_key(sink.declaration, sink.name, judged.key, place)
+                    _refuse_opened_types(sink, dict(judged.columns), place)
+                except SinkDeclarationError as wrong:
+                    yield Checked(f"view {name}: columns and types", error=wrong)
                 split = getattr(sink.declaration, "partition_by", ())
                 named += [(f"partition_by= of sink {sink.name}", column) for column in split]
                 named += [

@@ -12,11 +12,13 @@ from typing import Any
 from tailrace.client.ranges import KafkaRanges
 from tailrace.clock import SYSTEM
 from tailrace.project.load import Project
+from tailrace.project.opening import opener_of
 from tailrace.sinks import requests
 from tailrace.sinks.base import Shape, Sink
 from tailrace.sinks.dead_letters import TopicDeadLetters, read_letters
 from tailrace.sinks.delivery import Delivery
 from tailrace.sinks.errors import SinkError, UnknownSinkError
+from tailrace.sinks.opening import Opener
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.sinks.requests import Work
 from tailrace.sinks.verify import Verification, Verifier
@@ -34,6 +36,7 @@ class OpenedCopy:
     sink: Sink
     reader: KafkaRanges
     delivery: Delivery
+    opener: Opener | None
     closing: ExitStack
 
     def verifier(self) -> Verifier:
@@ -49,6 +52,8 @@ class OpenedCopy:
             shape,
             wrapped=self.copy.source == "view",
             scratch=self.project.settings.state_directory / "sinks",
+            columns=self.copy.declaration.open,
+            opener=self.opener,
         )
         return self.closing.enter_context(made)
 
@@ -71,6 +76,7 @@ def opened_copy(project: Project, bootstrap: str, name: str) -> Iterator[OpenedC
     copy = find_copy(project, name)
     reader = KafkaRanges(bootstrap)
     sink = make_sink(copy, Surroundings(project.settings.state_directory, bootstrap))
+    opener = opener_of(project, bootstrap, copy)
     delivery = Delivery(
         copy,
         sink,
@@ -78,13 +84,16 @@ def opened_copy(project: Project, bootstrap: str, name: str) -> Iterator[OpenedC
         project.name,
         TopicDeadLetters(bootstrap, name),
         memory=project.settings.state_directory / "sinks" / f"{name}.columns",
+        opener=opener,
     )
     try:
         with ExitStack() as closing:
-            yield OpenedCopy(project, copy, sink, reader, delivery, closing)
+            yield OpenedCopy(project, copy, sink, reader, delivery, opener, closing)
     finally:
         delivery.close()
         reader.close()
+        if opener is not None:
+            opener.close()
 
 
 def ask_running(

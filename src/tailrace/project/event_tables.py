@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -10,6 +13,7 @@ import pyarrow as pa
 from tailrace.facts.errors import EventsDeclarationError
 from tailrace.facts.spark_types import columns_of
 from tailrace.pipelines.event_rows import EventType, event_table, state_table
+from tailrace.pipelines.incremental.identity import identify
 from tailrace.pipelines.incremental.types import parse_type
 
 if TYPE_CHECKING:
@@ -37,7 +41,7 @@ def tables_of(declared: Events[Any]) -> Iterator[TableInput]:
         for each in declared.types
     )
     try:
-        yield event_table(declared.name, types)
+        yield event_table(declared.name, types, _upcasts(types))
         if declared.publish:
             yield state_table(declared.name, _schema(declared.state))
     except ValueError as error:
@@ -46,6 +50,23 @@ def tables_of(declared: Events[Any]) -> Iterator[TableInput]:
             detail=f"{error}\ndeclared at {declared.declared_at}",
             hint="rename the type or the field; capital and small letters are one in SQL",
         ) from error
+
+
+def _upcasts(types: tuple[EventType, ...]) -> str:
+    """What the upcasts do, as a hash over their code; comments and layout are no part of it."""
+    steps = [(each.name, version, _code(step)) for each in types for version, step in each.upcasts]
+    return identify(sorted(steps)) if steps else ""
+
+
+def _code(function: Callable[..., Any]) -> str:
+    try:
+        text = textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError):  # made at a prompt, or written in C
+        return f"{function.__module__}.{getattr(function, '__qualname__', '')}"
+    try:
+        return ast.unparse(ast.parse(text))
+    except SyntaxError:  # a lambda in the middle of a line
+        return text
 
 
 def _schema(cls: type, sealed: Container[str] = ()) -> pa.Schema:

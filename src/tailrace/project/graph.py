@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tailrace.pipelines.declare import Pattern, Stream, View
+from tailrace.mirroring.plan import OWN_LOG, MirrorPlan
+from tailrace.pipelines.declare import Pattern, Percolation, Stream, View
 from tailrace.pipelines.errors import ViewError
 from tailrace.project.errors import (
     AmbiguousTableError,
@@ -26,6 +28,7 @@ from tailrace.project.places import tell_place
 from tailrace.records.event_headers import STATE_TOPIC
 from tailrace.sinks.declare import Topic as TopicSink
 from tailrace.sources.declare import Inserts, Source, TableRef, default_schema, for_table, patterns
+from tailrace.sources.edges.declare import Multicast
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,16 @@ class Topology:
             "edges": [{"from": a, "to": b} for a, b in self.edges],
         }
 
+    def made_of(self, name: str) -> list[GraphNode]:
+        """What reads a topic, and what reads that, as far as it goes."""
+        reached = {name}
+        found: list[GraphNode] = []
+        for node in self.nodes:  # inputs come first
+            if any(reader == node.name and giver in reached for giver, reader in self.edges):
+                reached.add(node.name)
+                found.append(node)
+        return found
+
     def text(self) -> str:
         """A tree of readers under each node that reads nothing."""
         readers: dict[str, list[str]] = {}
@@ -70,8 +83,9 @@ class Topology:
     def mermaid(self) -> str:
         """The same as a Mermaid flowchart."""
         shapes = {
-            "source": "[({})]", "edge": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
-            "stream": "({})", "pattern": "{{{{{}}}}}", "view": "({})", "sink": "[/{}/]",
+            "source": "[({})]", "edge": "[({})]", "connector": "[({})]", "table": "[[{}]]", "topic": "[[{}]]",
+            "stream": "({})", "pattern": "{{{{{}}}}}", "percolation": "{{{{{}}}}}", "view": "({})", "sink": "[/{}/]",
+            "mirror": "{{{{{}}}}}", "cluster": "[({})]",
         }  # fmt: skip
         numbers = {node.name: f"n{index}" for index, node in enumerate(self.nodes)}
         out = ["flowchart LR"]
@@ -109,6 +123,14 @@ def build(project: Project) -> Topology:
     for edge in project.edges.values():
         add(f"edge:{edge.name}", "edge", edge.name)
         edges += [(f"edge:{edge.name}", add(name, "topic", name)) for name in edge.writes]
+        if isinstance(edge, Multicast) and edge.send is not None:
+            edges.append((add(edge.send, "topic", edge.send), f"edge:{edge.name}"))
+    for name, given in project.settings.connect.connectors.items():
+        add(f"connector:{name}", "connector", name)
+        if "topic" in given:
+            edges.append((f"connector:{name}", add(given["topic"], "topic", given["topic"])))
+        for topic_name in filter(None, map(str.strip, given.get("topics", "").split(","))):
+            edges.append((add(topic_name, "topic", topic_name), f"connector:{name}"))
     for stream in project.streams.values():
         add(stream.name, "stream", stream.name)
     for events in project.patterns.values():
@@ -116,6 +138,8 @@ def build(project: Project) -> Topology:
         if events.timeouts:
             name = f"{events.name}.timeouts"
             edges.append((events.name, add(name, "topic", name)))
+    for percolation in project.percolations:
+        add(percolation, "percolation", percolation)
     for view in project.views.values():
         add(view.name, "view", view.name)
     for stream in project.streams.values():
@@ -126,6 +150,8 @@ def build(project: Project) -> Topology:
             add(giver, "table", giver)
             edges.append((f"source:{table_source}", giver))
         edges.append((giver, reader))
+    for plan in project.mirrors.values():
+        _add_mirror(project, plan, add, edges)
     for sink in project.sinks.values():
         add(f"sink:{sink.name}", "sink", sink.name)
         edges.append((sink.subject, f"sink:{sink.name}"))
@@ -140,6 +166,29 @@ def build(project: Project) -> Topology:
     return Topology(tuple(_ordered(nodes, unique, project.places)), tuple(unique))
 
 
+def _add_mirror(
+    project: Project,
+    plan: MirrorPlan,
+    add: Callable[[str, str, str], str],
+    edges: list[tuple[str, str]],
+) -> None:
+    """A mirror between the clusters it reads and writes. The project's own log stands as the topics
+    that the project names; where records go both ways a cluster has a node for each direction, so
+    that nothing runs in a circle."""
+    node = add(f"mirror:{plan.name}", "mirror", plan.name)
+    own = OWN_LOG not in project.settings.clusters
+    wanted = re.compile(plan.topics_pattern)
+    named = [name for name in (*project.topics, *project.streams) if wanted.fullmatch(name)]
+    if plan.source != OWN_LOG or not own:
+        edges.append((add(f"from:{plan.source}", "cluster", plan.source), node))
+    else:
+        edges.extend((name, node) for name in named)
+    if plan.target != OWN_LOG or not own:
+        edges.append((node, add(f"to:{plan.target}", "cluster", plan.target)))
+    elif plan.source != plan.target:
+        edges.extend((node, name) for name in named if name in project.topics)
+
+
 def writers(project: Project) -> dict[str, str]:
     """Topics that a part of the project writes, and what they hold."""
     taken = _side_topics(project)
@@ -151,6 +200,7 @@ def writers(project: Project) -> dict[str, str]:
     taken |= {name: f"the events of {name}" for name in project.events}
     taken |= {name: f"the rows of stream {name}" for name in project.streams}
     taken |= {name: f"what pattern {name} finds" for name in project.patterns}
+    taken |= {name: f"what percolation {name} finds" for name in project.percolations}
     return taken | {name: f"the rows of view {name}" for name in project.views}
 
 
@@ -178,17 +228,25 @@ def _side_topics(project: Project) -> dict[str, str]:
         taken[f"{pattern.name}.dead"] = f"dead letters of pattern {pattern.name}"
         if pattern.timeouts:
             taken[f"{pattern.name}.timeouts"] = f"what pattern {pattern.name} waited for in vain"
+    for name in project.percolations:
+        taken[f"{name}.dead"] = f"dead letters of percolation {name}"
     for reaction in project.reactions.values():
         taken[reaction.topic] = f"what reaction {reaction.name} records"
     if project.settings.registry.listen is not None:
         taken["_schemas"] = "the schemas of the project's registry"
+    if project.settings.connect.listen is not None:
+        given = project.settings.connect.settings
+        for kind, name in (("config", "configs"), ("offset", "offsets"), ("status", "status")):
+            topic_name = given.get(f"{kind}.storage.topic", f"connect-{name}")
+            taken[topic_name] = "what the project's worker for connectors keeps"
     return taken
 
 
 def _refuse_taken_names(project: Project) -> None:
     """What writes the topic of its name must be alone with it: views, streams, patterns, events."""
     taken = _side_topics(project)
-    for name in (*project.views, *project.streams, *project.patterns, *project.events):
+    matchers = (one.name for one in project.matchers)
+    for name in (*project.views, *project.streams, *matchers, *project.events):
         parts = name.split(".")
         source = project.sources.get(parts[0])
         if source is not None and len(parts) == 3 and _captures(source, parts[1], parts[2]):
@@ -231,10 +289,13 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
             table = getattr(given, "table", None)
             if isinstance(table, TableRef):
                 _refuse_uncaptured(project, stream, table)
-            if isinstance(given, Stream | View | Pattern) and given.name not in project.places:
+            if (
+                isinstance(given, Stream | View | Pattern | Percolation)
+                and given.name not in project.places
+            ):
                 raise _missing(project, stream.name, given.name)
             yield stream.name, given.topic
-    for pattern in project.patterns.values():
+    for pattern in project.matchers:
         read = pattern.input
         if isinstance(read, Inserts) and read.table.history is None:
             raise HistoryNeededError(
@@ -242,9 +303,14 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
                 detail=f"declared at {project.places[pattern.name]}",
                 hint=f'give the source history={{"{read.table.table}": "90 days"}}',
             )
-        if isinstance(read, Pattern) and read.name not in project.places:
+        if isinstance(read, Pattern | Percolation) and read.name not in project.places:
             raise _missing(project, pattern.name, read.name)
         yield pattern.name, read.topic
+        if isinstance(pattern, Percolation):
+            table = pattern.queries
+            if isinstance(table, TableRef):
+                _refuse_uncaptured(project, pattern, table)
+            yield pattern.name, table.topic
     for view in project.views.values():
         for parts in tables_of(view):
             try:
@@ -256,7 +322,7 @@ def _readings(project: Project) -> Iterator[tuple[str, str]]:
                 raise
 
 
-def _refuse_uncaptured(project: Project, stream: Stream, table: TableRef) -> None:
+def _refuse_uncaptured(project: Project, stream: Stream | Percolation, table: TableRef) -> None:
     source = project.sources.get(table.source)
     if source is None or not _captures(source, table.schema, table.table):
         raise _missing(project, stream.name, f"{table.source}.{table.table}")
@@ -297,6 +363,8 @@ def resolve_table(project: Project, view: View, parts: tuple[str, ...]) -> str:
     """The topic that `shop.orders`, `shop.public.orders` or a bare name stands for."""
     name = ".".join(parts)
     if name in project.views or name in project.streams or name in project.topics:
+        return name
+    if name in project.percolations:
         return name
     if name.removesuffix(".timeouts") in project.patterns:
         known = project.patterns[name.removesuffix(".timeouts")]
@@ -377,7 +445,12 @@ def _captures(source: Source, schema: str, table: str) -> bool:
 
 
 def _missing(project: Project, reader: str, name: str) -> MissingInputError:
-    known = [*project.views, *project.streams, *project.patterns, *project.topics]
+    known = [
+        *project.views,
+        *project.streams,
+        *(one.name for one in project.matchers),
+        *project.topics,
+    ]
     for declared in project.events.values():
         known += [
             declared.name,

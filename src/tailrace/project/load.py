@@ -25,13 +25,15 @@ from tailrace.facts.declare import Events
 from tailrace.facts.declare import Place as EventsPlace
 from tailrace.facts.reactions import Reaction
 from tailrace.facts.reservations import Reservations
-from tailrace.pipelines.declare import Pattern, Place, Stream, Topic, View, view_at
+from tailrace.mirroring.errors import MirrorDeclarationError
+from tailrace.mirroring.plan import OWN_LOG, MirrorPlan, of_table, with_others
+from tailrace.pipelines.declare import Pattern, Percolation, Place, Stream, Topic, View, view_at
 from tailrace.pipelines.importable import FOLDER, make_importable
 from tailrace.project.errors import NameClashError, UserFileError
 from tailrace.project.found import settings_of
 from tailrace.sinks.registry import Copy, copies_of
 from tailrace.sources.declare import MySQL, Postgres, SQLite
-from tailrace.sources.edges.declare import HTTP, Edge, StatsD, Webhook
+from tailrace.sources.edges.declare import HTTP, Edge, Multicast, StatsD, Webhook, ZeroMQ
 
 _COMMENT = re.compile(r"--\s*(key|policy)\s*:\s*(.*)")
 
@@ -52,15 +54,27 @@ class Project:
     """Their event topics are among `events` too."""
     reactions: dict[str, Reaction] = field(default_factory=dict)
     patterns: dict[str, Pattern] = field(default_factory=dict)
+    percolations: dict[str, Percolation] = field(default_factory=dict)
     edges: dict[str, Edge] = field(default_factory=dict)
+    mirrors: dict[str, MirrorPlan] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         return self.settings.project.name
 
     @property
+    def matchers(self) -> list[Pattern | Percolation]:
+        """What finds something in streams, by ticks of its own."""
+        return [*self.patterns.values(), *self.percolations.values()]
+
+    @property
     def directory(self) -> Path:
         return self.settings.directory
+
+    def cluster(self, name: str, log: str) -> str:
+        """The address of a cluster that a mirror names; `log` is that of the project's own."""
+        found = self.settings.clusters.get(name)
+        return log if found is None and name == OWN_LOG else self.settings.clusters[name]
 
 
 def load(
@@ -78,6 +92,13 @@ def load(
             collector.take(value, _assigned_at(module, name, home))
     for path in sorted((home / FOLDER).glob("*.sql")):
         collector.take(sql_view(path), str(path.relative_to(home)))
+    for name, table in settings.mirrors.items():
+        where = str(settings.origins[f"mirrors.{name}"])
+        try:
+            collector.take(of_table(name, table), where)
+        except MirrorDeclarationError as error:
+            error.detail = "\n".join(filter(None, (error.detail, f"declared at {where}")))
+            raise
     for declared in collector.events.values():
         declared.key = settings.events.key
     return Project(
@@ -93,6 +114,7 @@ def load(
                     *collector.views.values(),
                     *collector.streams.values(),
                     *collector.patterns.values(),
+                    *collector.percolations.values(),
                 ]
             )
         },
@@ -101,7 +123,9 @@ def load(
         reservations=collector.reservations,
         reactions=collector.reactions,
         patterns=collector.patterns,
+        percolations=collector.percolations,
         edges=collector.edges,
+        mirrors={plan.name: plan for plan in with_others(collector.mirrors.values())},
     )
 
 
@@ -136,7 +160,9 @@ class _Collector:
         self.reservations: dict[str, Reservations] = {}
         self.reactions: dict[str, Reaction] = {}
         self.patterns: dict[str, Pattern] = {}
+        self.percolations: dict[str, Percolation] = {}
         self.edges: dict[str, Edge] = {}
+        self.mirrors: dict[str, MirrorPlan] = {}
         self.places: dict[str, str] = {}
         self._seen: set[int] = set()
 
@@ -147,7 +173,7 @@ class _Collector:
             case Postgres() | SQLite() | MySQL():
                 self._claim(value.name, value, where)
                 self.sources[value.name] = value
-            case Webhook() | HTTP() | StatsD():
+            case Webhook() | HTTP() | StatsD() | Multicast() | ZeroMQ():
                 if id(value) not in self._seen and value.name in self.edges:
                     raise NameClashError(
                         f"two edges are called {value.name!r}",
@@ -158,6 +184,16 @@ class _Collector:
                 self.edges[value.name] = value
                 # A topic of the edge's name may be declared beside it.
                 self.places[f"edge {value.name}"] = where
+            case MirrorPlan():
+                if value.name in self.mirrors:
+                    raise NameClashError(
+                        f"two mirrors are called {value.name!r}",
+                        detail=f"{self.places[f'mirror {value.name}']}\n{where}",
+                        hint="rename one of them",
+                    )
+                self._seen.add(id(value))
+                self.mirrors[value.name] = value
+                self.places[f"mirror {value.name}"] = where
             case View():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.views[value.name] = value
@@ -172,6 +208,12 @@ class _Collector:
                 self.patterns[value.name] = value
                 if isinstance(value.input, Topic):
                     self.take(value.input, where)
+            case Percolation():
+                self._claim(value.name, value, self._place(value.declared_at, where))
+                self.percolations[value.name] = value
+                for named in (value.input, value.queries):
+                    if isinstance(named, Topic):
+                        self.take(named, where)
             case Events():
                 self._claim(value.name, value, self._place(value.declared_at, where))
                 self.events[value.name] = value

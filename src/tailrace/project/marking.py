@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.config import EnvironmentValue
 from tailrace.facts.declare import Place as EventsPlace
 from tailrace.masking import Secret
-from tailrace.pipelines.declare import Pattern, Place, Stream, Topic, View
+from tailrace.pipelines.declare import Pattern, Percolation, Place, Stream, Topic, View
 from tailrace.project.marks import RESTARTING, Marks
 from tailrace.sources.declare import MySQL, Postgres, SQLite
 
@@ -58,7 +58,17 @@ def marks_of(project: Project) -> Marks:
             f"pattern {name}": _mark(_words(pattern, code))
             for name, pattern in project.patterns.items()
         }
-        | {f"edge {name}": _mark(_words(edge, code)) for name, edge in project.edges.items()},
+        | {
+            f"percolation {name}": _mark(_words(declared, code))
+            for name, declared in project.percolations.items()
+        }
+        | {f"edge {name}": _mark(_words(edge, code)) for name, edge in project.edges.items()}
+        | {
+            f"mirror {name}": _mark(
+                repr(plan), settings.clusters.get(plan.source), settings.clusters.get(plan.target)
+            )
+            for name, plan in project.mirrors.items()
+        },
         sections={
             **{name: _mark(_words(getattr(settings, name), code)) for name in RESTARTING},
             "tick": _mark(_words(settings.tick, code)),
@@ -107,7 +117,7 @@ def _words(value: Any, code: _Code, depth: int = 0) -> str:
             return _mark(value.reveal())
         case EnvironmentValue():
             return f"${value.name}={value.default!r}"
-        case View() | Stream() | Pattern() if depth:
+        case View() | Stream() | Pattern() | Percolation() if depth:
             return f"{type(value).__name__} {value.name}"
         case None | bool() | int() | float() | str() | bytes():
             return repr(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-RESTARTING = ("project", "log", "spark", "console", "registry")
+RESTARTING = ("project", "log", "spark", "console", "registry", "connect")
 """Sections of `tailrace.toml` that count when `tailrace up` starts, and not before."""
 
 

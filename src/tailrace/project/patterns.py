@@ -61,7 +61,9 @@ def compiled_pattern(project: Project, bootstrap: str, name: str) -> CompiledPat
     found, wrong = compile_patterns(project.patterns.values(), tables)
     if name in wrong:
         raise wrong[name]
-    return found[name]
+    compiled = found[name]
+    assert isinstance(compiled, CompiledPattern)
+    return compiled
 
 
 def list_patterns(project: Project, reports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,5 +1,7 @@
 """Whether what a project writes still fits the schemas under which others read it.
 
+Event types have subjects of their own: see `facts.subjects`.
+
 The topic of a view, that of a `sinks.Topic` and the declared outputs of a stream hold JSON. Where the
 registry has a subject `<topic>-value`, its last version must be able to read every row: a column that
 it lacks and does not let through, one of another type, or one that it requires and that is gone, is
@@ -17,6 +19,7 @@ import pyarrow as pa
 from tailrace.client.errors import RegistryError
 from tailrace.client.schemas import Schemas, Subject
 from tailrace.errors import TailraceError
+from tailrace.facts.subjects import incompatible, verdicts
 from tailrace.pipelines.incremental.types import parse_type
 from tailrace.pipelines.topic_schema import parse_schema
 from tailrace.project.checked import Checked
@@ -51,6 +54,21 @@ def look(project: Project, compiled: Graph | None) -> Iterator[Checked]:
             continue
         if found is not None:
             yield Checked(f"subject {topic}-value", found)
+    yield from _events(project, schemas)
+
+
+def _events(project: Project, schemas: Schemas) -> Iterator[Checked]:
+    """Every event type; what fits is registered when its owner starts."""
+    for name, declared in project.events.items():
+        if name in project.reservations:
+            continue
+        try:
+            for subject, fit in verdicts(schemas, declared):
+                if not fit.fits:
+                    yield Checked(f"subject {subject}", error=incompatible(subject, fit))
+        except RegistryError as error:
+            yield Checked("subjects", f"not looked at: {error.message}")
+            return
 
 
 def outputs(project: Project, compiled: Graph | None) -> Iterator[Output]:

@@ -25,4 +25,4 @@ def undescribed(project: Project, captured: Iterable[TableInput]) -> list[TableI
     tables = [topic_table(topic) for topic in topics if topic.tabular]
     tables += event_tables(project.events.values())
     by_topic = {table.topic: table for table in captured}
-    return [*tables, *tables_told(list(project.patterns.values()), by_topic).values()]
+    return [*tables, *tables_told(project.matchers, by_topic).values()]

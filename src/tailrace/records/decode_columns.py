@@ -55,7 +55,8 @@ class RecordColumns:
         )
 
 
-EMPTY = RecordColumns(_NONE, _NONE, pa.array([], pa.binary()), pa.array([], pa.binary()))
+# Not made by `pyarrow.array`, which imports pandas where that is installed.
+EMPTY = RecordColumns(_NONE, _NONE, pa.nulls(0, pa.binary()), pa.nulls(0, pa.binary()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
+from tailrace.records.json_bytes import json_bytes
+
 Columns = Sequence[tuple[str, str]]
 _BRACE, _END = b"{}"
 _WIDE = Context(prec=80)  # more than any decimal has; Python's own takes 28 digits
@@ -96,15 +98,6 @@ def row_of(value: bytes) -> bytes:
     if not isinstance(row, dict):
         raise ValueError("the value has no row")
     return json_bytes(row)
-
-
-def json_bytes(value: object) -> bytes:
-    """`value` as JSON, in no more memory than it needs.
-
-    orjson's own answer keeps the 4 KiB it was written into: whoever holds a hundred thousand
-    of them waits for a page each, which takes ten times as long as writing them.
-    """
-    return b"%b" % orjson.dumps(value)
 
 
 def normal_key(key: bytes | None) -> bytes:

@@ -13,12 +13,12 @@ def find(pattern: str, text: str) -> bool:
     """Whether a pattern is found anywhere in a text. Raises ValueError if it cannot be used."""
     if len(pattern) > LENGTH_LIMIT:
         raise ValueError("the pattern is too long")
-    return any(Pattern(one).matches(text) for one in _whole(pattern))
+    return any(Pattern(one).matches(text) for one in alternatives(pattern))
 
 
 @lru_cache(maxsize=500)
-def _whole(pattern: str) -> tuple[str, ...]:
-    """Patterns for whole texts, of which one fits where `pattern` is found."""
+def alternatives(pattern: str) -> tuple[str, ...]:
+    """Patterns for whole texts, of which one fits where `pattern` is found. Raises ValueError."""
     means = _meaning(pattern)
     found = []
     start = depth = 0

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.client.ranges import Chunk
 from tailrace.files import FILES
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.rows import normal_key, python_rows, read_rows, row_of
 from tailrace.records.stream_columns import kind_in, wider
 from tailrace.sinks.base import (
@@ -146,11 +147,33 @@ def pieces(chunk: Chunk, rows: int) -> Iterator[Chunk]:
         )
 
 
+def forced(
+    shape: Shape, keys: Sequence[bytes], rows: Sequence[bytes | None], position: SinkPosition
+) -> Batch:
+    """A batch that writes these rows (JSON; None deletes the key), whatever versions the target
+    has. What is no row of the shape is left out."""
+    texts = [key if row is None else row for key, row in zip(keys, rows, strict=True)]
+    table, refused = read_rows(texts, shape.columns)
+    out = {one.index for one in refused}
+    keys = [key for index, key in enumerate(keys) if index not in out]
+    rows = [row for index, row in enumerate(rows) if index not in out]
+    count = len(keys)
+    for name, values in (
+        (DELETED, pa.array([row is None for row in rows], pa.bool_())),
+        (PARTITION, pa.array([0] * count, pa.int32())),
+        (OFFSET, pa.array([0] * count, pa.int64())),
+        (VERSION, pa.array(forced_versions(position, keys), pa.int64())),
+        (AT, pa.array([position.at_ms] * count, pa.int64())),
+    ):
+        table = table.append_column(name, values)
+    return Batch(shape, table, position, forced=True)
+
+
 def removal(shape: Shape, rows: pa.Table, position: SinkPosition) -> Batch:
     """A batch that deletes `rows` (given with the shape's columns), whatever versions they
     have, and moves to `position`."""
     count = rows.num_rows
-    keys = [orjson.dumps(key) for key in python_rows(rows.select(list(shape.key)))]
+    keys = [json_bytes(key) for key in python_rows(rows.select(list(shape.key)))]
     for name, values in (
         (DELETED, pa.array([True] * count, pa.bool_())),
         (PARTITION, pa.array([0] * count, pa.int32())),

@@ -16,6 +16,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, ClassVar, Literal
 
+from tailrace.analyzers import LANGUAGES, is_language
 from tailrace.config import SECRET, EnvironmentValue, hide, parse_address, shown
 from tailrace.kinds import misfit_field
 from tailrace.masking import Secret, host_of
@@ -26,12 +27,6 @@ Text = str | EnvironmentValue
 Hidden = str | EnvironmentValue | Secret
 SchemaChange = Literal["add", "widen", "park"]
 SCHEMA_CHANGES = ("add", "widen", "park")
-LANGUAGES = {
-    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english",
-    "es": "spanish", "fi": "finnish", "fr": "french", "hu": "hungarian", "it": "italian",
-    "nl": "dutch", "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
 TYPES_OF_FIELDS = ("text", "keyword", "integer", "float", "date", "boolean", "json")
 
 
@@ -42,7 +37,8 @@ class Declaration:
     `whole`: everything up to a tick (whole source transactions) in one transaction of the
     target, however large. `columns`: types in Spark's words for a stream's columns that
     cannot be told from its JSON. `start`: a new copy begins with everything the log has
-    ("earliest") or with the next change ("now").
+    ("earliest") or with the next change ("now"). `open`: columns that hold personal fields of
+    events, sealed in the log, and delivered as plain text.
     """
 
     kind: ClassVar[str] = ""
@@ -52,6 +48,7 @@ class Declaration:
     whole: bool = False
     batch_rows: int = 20_000
     columns: Mapping[str, str] = field(default_factory=dict)
+    open: tuple[str, ...] | list[str] = ()
 
     def __post_init__(self) -> None:
         if wrong := misfit_field(f"sinks.{type(self).__name__}", self):
@@ -235,7 +232,7 @@ class Search(Declaration):
             )
             kind, colon, language = treatment.partition(":")
             _need(
-                not colon or (kind == "text" and language in (*LANGUAGES, *LANGUAGES.values())),
+                not colon or (kind == "text" and is_language(language)),
                 f"field {column!r} cannot be {treatment!r}",
                 f"text may name a language: {', '.join(LANGUAGES)}",
             )
@@ -340,23 +337,42 @@ class Webhook(Declaration):
 
     The body is JSON; `Tailrace-Signature: t=<seconds>,v1=<hex>` is the HMAC-SHA256 of
     `<seconds>.<body>` under `secret`, `Idempotency-Key` is the same for every repeat.
+
+    `address` in place of `url` names the column that holds the address of each row; a row
+    without one is not sent. Rows are other people's, so only addresses of the public internet
+    are called, or those at `hosts` (`hooks.example.org`, `*.example.org`). One that cannot be
+    reached in three attempts has its row among the dead letters, and the others go on.
     """
 
     kind: ClassVar[str] = "webhook"
-    url: Hidden = field(metadata=SECRET)
+    url: Hidden | None = field(default=None, metadata=SECRET)
     secret: Hidden | None = field(default=None, metadata=SECRET)
     headers: Mapping[str, Hidden] = field(default_factory=dict, metadata=SECRET)
     batch: int = 1
     parallel: int = 4
     timeout: timedelta = timedelta(seconds=10)
+    address: str | None = None
+    hosts: tuple[str, ...] | list[str] = ()
 
     def _check(self) -> None:
-        _need_address(self.url, ("http", "https"), "https://example.org/hook")
+        _need(
+            (self.url is None) != (self.address is None),
+            "a webhook has either url= or address=",
+            'url="https://example.org/hook", or address="url": a column of the rows',
+        )
+        if self.url is not None:
+            _need_address(self.url, ("http", "https"), "https://example.org/hook")
+            _need(not self.hosts, "hosts= goes with address=")
+        else:
+            _need(self.address, "address= is the name of a column")
+            _need(self.batch == 1, "rows with addresses of their own are sent one by one")
         _need(self.batch >= 1, "batch must be at least 1")
         _need(self.parallel >= 1, "parallel must be at least 1")
 
     @property
     def place(self) -> str:
+        if self.url is None:
+            return f"webhook {{{self.address}}}"
         url = host_of(self.url.reveal()) if isinstance(self.url, Secret) else shown(self.url)
         return f"webhook {url}"
 
@@ -427,6 +443,11 @@ class Topic(Declaration):
     bootstrap: Text | None = None
 
     def _check(self) -> None:
+        _need(
+            not self.open,
+            "a topic is no edge: what is sealed stays sealed in the log",
+            "open= goes with databases, files, searches, webhooks and mails",
+        )
         legal = _TOPIC.fullmatch(self.topic) and not self.topic.startswith("__")
         _need(
             legal and self.topic not in (".", ".."),

@@ -23,7 +23,7 @@ from tailrace.client.stream_columns import DescribedColumns
 from tailrace.client.ticks import TickTail
 from tailrace.clock import SYSTEM, Clock
 from tailrace.files import FILES
-from tailrace.records.rows import normal_key, python_rows
+from tailrace.records.rows import normal_key, python_rows, row_of
 from tailrace.sinks.base import (
     Batch,
     Readable,
@@ -36,7 +36,7 @@ from tailrace.sinks.base import (
     view_shape,
 )
 from tailrace.sinks.beginnings import begin_now, beginning_of
-from tailrace.sinks.changes import Collector, KnownColumns, pieces, removal
+from tailrace.sinks.changes import Collector, KnownColumns, forced, pieces, removal
 from tailrace.sinks.dead_letters import (
     DeadLetter,
     DeadLetters,
@@ -45,12 +45,14 @@ from tailrace.sinks.dead_letters import (
 )
 from tailrace.sinks.errors import (
     RowsRefusedError,
+    SealedValueError,
     SinkAheadError,
     SinkBehindError,
     SinkError,
     SinkHeldError,
     TooManyRefusedError,
 )
+from tailrace.sinks.opening import Lenient, Opener, WrittenAgain, opened_batch, suspects
 from tailrace.sinks.registry import Copy
 from tailrace.telemetry.metrics import counter
 
@@ -97,8 +99,10 @@ class Delivery:
         settings: DeliverySettings | None = None,
         clock: Clock = SYSTEM,
         memory: Path | None = None,
+        opener: Opener | None = None,
     ) -> None:
-        """`memory`: a file for what is known of a stream's columns; facts beside it."""
+        """`memory`: a file for what is known of a stream's columns; facts beside it. `opener`
+        opens the columns that the declaration names in `open=`."""
         self.copy = copy
         self.sink = sink
         self.settings = settings or DeliverySettings()
@@ -117,6 +121,10 @@ class Delivery:
         self._project = project
         self._state = None if memory is None else memory.parent.parent
         self._held_path = None if memory is None else memory.with_suffix(".held")
+        self._opener = opener
+        self._written_again = WrittenAgain(
+            None if memory is None else memory.with_suffix(".erased")
+        )
         self._refused_in_a_row = 0
         self._applied_at = float("-inf")
         self._stale = False
@@ -170,6 +178,7 @@ class Delivery:
         if self._shape is None or self._shape != goal.shape or self._is_elsewhere(goal):
             self.sink.open(goal.shape)
             self.position = self.sink.position()
+            self._written_again.look(self.position)
             self._check_position(goal)
             self._shape = goal.shape
             if self.position is None and self.copy.declaration.start == "now":
@@ -190,6 +199,58 @@ class Delivery:
             taken = max(0, self._clock.wall_ms() - goal.position.at_ms)
             self._latency_ms = max(taken, self._latency_ms)
         return read
+
+    def forget_erased(self) -> int:
+        """Write the rows again that hold something of subjects that were erased since the last
+        time, now with NULL; how many. A copy whose rows are only appended keeps them."""
+        here, shape = self.position, self._shape
+        if self._opener is None or here is None or shape is None:
+            return 0
+        erased = self._opener.erased()
+        missing = self._written_again.missing(erased)
+        count = 0
+        if missing and shape.keyed and self.sink.wants == "latest":
+            count = self._write_again(missing, shape, here)
+            log.info("erased values taken out", extra={"sink": self.copy.name, "rows": count})
+        if missing:
+            self._written_again.note(erased, here)
+        return count
+
+    def _write_again(self, tags: frozenset[str], shape: Shape, here: SinkPosition) -> int:
+        assert self._opener is not None
+        columns, lenient = self.copy.declaration.open, Lenient(self._opener)
+        found = suspects(self._reader, here, tags)
+        if shape.one_row:
+            if found:
+                self.sink.apply(opened_batch(self._one_row(shape, here), columns, lenient))
+            return len(found)
+        if self.copy.declaration.start == "now" and isinstance(self.sink, Readable):
+            # Most of the topic is not in the copy, and must not come into it.
+            held = {
+                orjson.dumps(key)
+                for table in self.sink.scan(shape)
+                for key in python_rows(table.select(list(shape.key)))
+            }
+            found = {key: value for key, value in found.items() if key in held}
+        wrapped = self.copy.source == "view"
+        rows = [
+            (key, None if value is None else row_of(value) if wrapped else value)
+            for key, value in found.items()
+        ]
+        step = self.copy.declaration.batch_rows
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            batch = forced(shape, [key for key, _ in part], [row for _, row in part], here)
+            try:
+                self.sink.apply(opened_batch(batch, columns, lenient))
+            except RowsRefusedError as reason:
+                raise SinkError(
+                    f"sink {self.copy.name!r} does not take rows without what was erased",
+                    # Not the target's own words: they may quote what is sealed in the log.
+                    detail="the target refused rows in which it is NULL",
+                    hint=f"columns that open= names must take NULL: {', '.join(columns)}",
+                ) from reason
+        return len(rows)
 
     def _is_elsewhere(self, goal: Goal) -> bool:
         """Whether the view was built anew: its offsets are those of another topic now."""
@@ -223,6 +284,7 @@ class Delivery:
         self.sink.open(goal.shape)
         self._shape = goal.shape
         self.position = self.sink.position()
+        self._written_again.look(self.position)
         if self.position is None:
             return 0
         done: list[DeadLetter] = []
@@ -232,7 +294,7 @@ class Delivery:
             batch, bad = collector.make(self.position)
             if not bad:
                 with contextlib.suppress(RowsRefusedError):
-                    self.sink.apply(batch)
+                    self.sink.apply(self._plain(batch))
                     done.append(letter)
         self._dead_letters.strike(done)
         return len(done)
@@ -328,6 +390,7 @@ class Delivery:
                 detail="The copy before is kept from a switch until the next one.",
             )
         sink.rollback()
+        self._written_again.forget()
         self.close()
         self.position = previous
         self._hold(previous)
@@ -461,6 +524,7 @@ class Delivery:
             return False
         log.info("going back to the copy before", extra={"sink": self.copy.name})
         self.sink.rollback()
+        self._written_again.forget()
         self.sink.open(goal.shape)
         self.position = self.sink.position()
         return True
@@ -513,6 +577,7 @@ class Delivery:
     def _take_beside(self, goal: Goal) -> None:
         assert isinstance(self.sink, Replaceable)
         self.sink.switch()
+        self._written_again.forget()
         self.sink.open(goal.shape)
         self._shape = goal.shape
         self.position = self.sink.position()
@@ -629,7 +694,7 @@ class Delivery:
         """Apply a batch; rows the target refuses are found by halving and put aside."""
         count = batch.changes.num_rows
         try:
-            self.sink.apply(batch)
+            self.sink.apply(self._plain(batch))
         except RowsRefusedError as reason:
             if count > 1:
                 half = count // 2
@@ -639,13 +704,25 @@ class Delivery:
             if count == 0:
                 raise
             at_ms = self._clock.wall_ms()
-            self._write_letters([letter_of_row(self.copy, batch, reason, at_ms)])
+            self._write_letters([letter_of_row(self.copy, batch, self._told(reason), at_ms)])
             self.sink.apply(batch.tail(1))
         else:
             if count:
                 self._refused_in_a_row = 0
                 ROWS.labels(self.copy.name).inc(count)
         self.position = batch.position
+
+    def _plain(self, batch: Batch) -> Batch:
+        return opened_batch(batch, self.copy.declaration.open, self._opener)
+
+    def _told(self, reason: RowsRefusedError) -> RowsRefusedError:
+        """What a dead letter may say: targets quote the values they refuse."""
+        if self._opener is None or isinstance(reason, SealedValueError):
+            return reason
+        return RowsRefusedError(
+            "the target refused the row",
+            detail="its reason is left out: it may quote what is sealed in the log",
+        )
 
     def _write_letters(self, letters: list[DeadLetter]) -> None:
         self._dead_letters.write(letters)

@@ -25,6 +25,7 @@ import orjson
 import pyarrow as pa
 
 from tailrace.config import resolve
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import (
     DELETED,
@@ -128,7 +129,7 @@ class ElasticsearchSink:
         question = {"size": 5000, "sort": ["_doc"], "query": {"match_all": {}}}
         answer = self._http.ask("POST", f"/{concrete}/_search?scroll=2m", question)
         while hits := answer["hits"]["hits"]:
-            yield read_rows([orjson.dumps(hit["_source"]) for hit in hits], shape.columns)[0]
+            yield read_rows([json_bytes(hit["_source"]) for hit in hits], shape.columns)[0]
             more = {"scroll": "2m", "scroll_id": answer["_scroll_id"]}
             answer = self._http.ask("POST", "/_search/scroll", more)
         self._http.ask("DELETE", "/_search/scroll", {"scroll_id": answer["_scroll_id"]})
@@ -213,7 +214,7 @@ class ElasticsearchSink:
             if row[DELETED]:
                 lines.append((orjson.dumps({"delete": target}) + b"\n", b""))
             else:
-                document = orjson.dumps({name: row[name] for name in names})
+                document = json_bytes({name: row[name] for name in names})
                 lines.append((orjson.dumps({"index": target}) + b"\n", document + b"\n"))
         return lines
 

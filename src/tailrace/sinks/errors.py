@@ -5,6 +5,7 @@ SinkError                      sink
 ├── TargetUnavailableError     target-unavailable     tried again, for ever
 │   └── TargetRefusedError     target-refused         credentials, rights, read-only
 ├── RowsRefusedError           rows-refused           split until the bad rows are found
+│   └── SealedValueError       sealed-value           it cannot be opened
 ├── ShapeError                 target-shape           parks the sink
 ├── SinkFencedError            sink-fenced            another writer took over
 ├── SinkAheadError             sink-ahead             the target knows more than the log
@@ -50,6 +51,14 @@ class RowsRefusedError(SinkError):
     and goes on with the rest."""
 
     code = "rows-refused"
+
+
+class SealedValueError(RowsRefusedError):
+    """A column that the sink opens holds a sealed value that no key of the project opens: it was
+    changed, was sealed for another field than the project declares, or its key is lost. The row
+    becomes a dead letter."""
+
+    code = "sealed-value"
 
 
 class ShapeError(SinkError):

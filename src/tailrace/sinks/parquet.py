@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Literal
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.rows import python_rows
 from tailrace.sinks import directories
 from tailrace.sinks.base import (
@@ -107,7 +107,7 @@ class ParquetSink:
             tables = [pyarrow.parquet.read_table(path) for path in files]
         changes = pa.concat_tables(tables, promote_options="default")
         keys = [
-            orjson.dumps(list(key.values())) for key in python_rows(changes.select(list(shape.key)))
+            json_bytes(list(key.values())) for key in python_rows(changes.select(list(shape.key)))
         ]
         newest = sorted(dict(zip(keys, range(len(keys)), strict=True)).values())
         last = changes.take(newest)
@@ -122,11 +122,11 @@ class ParquetSink:
         if not shape.keyed:
             return pa.concat_tables([held, batch.upserts])
         touched = {
-            orjson.dumps(list(key.values()))
+            json_bytes(list(key.values()))
             for key in python_rows(batch.changes.select(list(shape.key)))
         }
         kept = [
-            orjson.dumps(list(key.values())) not in touched
+            json_bytes(list(key.values())) not in touched
             for key in python_rows(held.select(list(shape.key)))
         ]
         return pa.concat_tables([held.filter(pa.array(kept, pa.bool_())), batch.upserts])

@@ -14,6 +14,7 @@ from tailrace.sinks.beginnings import beginning_of, record
 from tailrace.sinks.dead_letters import TopicDeadLetters, read_letters
 from tailrace.sinks.delivery import Delivery, DeliverySettings
 from tailrace.sinks.errors import SinkError, SinkFencedError, TargetUnavailableError
+from tailrace.sinks.opening import Opener
 from tailrace.sinks.registry import Copy, Surroundings, make_sink
 from tailrace.sinks.requests import SinkRequest, take
 from tailrace.sinks.verify import Verifier
@@ -22,7 +23,9 @@ from tailrace.telemetry.part import Part
 log = logging.getLogger(__name__)
 
 
-def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> None:
+def run(
+    copy: Copy, part: Part, settings: DeliverySettings | None = None, opener: Opener | None = None
+) -> None:
     """Keep one copy in step until `part` must stop.
 
     A target that does not answer is waited for; a copy that cannot go on (another shape,
@@ -41,6 +44,7 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
         settings=settings,
         clock=part.clock,
         memory=part.directory / "sinks" / f"{copy.name}.columns",
+        opener=opener,
     )
     pause = settings.first_pause
     reported = 0.0
@@ -50,9 +54,10 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
             record(part.directory, reader, part.project, [begins])
         while not part.stopping.is_set():
             if request := take(part.directory, copy.name):
-                part.report(answered=_obey(delivery, request, reader, part.directory))
+                part.report(answered=_obey(delivery, request, reader, part.directory, opener))
             try:
                 delivery.step(timeout=0.2)
+                delivery.forget_erased()
                 pause = settings.first_pause
                 if part.clock.monotonic() - reported >= 1:
                     reported = part.clock.monotonic()
@@ -77,10 +82,16 @@ def run(copy: Copy, part: Part, settings: DeliverySettings | None = None) -> Non
     finally:
         delivery.close()
         reader.close()
+        if opener is not None:
+            opener.close()
 
 
 def _obey(
-    delivery: Delivery, request: SinkRequest, reader: RangeReader, directory: Path
+    delivery: Delivery,
+    request: SinkRequest,
+    reader: RangeReader,
+    directory: Path,
+    opener: Opener | None,
 ) -> dict[str, object]:
     """Do what was asked; the answer says how it went."""
     count = 0
@@ -93,7 +104,7 @@ def _obey(
             case "rollback":
                 delivery.rollback()
             case "repair":
-                count = _repair(delivery, request.keys, reader, directory)
+                count = _repair(delivery, request.keys, reader, directory, opener)
             case "retry":
                 count = delivery.retry(read_letters(reader, delivery.copy.name))
             case _:
@@ -105,7 +116,11 @@ def _obey(
 
 
 def _repair(
-    delivery: Delivery, keys: tuple[bytes, ...], reader: RangeReader, directory: Path
+    delivery: Delivery,
+    keys: tuple[bytes, ...],
+    reader: RangeReader,
+    directory: Path,
+    opener: Opener | None,
 ) -> int:
     copy = delivery.copy
     with Verifier(
@@ -115,6 +130,8 @@ def _repair(
         delivery.goal(5.0).shape,
         wrapped=copy.source == "view",
         scratch=directory / "sinks",
+        columns=copy.declaration.open,
+        opener=opener,
     ) as verifier:
         return verifier.repair(keys)
 

@@ -35,6 +35,7 @@ import pyarrow as pa
 import redis
 
 from tailrace.config import resolve
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import (
     DELETED,
@@ -459,7 +460,7 @@ def _row_of_string(key: bytes, value: bytes, shape: Shape) -> bytes:
     for field in shape.schema:
         text = texts.get(field.name)
         row[field.name] = text if text is None or _is_text(field.type) else orjson.loads(text)
-    return orjson.dumps(row)
+    return json_bytes(row)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -483,4 +484,4 @@ def _row_of_hash(entry: dict[bytes, bytes], shape: Shape) -> bytes:
             row[field.name] = raw.decode()
         else:
             row[field.name] = orjson.loads(raw)
-    return orjson.dumps(row)
+    return json_bytes(row)

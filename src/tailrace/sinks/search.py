@@ -23,11 +23,12 @@ import orjson
 import pyarrow as pa
 import tantivy
 
+from tailrace.analyzers import LANGUAGES, analyzer
 from tailrace.errors import UsageError
 from tailrace.files import FILES
 from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, Sink, SinkPosition, decode_position
-from tailrace.sinks.declare import LANGUAGES, Search
+from tailrace.sinks.declare import Search
 from tailrace.sinks.errors import (
     RowsRefusedError,
     ShapeError,
@@ -337,15 +338,8 @@ def open_index(path: Path) -> Any:
 
 
 def _analyzer(language: str) -> Any:
-    name = LANGUAGES.get(language, language)
     try:
-        return (
-            tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-            .filter(tantivy.Filter.remove_long(40))
-            .filter(tantivy.Filter.lowercase())
-            .filter(tantivy.Filter.stemmer(name))
-            .build()
-        )
+        return analyzer(language)
     except ValueError:
         raise ShapeError(
             f"there is no analyzer for language {language!r}",

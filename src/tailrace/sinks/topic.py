@@ -21,8 +21,9 @@ from tailrace.client.fetcher import Fetcher
 from tailrace.client.ranges import KafkaRanges, Range
 from tailrace.client.writer import TransactionalWriter
 from tailrace.config import resolve
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.partitioner import partition_for
-from tailrace.records.rows import json_bytes, python_rows, read_rows
+from tailrace.records.rows import python_rows, read_rows
 from tailrace.sinks.base import DELETED, Batch, Shape, SinkPosition
 from tailrace.sinks.declare import Topic
 from tailrace.sinks.errors import RowsRefusedError, SinkFencedError, TargetUnavailableError

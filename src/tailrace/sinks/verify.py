@@ -10,7 +10,7 @@ the one after it are left out, since both of their values can be right.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -21,23 +21,13 @@ import orjson
 import pyarrow as pa
 
 from tailrace.client.ranges import Range, RangeReader
+from tailrace.records.json_bytes import json_bytes
 from tailrace.records.rows import normal_key, python_rows, read_rows
-from tailrace.sinks.base import (
-    AT,
-    DELETED,
-    OFFSET,
-    PARTITION,
-    VERSION,
-    Batch,
-    Partial,
-    Readable,
-    Shape,
-    Sink,
-    SinkPosition,
-    forced_versions,
-)
+from tailrace.sinks.base import Batch, Partial, Readable, Shape, Sink, SinkPosition
+from tailrace.sinks.changes import forced
 from tailrace.sinks.errors import SinkError
 from tailrace.sinks.expected import RANGES, ExpectedRows, range_of
+from tailrace.sinks.opening import Lenient, Opener, opened, opened_batch
 
 LISTED = 1000
 ROWS_AT_ONCE = 20_000
@@ -98,7 +88,10 @@ class Verifier:
         *,
         wrapped: bool = True,
         scratch: Path | None = None,
+        columns: Collection[str] = (),
+        opener: Opener | None = None,
     ) -> None:
+        """`columns`: those that the copy holds opened."""
         if not isinstance(sink, Readable):
             raise SinkError(
                 f"sink {name!r} cannot be read back",
@@ -114,6 +107,8 @@ class Verifier:
         self._scan = sink.scan
         self._reader = reader
         self._shape = shape
+        self._columns, self._opener = columns, opener
+        self._lenient = None if opener is None else Lenient(opener)
         self._repeats = bool(getattr(sink, "repeats", False))
         self._seen = sink.seen(shape) if isinstance(sink, Partial) else shape
         self._expected = ExpectedRows(reader, wrapped=wrapped, scratch=scratch)
@@ -211,6 +206,7 @@ class Verifier:
         texts = (text for _, text in rows)
         while part := list(islice(texts, ROWS_AT_ONCE)):
             table, _ = read_rows(part, self._shape.columns)
+            table = opened(table, self._columns, self._lenient)
             yield from self._canonical(table)
 
     def _look(self, ranges: frozenset[int]) -> tuple[int, list[tuple[bytes, bytes, bytes]]]:
@@ -257,24 +253,13 @@ class Verifier:
         """Key and row as JSON, written the same way whatever side they come from."""
         key = self._seen.key
         return [
-            (orjson.dumps({name: row[name] for name in key}), orjson.dumps(row))
+            (json_bytes({name: row[name] for name in key}), json_bytes(row))
             for row in python_rows(table.select(list(self._seen.names)))
         ]
 
     def _forced(self, keys: list[bytes], position: SinkPosition) -> Batch:
         rows = [self._expected.get(key) for key in keys]
-        texts = [key if row is None else row for key, row in zip(keys, rows, strict=True)]
-        table, _ = read_rows(texts, self._shape.columns)
-        count = len(texts)
-        for name, values in (
-            (DELETED, pa.array([row is None for row in rows], pa.bool_())),
-            (PARTITION, pa.array([0] * count, pa.int32())),
-            (OFFSET, pa.array([0] * count, pa.int64())),
-            (VERSION, pa.array(forced_versions(position, keys), pa.int64())),
-            (AT, pa.array([position.at_ms] * count, pa.int64())),
-        ):
-            table = table.append_column(name, values)
-        return Batch(self._shape, table, position, forced=True)
+        return opened_batch(forced(self._shape, keys, rows, position), self._columns, self._opener)
 
 
 def _groups(sizes: dict[int, int]) -> Iterator[frozenset[int]]:

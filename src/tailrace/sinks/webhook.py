@@ -6,15 +6,19 @@ key always take the same lane, so they arrive in order. A receiver drops repeats
 
 Answers: 2xx is taken; 408, 425, 429 and 5xx mean "later" (the sink pauses, longer each
 time, and then tries with a single request before it goes on with all lanes); any other
-answer refuses the change, which becomes a dead letter.
+answer refuses the change, which becomes a dead letter. Where each row has an address of its
+own, an owner who cannot be reached holds nobody up: three attempts, then a dead letter.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import hashlib
 import hmac
 import http.client
+import ipaddress
 import socket
+import threading
 import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,6 +43,8 @@ from tailrace.sinks.registry import Copy, Surroundings
 
 LATER = (408, 425, 429)
 CLOSED = (401, 403, 407)
+OWN_ATTEMPTS = 3  # at an address of a row
+OWN_PAUSE_SECONDS = 0.5
 
 
 class WebhookSink:
@@ -95,7 +101,8 @@ class WebhookSink:
             self._careful = any(isinstance(error, TargetUnavailableError) for error in errors)
             raise next((e for e in errors if isinstance(e, TargetUnavailableError)), errors[0])
         self._position.store(batch.position)
-        self._delivered.clear()
+        # Only these: a batch with a refused row comes again in pieces.
+        self._delivered.difference_update(change["id"] for change in changes)
 
     def close(self) -> None:
         if self._pool is not None:
@@ -117,8 +124,25 @@ class WebhookSink:
         if self._declaration.secret is not None:
             seconds = self._clock.wall_ms() // 1000
             headers["Tailrace-Signature"] = sign(resolve(self._declaration.secret), body, seconds)
-        lane.post(body, headers)
+        if self._declaration.address is None:
+            assert self._declaration.url is not None
+            lane.post(resolve(self._declaration.url), body, headers)
+        elif (url := self._address(changes[0])) is not None:
+            lane.post_to_owner(url, body, headers)
         self._delivered.update(change["id"] for change in changes)
+
+    def _address(self, change: Mapping[str, Any]) -> str | None:
+        """Where a row wants to be sent; None: nowhere."""
+        column = self._declaration.address
+        row = change["row"]
+        if row is None:
+            return None  # it is gone, and its address with it
+        if column not in row:
+            raise SinkDeclarationError(
+                f"the rows of {self._copy.subject} have no column {column!r}",
+                hint=f"columns: {', '.join(row)}",
+            )
+        return None if row[column] is None else str(row[column])
 
 
 class _Lane:
@@ -127,19 +151,56 @@ class _Lane:
     def __init__(self, declaration: Webhook) -> None:
         self._declaration = declaration
         self._connection: http.client.HTTPConnection | None = None
+        self._connected = ("", "")  # scheme and host of the kept connection
+
+    def post_to_owner(self, address: str, body: bytes, headers: Mapping[str, str]) -> None:
+        """Send to an address that stands in a row. What fails concerns this row alone."""
+        url = urlsplit(address)
+        try:
+            known = url.scheme in ("http", "https") and bool(url.hostname) and (url.port or True)
+        except ValueError:
+            known = False
+        if not known or url.username is not None:
+            raise RowsRefusedError(f"{address[:200]!r} is no address that can be called")
+        for left in reversed(range(OWN_ATTEMPTS)):
+            try:
+                self.post(address, body, headers)
+                return
+            except (TargetUnavailableError, TargetRefusedError) as reason:
+                if not left or isinstance(reason, TargetRefusedError):
+                    raise RowsRefusedError(reason.message, detail=reason.detail) from reason
+                threading.Event().wait(OWN_PAUSE_SECONDS)
+
+    def _check_public(self, host: str) -> None:
+        """Refuse to speak to what is not on the public internet, as it is connected now."""
+        allowed = self._declaration.hosts
+        if any(fnmatch.fnmatchcase(host.lower(), one.lower()) for one in allowed):
+            return
+        assert self._connection is not None
+        peer = ipaddress.ip_address(self._connection.sock.getpeername()[0].partition("%")[0])
+        mapped = getattr(peer, "ipv4_mapped", None)
+        if allowed or not (mapped or peer).is_global or peer.is_multicast:
+            self.close()
+            raise RowsRefusedError(
+                f"{host} is not among the hosts that rows may name",
+                detail=f"connected to {peer}",
+                hint='name it: sinks.Webhook(address="url", hosts=["hooks.example.org"])',
+            )
 
     def close(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
-    def post(self, body: bytes, headers: Mapping[str, str]) -> None:
+    def post(self, address: str, body: bytes, headers: Mapping[str, str]) -> None:
         """Send and judge the answer."""
-        url = urlsplit(resolve(self._declaration.url))
+        url = urlsplit(address)
         if url.scheme not in ("http", "https") or not url.hostname:
             raise SinkDeclarationError(
                 "a webhook needs an address", hint="url='https://example.org/hook'"
             )
+        if self._connected != (url.scheme, url.netloc):
+            self.close()
         kept = self._connection is not None
         own = {name: resolve(value) for name, value in self._declaration.headers.items()}
         path = (url.path or "/") + (f"?{url.query}" if url.query else "")
@@ -157,6 +218,9 @@ class _Lane:
                 self._connection.connect()
                 # Head and body are two writes; without this the second waits for the first.
                 self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                self._connected = (url.scheme, url.netloc)
+                if self._declaration.address is not None:
+                    self._check_public(url.hostname)
             self._connection.request("POST", path, body, {**own, **headers})
             answer = self._connection.getresponse()
             text = answer.read(2000)
@@ -164,7 +228,7 @@ class _Lane:
             self.close()
             if kept and isinstance(reason, http.client.RemoteDisconnected | ConnectionError):
                 # A kept connection may have been closed while idle; the key drops repeats.
-                self.post(body, headers)
+                self.post(address, body, headers)
                 return
             raise TargetUnavailableError(
                 f"webhook {url.hostname} cannot be reached",

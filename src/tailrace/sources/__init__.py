@@ -19,7 +19,7 @@ from tailrace.sources.declare import (
     SQLite,
     TableRef,
 )
-from tailrace.sources.edges.declare import HTTP, StatsD, Webhook
+from tailrace.sources.edges.declare import HTTP, Multicast, StatsD, Webhook, ZeroMQ
 
 if TYPE_CHECKING:
     from tailrace.sources.schema import TableSchema
@@ -29,6 +29,7 @@ __all__ = [
     "HTTP",
     "Changes",
     "Inserts",
+    "Multicast",
     "MySQL",
     "Outbox",
     "Postgres",
@@ -37,6 +38,7 @@ __all__ = [
     "StatsD",
     "TableRef",
     "Webhook",
+    "ZeroMQ",
     "describe",
     "run",
     "snapshot",

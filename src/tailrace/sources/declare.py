@@ -252,7 +252,8 @@ class MySQL:
     `mysql://user:password@db1:3306,db2:3306/shop`; capture goes on with the next one when the
     first does not answer, if both have GTIDs. `tables`, `exclude`, `columns`, `mask`,
     `mask_key` and `history` are those of `Postgres`, where a bare table name means the
-    database that the address names. `server_id` is the replica's number that capture takes
+    database that the address names. `where` {table: condition} captures only rows that fulfil an SQL
+    condition over their columns, asked of the server. `server_id` is the replica's number that capture takes
     (default: made of the source's name). `copy_connections` is how many connections the first
     copy may use at a time. Where a MySQL server has no GTIDs, the first copy needs
     `lock="moment"`: a global read lock, held while its position is read.
@@ -263,6 +264,7 @@ class MySQL:
     tables: str | Sequence[str] = ("*",)
     exclude: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
     mask: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     mask_key: str | EnvironmentValue | Secret | None = field(default=None, metadata=SECRET)
     history: Mapping[str, str] = field(default_factory=dict)
@@ -327,7 +329,7 @@ def declared_for(source: Source, schema: str, table: str) -> dict[str, object]:
     columns = for_table(source.columns, schema, table)
     if isinstance(columns, Sequence):
         found["columns"] = sorted(str(name) for name in columns)
-    where = for_table(source.where, schema, table) if isinstance(source, Postgres) else None
+    where = None if isinstance(source, SQLite) else for_table(source.where, schema, table)
     if where is not None:
         found["where"] = str(where)
     masks = for_table(source.mask, schema, table)
@@ -470,7 +472,7 @@ def _check_tables(source: Source) -> None:
     let through what it was meant to hide."""
     said: dict[str, Mapping[str, object]] = {"history": source.history, "mask": source.mask}
     said["columns"] = source.columns
-    if isinstance(source, Postgres):
+    if not isinstance(source, SQLite):
         said["where"] = source.where
     for parameter, tables in said.items():
         for table, what in tables.items():

@@ -6,6 +6,7 @@ SourceError                   source                 capture cannot work
 ├── WalLevelError             wal-level              no logical decoding
 ├── PrivilegeError            source-privilege       the role may not do it
 ├── SlotTakenError            slot-taken             another process reads the slot
+├── HookError                 webhook-hook           a provider makes or removes no hook
 ├── SlotOwnedError            slot-owned             the slot or publication is not this project's
 ├── ReplicationRefusedError   replication-refused    the server does not start replication
 ├── SlotLostError             slot-lost              WAL that we needed is gone
@@ -184,3 +185,10 @@ class BinlogChecksumError(SourceError):
     capture reads it again, which helps if it was damaged on its way."""
 
     code = "binlog-checksum"
+
+
+class HookError(SourceError):
+    """The hook that a provider is to call could not be made or removed there (`register=` of a
+    webhook). The edge takes calls meanwhile, and tries again."""
+
+    code = "webhook-hook"

@@ -8,6 +8,15 @@ from typing import Any
 
 from tailrace.config import resolve
 from tailrace.sources.declare import MySQL, Postgres, Source
+from tailrace.sources.edges.declare import Webhook
+
+
+def remove_hook(edge: Webhook, directory: Path) -> Iterator[str]:
+    """Take away at its provider the hook that calls an edge."""
+    from tailrace.sources.edges.registration import Provider
+
+    if edge.register is not None:
+        yield from Provider(edge, directory).remove()
 
 
 def remove(

@@ -7,6 +7,7 @@ Prometheus' habits (`tailrace_broker_bytes_in_total`).
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+_making = threading.Lock()  # parts of a process begin side by side
 LATENCY_BUCKETS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)  # fmt: skip
 
 
@@ -53,12 +55,14 @@ def _histogram(
 
 def counter(name: str, text: str, labels: Sequence[str] = ()) -> Counter:
     """A number that only grows."""
-    return _counter(name, text, tuple(labels))
+    with _making:
+        return _counter(name, text, tuple(labels))
 
 
 def gauge(name: str, text: str, labels: Sequence[str] = ()) -> Gauge:
     """A number that goes up and down."""
-    return _gauge(name, text, tuple(labels))
+    with _making:
+        return _gauge(name, text, tuple(labels))
 
 
 def histogram(
@@ -68,7 +72,8 @@ def histogram(
     buckets: Sequence[float] = LATENCY_BUCKETS,
 ) -> Histogram:
     """A distribution, by default of seconds from 0.1 ms to 10 s."""
-    return _histogram(name, text, tuple(labels), tuple(buckets))
+    with _making:
+        return _histogram(name, text, tuple(labels), tuple(buckets))
 
 
 def exposition() -> bytes:

@@ -37,6 +37,7 @@ from tailrace.project.load import Project
 from tailrace.records.decode import Headers
 from tailrace.records.event_headers import EVENT, META, VERSION
 from tailrace.testing.events import MemoryEvents
+from tailrace.testing.percolations import MemoryPercolation
 from tailrace.testing.ticks import MemoryTables, table
 
 
@@ -63,7 +64,10 @@ class ProjectUnderTest:
             if name in declared:
                 inputs.append(topic_table(replace(declared[name], schema=text)))
                 continue
-            if name.removesuffix(".timeouts") in self.project.patterns:
+            if (
+                name.removesuffix(".timeouts") in self.project.patterns
+                or name in self.project.percolations
+            ):
                 inputs.append(table(topic, text, kind="stream"))
                 continue
             given_keys = (keys or {}).get(name, (text.split()[0],))
@@ -105,6 +109,23 @@ class ProjectUnderTest:
             )
         return MemoryEvents(pattern, columns)
 
+    def queries(self, name: str, columns: str = "", queries: str = "") -> MemoryPercolation:
+        """Percolation `name` over events that a test gives. `columns` of its stream and `queries`,
+        those of its queries, in Spark's DDL, where they are no topics with a schema."""
+        percolation = self.project.percolations.get(name)
+        if percolation is None:
+            raise UsageError(
+                f"no percolation {name!r} is declared",
+                hint=f"there are: {', '.join(self.project.percolations) or 'none'}",
+            )
+        given, stored = percolation.input, percolation.queries
+        if not (columns or isinstance(given, Topic)) or not (queries or isinstance(stored, Topic)):
+            raise UsageError(
+                f"the columns of what percolation {name!r} reads are not known here",
+                hint='give them: queries("alerts", "id BIGINT, title STRING", "id INT, query STRING")',
+            )
+        return MemoryPercolation(percolation, columns, queries)
+
     def _kind(self, topic: str) -> str:
         """What a captured table is for views."""
         source, *parts = topic.split(".")
@@ -116,6 +137,8 @@ class ProjectUnderTest:
         if name in self.project.topics or name in self.project.streams:
             return name
         if name.removesuffix(".timeouts") in self.project.patterns:
+            return name
+        if name in self.project.percolations:
             return name
         return graph.table_topic(self.project, name)
 

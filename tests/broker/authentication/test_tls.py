@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
+import random
 import shutil
 import socket
 import ssl
@@ -11,8 +13,9 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -37,7 +40,8 @@ from tailrace.broker.settings import BrokerSettings
 from tailrace.log.errors import InvalidConfigError
 from tailrace.testing.wire_client import WireClient, batch_of, values_of
 from tailrace.wire.apis import APIS, ApiKey
-from tailrace.wire.frames import encode_request
+from tailrace.wire.frames import decode_response, encode_request
+from tailrace.wire.messages import produce as producing
 from tailrace.wire.messages.api_versions import ApiVersionsRequest
 from tailrace.wire.messages.metadata import MetadataRequest
 
@@ -78,6 +82,150 @@ def test_a_reader_that_is_slow_gets_every_byte(guarded: Guarded) -> None:
         assert is_served(writer)
         found = reader.hear().responses[0].partitions[0]
         assert values_of(found.records) == sent
+
+
+class ByHand:
+    """A TLS connection whose encrypted bytes leave in the pieces a test wants."""
+
+    def __init__(self, guarded: Guarded, version: ssl.TLSVersion) -> None:
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context = guarded.tls(
+            guarded.authority.issue("shop"), minimum_version=version, maximum_version=version
+        )
+        self._tls = context.wrap_bio(self._in, self._out, server_hostname="localhost")
+        self._plain = socket.create_connection(("127.0.0.1", guarded.ports["SSL"]), timeout=20)
+        self._step(self._tls.do_handshake)
+
+    def _step(self, step: Callable[[], bytes | None]) -> bytes:
+        while True:
+            try:
+                return step() or b""
+            except ssl.SSLWantReadError:
+                self._plain.sendall(self._out.read())
+                self._in.write(self._plain.recv(1 << 16))
+            finally:
+                self._plain.sendall(self._out.read())
+
+    def encrypt(self, data: bytes | memoryview, record_bytes: int) -> bytes:
+        for begin in range(0, len(data), record_bytes):
+            self._tls.write(data[begin : begin + record_bytes])
+        return self._out.read()
+
+    def send(self, pieces: Iterable[bytes]) -> None:
+        for piece in pieces:
+            self._plain.sendall(piece)
+            time.sleep(0.002)  # so that most are read by themselves
+
+    def answer(self) -> producing.ProduceResponse:
+        (length,) = struct.unpack(">i", self._read(4))
+        _, answer = decode_response(APIS[ApiKey.PRODUCE], 9, self._read(length))
+        assert isinstance(answer, producing.ProduceResponse)
+        return answer
+
+    def _read(self, count: int) -> bytes:
+        found = bytearray()
+        while len(found) < count:
+            found += self._step(partial(self._tls.read, count - len(found)))
+        return bytes(found)
+
+    def close(self) -> None:
+        self._plain.close()
+
+
+def produce_frame(topic: str, size: int) -> bytes:
+    partition = producing.PartitionProduceData(0, bytes(batch_of(b"v" * size)))
+    asked = producing.ProduceRequest(
+        acks=-1,
+        timeout_ms=1000,
+        topic_data=[producing.TopicProduceData(name=topic, partition_data=[partition])],
+    )
+    return bytes(encode_request(APIS[ApiKey.PRODUCE], 9, 7, asked))
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+@pytest.mark.parametrize("record_bytes", [700, 2_800, 16_384])
+def test_a_frame_is_served_wherever_its_bytes_are_cut(
+    guarded: Guarded, version: ssl.TLSVersion, record_bytes: int
+) -> None:
+    """The broker waits for a good part of a large frame, and never for more than will come."""
+    topic = f"cut-{version.name.lower()}-{record_bytes}"
+    with guarded.talk("OPEN") as client:
+        client.create(topic)
+    by_hand = ByHand(guarded, version)
+    cuts = random.Random(record_bytes)
+    sizes = (60_000, 90_000, 350_000, 900_000)
+    last = (1, 5, 30, 4_000, 16_400, 22_000, 70_000)
+    for number, end in enumerate(last):
+        frame = produce_frame(topic, sizes[number % len(sizes)])
+        secret = by_hand.encrypt(frame, record_bytes)
+        places = sorted(
+            {*(cuts.randrange(1, len(secret)) for _ in range(8)), max(1, len(secret) - end)}
+        )
+        by_hand.send(secret[a:b] for a, b in itertools.pairwise([0, *places, len(secret)]))
+        assert by_hand.answer().responses[0].partition_responses[0].error_code == 0
+    by_hand.close()
+    with guarded.talk("OPEN") as client:
+        found = client.fetch(topic, 0, partition_max_bytes=1 << 24)
+        expected = [b"v" * sizes[number % len(sizes)] for number in range(len(last))]
+        assert values_of(found.records) == expected
+
+
+def test_the_system_gathers_the_rest_of_a_large_frame(guarded: Guarded) -> None:
+    """A record of TLS does not wake the broker each; what it waits for is less than what comes."""
+    with guarded.talk("OPEN") as client:
+        client.create("gathered")
+    by_hand = ByHand(guarded, ssl.TLSVersion.TLSv1_3)
+    (connection,) = (
+        each for each in guarded.broker.listener.connections.values() if each.listener == "SSL"
+    )
+    frame = produce_frame("gathered", 900_000)
+
+    def low_water() -> int:
+        found: int = connection.sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT)
+        return found
+
+    for begin, end in ((0, 40_000), (40_000, 600_000)):
+        by_hand.send([by_hand.encrypt(frame[begin:end], 16_384)])
+        wait_until(lambda begin=begin: connection.filled_bytes > begin)  # type: ignore[misc]
+        assert 65_536 < low_water() < len(frame) - connection.filled_bytes
+    by_hand.send([by_hand.encrypt(frame[600_000:], 16_384)])
+    assert by_hand.answer().responses[0].partition_responses[0].error_code == 0
+    assert low_water() == 1
+    by_hand.close()
+
+
+def test_the_last_frame_of_one_who_leaves_is_served(guarded: Guarded) -> None:
+    issued = guarded.authority.issue("shop")
+    with guarded.talk("OPEN") as reader:
+        reader.create("leaving")
+        with guarded.talk("SSL", issued) as client:
+            assert client.produce("leaving", batch_of(b"v" * 900_000)).error_code == 0
+            request = client.produce_request("leaving", batch_of(b"w" * 500_001), acks=0)
+            client.say(ApiKey.PRODUCE, 9, request)
+        expected = [b"v" * 900_000, b"w" * 500_001]
+        wait_until(
+            lambda: (
+                values_of(reader.fetch("leaving", 0, partition_max_bytes=1 << 24).records)
+                == expected
+            )
+        )
+
+
+def test_nothing_is_held_back_once_an_answer_is_sent(guarded: Guarded) -> None:
+    issued = guarded.authority.issue("shop")
+    with guarded.talk("SSL", issued) as client:
+        client.create("corked")
+        assert client.produce("corked", batch_of(b"v" * 700_000)).error_code == 0
+        port = client.sock.getsockname()[1]
+        (connection,) = (
+            each
+            for each in guarded.broker.listener.connections.values()
+            if each.sock.getpeername()[1] == port
+        )
+        for _ in range(3):
+            found = client.fetch("corked", 0, partition_max_bytes=1 << 24)
+            assert values_of(found.records) == [b"v" * 700_000]
+            assert connection.sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_CORK) == 0
 
 
 def test_many_requests_in_one_record_are_all_answered(guarded: Guarded) -> None:

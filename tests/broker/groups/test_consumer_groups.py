@@ -164,6 +164,36 @@ def test_partitions_are_handed_over_only_after_they_were_given_up() -> None:
     assert board.state() == "Stable"
 
 
+def test_what_a_member_was_given_is_its_own_until_it_says_that_it_has_not_taken_it() -> None:
+    """Hypothesis found two readers once, of a client that said "I have nothing" with its
+    second request, before it had looked at what the first had given it, and then took it."""
+    board, one, two = Board(), Client("m1"), Client("m2")
+    one.act()  # on nothing, before it has joined: no word about what comes
+    one.hear(board.beat(one.next()))
+    assert len(one.told) == 6
+    two.hear(board.beat(two.next()))
+    board.beat(one.next())  # takes three of the six away; the answer is lost
+    two.hear(board.beat(two.next()))
+    assert two.told == frozenset(), "the first may take what it was given at any moment"
+    one.act()
+    one.anew = True
+    one.hear(board.beat(one.next()))
+    two.hear(board.beat(two.next()))
+    assert two.told == frozenset(), "the first reads all six"
+    board.settle(one, two)
+    assert (len(one.owned), len(two.owned)) == (3, 3)
+
+
+def test_a_member_that_says_anew_that_it_has_nothing_gives_up_what_it_was_given() -> None:
+    board, one, two = Board(), Client("m1"), Client("m2")
+    one.hear(board.beat(one.next()))
+    two.hear(board.beat(two.next()))
+    one.anew = True
+    one.hear(board.beat(one.next()))
+    two.hear(board.beat(two.next()))
+    assert (one.owned, len(one.told), len(two.told)) == (frozenset(), 3, 3)
+
+
 def test_members_come_and_go_and_the_rest_share() -> None:
     board, clients = Board(), [Client(f"m{n}") for n in range(3)]
     board.settle(*clients)

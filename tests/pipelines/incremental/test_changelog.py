@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import changelog
 from tailrace.pipelines.incremental.changelog import json_values, record_pairs
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
@@ -89,3 +90,19 @@ def test_all_rows_at_once_are_written_as_each_by_itself(
         patch.setattr(changelog, "_PIECE_ROWS", most)
         got = record_pairs(plan, table)
     assert got == one_by_one(plan, table)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (pa.date32(), 2_932_897),
+        (pa.timestamp("us", tz="UTC"), 253_402_300_800_000_000),
+        (pa.timestamp("us"), -62_135_596_800_000_001),
+        (pa.list_(pa.date32()), [2_932_897]),
+    ],
+)
+def test_a_date_that_no_reader_has_is_an_error_that_says_so(kind: pa.DataType, value: Any) -> None:
+    plain = {pa.date32(): pa.int32(), pa.list_(pa.date32()): pa.list_(pa.int32())}
+    column = pa.array([value], plain.get(kind, pa.int64())).cast(kind)
+    with pytest.raises(EvaluationError, match="outside the years 1 to 9999"):
+        json_values(pa.chunked_array([column]))

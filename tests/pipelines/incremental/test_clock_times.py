@@ -138,21 +138,16 @@ def test_words_of_the_type() -> None:
     ("expression", "said"),
     [
         ("CAST(at AS TIME(2))", r"TIME\(0\), TIME\(3\) and TIME\(6\) are"),
-        ("CAST(CAST(at AS TIME) AS TIMESTAMP)", "cannot become TIMESTAMP"),
-        ("date_trunc('HOUR', CAST(at AS TIME))", "cannot become TIMESTAMP"),
+        ("CAST(CAST(at AS TIME) AS TIMESTAMP)", "depends on the day"),
+        ("date_trunc('HOUR', CAST(at AS TIME))", "depends on the day"),
         ("current_time(9)", "0, 3 or 6 digits"),
-        ("time_diff('DAY', TIME'01:00', TIME'02:00')", "unknown unit 'DAY'"),
+        ("time_diff('DAY', TIME'01:00', TIME'02:00')", "DAY"),
     ],
 )
 def test_what_a_time_is_not_is_said_at_its_place(expression: str, said: str) -> None:
     with pytest.raises(SqlTypeError, match=said) as caught:
         memory(f"SELECT id, {expression} AS x FROM t")
     assert "^" in caught.value.detail
-
-
-def test_a_schema_with_fewer_digits_than_spark_would_read_is_refused() -> None:
-    with pytest.raises(NotIncrementalError, match="more digits"):
-        memory("SELECT id, from_json(s, 'a TIME(3)') AS x FROM t")
 
 
 def test_nanoseconds_are_refused() -> None:

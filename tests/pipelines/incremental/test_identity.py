@@ -28,8 +28,9 @@ from tailrace.pipelines.incremental.identity import encode, identity_fields, not
 from tailrace.pipelines.incremental.legacy_names import legacy_names
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.patterns import matcher, program, slots
+from tailrace.pipelines.incremental.percolate import fields
 from tailrace.pipelines.incremental.types import parse_type
-from tailrace.pipelines.patterns import compile_pattern
+from tailrace.pipelines.patterns import compile_pattern, compile_patterns
 
 FIELDS = Path(__file__).with_name("identity_fields.txt")
 LEGACY = Path(__file__).with_name("legacy_names.txt")
@@ -50,7 +51,7 @@ MORE_QUERIES = [
 ]
 # Dataclasses of the same modules that no operator holds.
 NO_PARTS = {
-    "TickContext", "Arrivals", "_Version", "_Combined", "Summed",
+    "TickContext", "Arrivals", "_Side", "_Version", "_Combined", "Summed",
     "Attempt", "_Place", "_First", "_Last", "_All", "_Sums", "_Compiler",
 }  # fmt: skip
 
@@ -63,6 +64,7 @@ def classes() -> set[type]:
         for module in (
             graph,
             expression,
+            fields,
             matcher,
             program,
             slots,
@@ -99,6 +101,13 @@ def graphs() -> Iterable[Graph]:
         define={"a": "amount < 2", "b": "amount > 1"}, timeouts=True, late="drop",
     )  # fmt: skip
     yield compile_pattern(pattern, {}, {}).graph
+    searches = tr.topic("searches", schema="id INT, query STRING, once BOOLEAN", key="id")
+    percolation = tr.percolate(
+        "alerts", tr.topic("listings", schema="title STRING, price INT"), queries=searches, id="id",
+        query="query", text={"title": "text:en"}, fields="price", once="once",
+    )  # fmt: skip
+    made, _ = compile_patterns([percolation], {})
+    yield made["alerts"].graph
 
 
 def others(value: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from pipelines.incremental.harness import check_view
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.operators import arrivals, bags, group, ordered
 from tailrace.pipelines.incremental.operators.aggregates import Aggregate, fixed, to_float
+from tailrace.pipelines.incremental.operators.expiry import Expiry
 from tailrace.pipelines.incremental.operators.group import Group
 from tailrace.pipelines.incremental.operators.join import Join
 from tailrace.pipelines.incremental.rows import changes, dumps, to_rows, weights
@@ -99,13 +100,17 @@ SIDE_ROWS = st.lists(
     st.lists(st.tuples(st.sampled_from([0, 0, 1, 2]), SIDE_ROWS), min_size=1, max_size=5),
     st.sampled_from([(False, False), (True, False), (True, True)]),
     st.sampled_from([2, 48]),
+    st.none() | st.lists(st.sampled_from([None, -1, 0, 1000]), min_size=5, max_size=5),
 )
-def test_joins_in_columns_equal_joins_row_by_row(batches, null_safe, spill) -> None:
-    """Also the bytes of their state, for any mixture of the two ways."""
+def test_joins_in_columns_equal_joins_row_by_row(batches, null_safe, spill, horizons) -> None:
+    """Also the bytes of their state, for any mixture of the two ways, while rows are forgotten."""
     names = tuple(SIDE.names)
     right = tuple(f"r{name}" for name in names)
     both = pa.schema([*SIDE, *(field.with_name(f"r{field.name}") for field in SIDE)])
-    operator = Join("inner", ("k", "j"), ("rk", "rj"), null_safe, names, right, both)
+    ends = tuple(Expiry(name, 0, (("t", "at"),)) for name in ("j", "rj"))
+    operator = Join(
+        "inner", ("k", "j"), ("rk", "rj"), null_safe, names, right, both, horizons and ends
+    )  # fmt: skip
     states = MemoryState(), MemoryState()
     nothing = changes([], [], SIDE)
     for number, (side, rows) in enumerate(batches):
@@ -116,8 +121,11 @@ def test_joins_in_columns_equal_joins_row_by_row(batches, null_safe, spill) -> N
         for state, limit in zip(states, (1, 10**9), strict=True):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(arrivals, "ARRIVAL_ROWS", limit)
+                patch.setattr(arrivals, "_COMING", 0)
                 patch.setattr(bags, "SPILL_ROWS", spill)
-                out = operator.apply(state, inputs, TickContext(number, 0))
+                horizon = horizons[number] if horizons else None
+                known = {} if horizon is None else {"t": ("at", horizon)}
+                out = operator.apply(state, inputs, TickContext(number, 0, {}, known))
             totals: dict[str, int] = {}
             for row, weight in zip(to_rows(out), weights(out), strict=True):
                 totals[repr(row)] = totals.get(repr(row), 0) + weight

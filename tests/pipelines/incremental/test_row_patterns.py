@@ -16,6 +16,7 @@ from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
 from tailrace.pipelines.incremental.operators.pattern import Pattern
 from tailrace.pipelines.incremental.patterns import partition
 from tailrace.testing.row_patterns import Clause, SkipError, TooLong, View, recognize
+from tailrace.testing.state import MemoryState
 from tailrace.testing.ticks import MemoryTables, table
 
 TABLES = [table("s.public.t", "id BIGINT, k INT, o INT, x INT, at TIMESTAMP_NTZ", ["id"])]
@@ -266,6 +267,112 @@ def test_partitions_of_many_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
     for seed in range(8):
         check(sql, clause, seed, rounds=20)
+
+
+# Patterns whose matches grow with the rows behind them, and what may be measured of them.
+GROWING: list[tuple[str, tuple[Any, ...]]] = [
+    ("A+", ("repeat", ("row", "A"), 1, None, True)),
+    ("A B*", ("sequence", ("row", "A"), ("repeat", ("row", "B"), 0, None, True))),
+    ("A+ B?", ("sequence", ("repeat", ("row", "A"), 1, None, True),
+               ("repeat", ("row", "B"), 0, 1, True))),
+    ("(A | B)+ C?", ("sequence", ("repeat", ("either", ("row", "A"), ("row", "B")), 1, None, True),
+                     ("repeat", ("row", "C"), 0, 1, True))),
+    ("(A B)+", ("repeat", ("sequence", ("row", "A"), ("row", "B")), 1, None, True)),
+    ("A (B+ C)?", ("sequence", ("row", "A"), ("repeat", ("sequence", ("repeat", ("row", "B"), 1,
+               None, True), ("row", "C")), 0, 1, True))),
+]  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(
+    st.sampled_from(GROWING),
+    st.dictionaries(st.sampled_from(NAMES), st.sampled_from(CONDITIONS), max_size=2),
+    st.lists(st.sampled_from(MEASURES), min_size=1, max_size=5),
+    st.sampled_from([None, None, 9]),
+    st.integers(0, 1 << 20),
+)
+def test_a_match_that_grows_is_what_a_batch_run_gives(
+    pattern: tuple[str, Any], conditions: Any, measured: Any, within: int | None, seed: int
+) -> None:
+    """Rows come behind the last one, and now and then elsewhere, in blocks of two rows."""
+    whole = ("either", pattern[1], ("sequence", *(("row", name) for name in NAMES), ("first",),
+                                    ("row", "A")))  # fmt: skip
+    define = [f"{name} AS {sql.format(v=name)}" for name, (sql, _) in conditions.items()]
+    sql = f"""SELECT * FROM s.t MATCH_RECOGNIZE (PARTITION BY k ORDER BY at, id
+        MEASURES {", ".join(f"{sql} AS m{i}" for i, (sql, _) in enumerate(measured))}
+        PATTERN ({_text(whole)}) {f"WITHIN INTERVAL '{within}' SECONDS" if within else ""}
+        SUBSET U = (A, B) {f"DEFINE {', '.join(define)}" if define else ""}) AS m"""
+    clause = Clause(
+        pattern=whole,
+        define={name: made(name) for name, (_, made) in conditions.items()},
+        measures={f"m{i}": made for i, (_, made) in enumerate(measured)},
+        partition=["k"],
+        order=lambda row: (row["at"], row["id"]),
+        within=("at", datetime.timedelta(seconds=within)) if within else None,
+    )
+    rng = random.Random(seed)
+    rows: dict[int, dict[str, Any]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition, "BLOCK_ROWS", 2)
+        memory = MemoryTables(compile_views([ViewDefinition("v", sql)], TABLES))
+        for number in range(18):
+            if rows and rng.random() < 0.1:
+                memory.delete("s.public.t", rows.pop(rng.choice(list(rows))))
+            for more in range(rng.choice([1, 1, 2])):
+                late = rng.random() < 0.1
+                row = row_of(rng, 2 * number + more) | {"k": 1}
+                seconds = rng.randrange(number + 1) if late else number
+                row["at"] = START + datetime.timedelta(seconds=seconds)
+                rows[row["id"]] = row
+                memory.upsert("s.public.t", row)
+            try:
+                expected = recognize(clause, list(rows.values()))
+            except TooLong:
+                return
+            memory.tick()
+            assert shown(memory.rows("v")) == shown(expected), sql
+
+
+@pytest.mark.parametrize(
+    "define", ["A.x >= 0", "A.x >= PREV(A.x) OR count(*) < 9_000", "sum(A.x) >= 0"]
+)
+def test_a_row_behind_a_long_match_reads_its_ends_alone(
+    define: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = f"""SELECT * FROM s.t MATCH_RECOGNIZE (PARTITION BY k ORDER BY id
+        MEASURES FIRST(id) AS a, LAST(A.id) AS z, count(*) AS n, sum(x) AS s
+        PATTERN (A+) DEFINE A AS {define.replace("_", "")}) AS m"""
+    memory = MemoryTables(compile_views([ViewDefinition("v", sql)], TABLES))
+    for number in range(3_000):
+        memory.upsert("s.public.t", {"id": number, "k": 1, "x": 1})
+    memory.tick()
+    read: list[bytes] = []
+    get = MemoryState.get
+
+    def noted(state: MemoryState, key: bytes) -> bytes | None:
+        read.append(key)
+        return get(state, key)
+
+    monkeypatch.setattr(MemoryState, "get", noted)
+    for number in range(3_000, 3_020):
+        read.clear()
+        memory.upsert("s.public.t", {"id": number, "k": 1, "x": 1})
+        memory.tick()
+        assert memory.rows("v") == [{"k": 1, "a": 0, "z": number, "n": number + 1, "s": number + 1}]
+        assert len([key for key in read if key.startswith(b"b")]) <= 2, number
+
+
+@pytest.mark.parametrize("pattern", ["(A*)*B", "(A | A B)+ C"])
+def test_nested_repetitions_end_soon(pattern: str) -> None:
+    """10,000 rows that nothing ends: each is looked at a few times."""
+    last = pattern[-1]
+    sql = f"""SELECT * FROM s.t MATCH_RECOGNIZE (ORDER BY id MEASURES count(*) AS n
+        PATTERN ({pattern}) DEFINE {last} AS {last}.x > 5) AS m"""
+    memory = MemoryTables(compile_views([ViewDefinition("v", sql)], TABLES))
+    for number in range(10_000):
+        memory.upsert("s.public.t", {"id": number, "k": 1, "x": 6 if number == 9_998 else 1})
+    memory.tick()
+    assert memory.rows("v") == [{"n": 9_999}]
 
 
 def test_an_operator_is_an_automaton_when_no_condition_looks_back() -> None:

@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipelines.incremental.test_spark_functions import differences, errors
-from tailrace.pipelines.errors import SqlTypeError
-from tailrace.pipelines.incremental.compile import ViewDefinition, compile_views
-from tailrace.testing.ticks import table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -193,16 +190,7 @@ FAILING = [
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_xml_is_what_it_is_in_spark(spark: SparkSession, catalyst: None) -> None:
+def test_xml_is_what_it_is_in_spark(spark: SparkSession) -> None:
     wrong = differences(spark, EXPRESSIONS)
     wrong += errors(spark, FAILING)
     assert not wrong, "\n".join(wrong)
-
-
-def test_a_type_that_does_not_cross_is_refused_with_its_place(catalyst: None) -> None:
-    known = table("t", "id BIGINT, s STRING", ["id"])
-    with pytest.raises(SqlTypeError, match="VARIANT") as caught:
-        compile_views(
-            [ViewDefinition("v", "SELECT id, from_xml(s, 'a VARIANT') AS x FROM t")], [known]
-        )
-    assert "^" in caught.value.detail

@@ -242,13 +242,13 @@ FAILING = [
 
 @pytest.mark.spark
 @pytest.mark.timeout(600)
-def test_xpaths_are_what_they_are_in_spark(spark: SparkSession, catalyst: None) -> None:
+def test_xpaths_are_what_they_are_in_spark(spark: SparkSession) -> None:
     wrong = differences(spark, EXPRESSIONS)
     wrong += errors(spark, FAILING)
     assert not wrong, "\n".join(wrong)
 
 
-def test_nothing_outside_of_a_document_is_read_and_entities_do_not_explode(catalyst: None) -> None:
+def test_nothing_outside_of_a_document_is_read_and_entities_do_not_explode() -> None:
     def text(document: str) -> object:
         return values_of(["xpath_string(a0, 'a')"], [pa.array([document])], 1)[0][0].as_py()
 

@@ -20,8 +20,9 @@ import tailrace as tr
 from tailrace import sources
 from tailrace.client.log import Log
 from tailrace.console.alarms import alarms
+from tailrace.sources.edges.datagrams import drops
 from tailrace.sources.edges.figures import LastMinute
-from tailrace.sources.edges.statsd import Listening, drops
+from tailrace.sources.edges.statsd import Listening
 from tailrace.sources.edges.statsd_lines import Aggregate, BadLine
 from tailrace.sources.errors import SourceDeclarationError
 

@@ -16,7 +16,7 @@ export function Events() {
   const { value, fault } = useLoaded(api.eventTopics, [], 2000);
   if (fault) return <FaultBox fault={fault} />;
   if (!value) return <Empty>Loading…</Empty>;
-  if (value.topics.length === 0) return <><h1>Events</h1><Empty>The project declares no event topic. Declare one: <code>tr.events("accounts", …)</code>.</Empty></>;
+  if (value.topics.length === 0) return <><h1>Events</h1><Empty>The project declares no event topic. Declare one: <code>tr.events("accounts", …)</code>.</Empty><Erasures /></>;
   return (
     <>
       <h1>Events</h1>
@@ -36,6 +36,74 @@ export function Events() {
             <td class="number" data-live={`rate:${topic.topic}`}>{rate(rateOf(topic.topic) ?? topic.rate)}</td>
             <td class="number">{count(topic.foreign)}</td>
             <td class="number">{topic.rebuilt_seconds ? `${topic.rebuilt_seconds} s` : "–"}</td>
+          </>
+        )}
+      />
+      <Reactions />
+      <Erasures />
+    </>
+  );
+}
+
+/** What reactions have open: commands that are tried again, timers, and what is stuck. */
+function Reactions() {
+  const { value, fault } = useLoaded(api.reactions, [], 5000);
+  if (fault) return <><h2>Reactions</h2><FaultBox fault={fault} /></>;
+  if (!value || value.reactions.length === 0) return null;
+  const items = value.reactions.flatMap((each) => each.processes.map((process) => ({ reaction: each.reaction, ...process })));
+  return (
+    <>
+      <h2>Reactions</h2>
+      {value.reactions.map((each) => (
+        <p class="note" key={each.reaction}>
+          {each.reaction}, of {each.sources.join(", ")}: {each.error ? <span class="bad">{each.error}</span> : `${each.more ? "more than " : ""}${count(each.processes.length)} open`}
+        </p>
+      ))}
+      {items.length === 0 ? <Empty>No process has anything open.</Empty> : (
+        <LongTable
+          name="Open processes"
+          columns={["reaction", "process", "command", "attempts", "timers due", "trouble"]}
+          numbers={new Set(["attempts"])}
+          items={items}
+          identify={(item) => `${item.reaction}/${item.process}`}
+          values={(item, column) => (column === "timers due" ? item.timers[0]?.due ?? "" : column === "trouble" ? item.error : item[column as "reaction" | "process" | "command" | "attempts"])}
+          cells={(item) => (
+            <>
+              <td>{item.reaction}</td>
+              <td>{item.process}</td>
+              <td>{item.command || "–"}</td>
+              <td class="number">{count(item.attempts)}</td>
+              <td>{item.timers.map((timer) => <div key={timer.name}>{timer.name} <time dateTime={timer.due}>{new Date(timer.due).toLocaleString()}</time></div>)}</td>
+              <td>{item.stuck ? <span class="bad">stuck</span> : null} {item.error}</td>
+            </>
+          )}
+        />
+      )}
+    </>
+  );
+}
+
+/** What was erased, when and why; nobody is named in it. */
+function Erasures() {
+  const { value, fault } = useLoaded(api.erasures, [], 10000);
+  if (fault) return <><h2>Erasures</h2><FaultBox fault={fault} /></>;
+  if (!value || value.erasures.length === 0) return null;
+  return (
+    <>
+      <h2>Erasures</h2>
+      <LongTable
+        name="Erasures"
+        columns={["erased at", "kind", "state", "counts", "reason", "id"]}
+        items={value.erasures}
+        identify={(erasure) => erasure.id}
+        cells={(erasure) => (
+          <>
+            <td><time dateTime={erasure.at}>{new Date(erasure.at).toLocaleString()}</time></td>
+            <td>{erasure.kind}</td>
+            <td>{erasure.state === "done" ? erasure.state : <span class="bad">{erasure.state}</span>}</td>
+            <td>{Object.entries(erasure.counts).map(([topic, number]) => <div key={topic}>{topic}: {count(number)}</div>)}</td>
+            <td>{erasure.reason}</td>
+            <td><code>{erasure.id}</code></td>
           </>
         )}
       />

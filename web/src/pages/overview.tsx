@@ -129,6 +129,7 @@ export function PartCard({ part }: { part: Part }) {
 
 export function partLink(kind: string, name: string): string {
   if (kind === "source") return `#/sources/${encodeURIComponent(name)}`;
+  if (kind === "mirror") return `#/mirrors/${encodeURIComponent(name)}`;
   if (kind === "sink") return `#/sinks/${encodeURIComponent(name)}`;
   if (kind === "pipelines") return "#/pipelines";
   return `#/parts/${encodeURIComponent(`${kind}-${name}`)}`;
@@ -153,14 +154,23 @@ class Known {
   part(node: GraphNode): Part | undefined {
     const [kind, name] =
       node.kind === "source" ? ["source", node.label]
+      : node.kind === "mirror" ? ["mirror", node.label]
       : node.kind === "sink" ? ["sink", node.name.replace(/^sink:/, "")]
-      : node.kind === "view" || node.kind === "stream" || node.kind === "pattern" ? ["pipelines", this.now.project]
+      : node.kind === "connector" ? ["connect", "connect"]
+      : node.kind === "view" || node.kind === "stream" || node.kind === "pattern" || node.kind === "percolation" ? ["pipelines", this.now.project]
       : ["broker", "log"];
     return this.parts.get(`${kind} ${name}`);
   }
 
+  /** How a connector is, told by the worker that runs it. */
+  connector(node: GraphNode): string | undefined {
+    return node.kind === "connector" ? this.part(node)?.connector_states?.[node.label] : undefined;
+  }
+
   state(node: GraphNode): string {
     if (viewFault(this.now, node.name)) return "part-failed";
+    const connector = this.connector(node);
+    if (connector) return `part-${connector}`;
     const part = this.part(node);
     return part ? `part-${part.state}` : "";
   }
@@ -169,6 +179,8 @@ class Known {
     if (viewFault(this.now, node.name)) return "suspended";
     const topic = this.topics.get(node.name);
     if (topic) return `${count(topic.records)} records, ${rate(topic.rate)}`;
+    const connector = this.connector(node);
+    if (connector) return connector;
     const part = this.part(node);
     if (!part) return "…";
     if (typeof part.freshness_ms === "number") return `${part.state}, ${age(part.freshness_ms)} behind`;
@@ -204,9 +216,13 @@ class Known {
 
 function link(node: GraphNode): string {
   if (node.kind === "view") return `#/views/${encodeURIComponent(node.name)}`;
+  if (node.kind === "percolation") return `#/percolations/${encodeURIComponent(node.name)}`;
   if (node.kind === "pattern") return `#/patterns/${encodeURIComponent(node.name)}`;
   if (node.kind === "stream") return `#/pipelines/${encodeURIComponent(node.name)}`;
   if (node.kind === "source") return partLink("source", node.label);
+  if (node.kind === "mirror") return partLink("mirror", node.label);
+  if (node.kind === "connector") return partLink("connect", "connect");
+  if (node.kind === "cluster") return "#/mirrors";
   if (node.kind === "sink") return partLink("sink", node.name.replace(/^sink:/, ""));
   return `#/topics/${encodeURIComponent(node.name)}`;
 }

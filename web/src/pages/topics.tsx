@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import * as api from "../api";
 import { bytes, clock, count, many, moment, peek, pretty, rate, setting, zone } from "../format";
 import { live } from "../live";
-import type { LogRecord } from "../types";
-import { Act, Chart, Empty, FaultBox, LongTable, useLoaded } from "../parts/common";
+import type { Fault, LogRecord, TopicFigures } from "../types";
+import { Act, Chart, Empty, FaultBox, faultOf, LongTable, useLoaded } from "../parts/common";
 
 export function Topics() {
   const [wanted, setWanted] = useState("");
@@ -25,24 +25,39 @@ export function Topics() {
       {shown.length ? (
         <LongTable
           name="Topics"
-          columns={["topic", "records", "rate", "size", "partitions"]}
-          numbers={new Set(["partitions", "records", "size", "rate"])}
+          columns={["topic", "records", "rate", "size", "partitions", "keeps", "groups", "lag"]}
+          numbers={new Set(["partitions", "records", "size", "rate", "groups", "lag"])}
           items={shown}
           identify={(topic) => topic.name}
-          values={(topic, column) => ({ topic: topic.name, partitions: topic.partitions, records: topic.records, size: topic.bytes, rate: topic.rate })[column]}
+          values={(topic, column) => ({ topic: topic.name, partitions: topic.partitions, records: topic.kept ?? topic.records, size: topic.bytes, rate: topic.rate, keeps: keptFor(topic), groups: topic.groups, lag: topic.lag })[column]}
           cells={(topic) => (
             <>
               <td><a href={`#/topics/${encodeURIComponent(topic.name)}`}>{topic.name}</a></td>
-              <td class="number">{count(topic.records)}</td>
+              <td class="number">{count(topic.kept ?? topic.records)}</td>
               <td class="number" data-live={`rate:${topic.name}`}>{rate(topic.rate)}</td>
               <td class="number">{bytes(topic.bytes)}</td>
               <td class="number">{topic.partitions}</td>
+              <td>{keeps(topic)}</td>
+              <td class="number">{topic.groups || "–"}</td>
+              <td class="number">{count(topic.lag)}</td>
             </>
           )}
         />
       ) : null}
     </>
   );
+}
+
+/** How long a topic keeps its records, in words. */
+function keeps(topic: TopicFigures): string {
+  if (!topic.cleanup) return "–";
+  const time = setting("retention.ms", topic.retention_ms ?? "-1").replace(/ \(.*/, "");
+  return topic.cleanup.split(",").map((policy) => (policy.trim() === "compact" ? "last per key" : time)).join(", ");
+}
+
+function keptFor(topic: TopicFigures): number {
+  const ms = Number(topic.retention_ms ?? -1);
+  return topic.cleanup?.includes("delete") && ms >= 0 ? ms : Number.MAX_SAFE_INTEGER;
 }
 
 /** A form for a topic that is not there yet. */
@@ -86,11 +101,7 @@ function Operate({ name }: { name: string }) {
 }
 
 export function TopicPage({ name }: { name: string }) {
-  const [chosen, setChosen] = useState("latest");
-  const [time, setTime] = useState("");
-  const from = chosen === "time" ? String(new Date(time).getTime() || 0) : chosen;
   const { value: about, fault } = useLoaded(() => api.topic(name), [name], 5000);
-  const { value: read, fault: readFault } = useLoaded(() => api.latest(name, from), [name, from], from === "latest" ? 2000 : 0);
   if (fault) return <FaultBox fault={fault} />;
   return (
     <>
@@ -114,20 +125,71 @@ export function TopicPage({ name }: { name: string }) {
         </details>
       ) : null}
       <Operate name={name} />
-      <form class="filters" onSubmit={(event) => event.preventDefault()}>
-        <label>Records from <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
-          <option value="latest">the end, live</option>
+      <Records name={name} />
+    </>
+  );
+}
+
+const NOTHING = { partition: "", key: "", value: "", header: "", where: "" };
+
+/** Records of a topic, filtered, page by page; from the end they are live until one asks for more. */
+function Records({ name }: { name: string }) {
+  const [chosen, setChosen] = useState("latest");
+  const [time, setTime] = useState("");
+  const [offset, setOffset] = useState("");
+  const [written, setWritten] = useState(NOTHING);
+  const [filter, setFilter] = useState(NOTHING);
+  const [more, setMore] = useState<api.RecordPage[]>([]);
+  const [fault, setFault] = useState<Fault | null>(null);
+  const [busy, setBusy] = useState(false);
+  const from = chosen === "time" ? String(new Date(time).getTime() || 0) : chosen === "offset" ? `offset:${offset.trim() || "0"}` : chosen;
+  const asked = { from, ...filter };
+  const filtered = Object.values(filter).some(Boolean);
+  const live = from === "latest" && !more.length && !filtered;
+  const { value: first, fault: firstFault } = useLoaded(() => api.latest(name, asked), [name, from, filter, more.length > 0], live ? 2000 : 0);
+  const pages = more.length ? more : first ? [first] : [];
+  const last = pages.at(-1);
+  const records = pages.flatMap((page) => page.records);
+  const again = (set: () => void) => { setMore([]); setFault(null); set(); };
+  const write = (what: keyof typeof NOTHING) => (event: { currentTarget: { value: string } }) => setWritten({ ...written, [what]: event.currentTarget.value });
+  const goOn = () => {
+    if (!last?.next) return;
+    setBusy(true);
+    api.latest(name, asked, last.next).then(
+      (page) => { setMore([...pages, page]); setFault(null); },
+      (error: unknown) => setFault(faultOf(error)),
+    ).finally(() => setBusy(false));
+  };
+  return (
+    <>
+      <form class="filters" aria-label="Records" onSubmit={(event) => { event.preventDefault(); again(() => setFilter(written)); }}>
+        <label>Records from <select value={chosen} onChange={(event) => again(() => setChosen(event.currentTarget.value))}>
+          <option value="latest">the end</option>
           <option value="earliest">the start</option>
           <option value="-5m">5 minutes ago</option>
           <option value="-1h">1 hour ago</option>
           <option value="time">a time</option>
+          <option value="offset">an offset</option>
         </select></label>
-        {chosen === "time" ? <label>Time <input type="datetime-local" step="1" value={time} onInput={(event) => setTime(event.currentTarget.value)} /></label> : null}
+        {chosen === "time" ? <label>Time <input type="datetime-local" step="1" value={time} onInput={(event) => again(() => setTime(event.currentTarget.value))} /></label> : null}
+        {chosen === "offset" ? <label>Offset <input type="number" min="0" value={offset} onInput={(event) => again(() => setOffset(event.currentTarget.value))} /></label> : null}
+        <label>Partition <input type="number" min="0" value={written.partition} onInput={write("partition")} /></label>
+        <label>Key has <input type="search" value={written.key} onInput={write("key")} /></label>
+        <label>Value has <input type="search" value={written.value} onInput={write("value")} /></label>
+        <label>Header <input type="search" placeholder="NAME or NAME=text" value={written.header} onInput={write("header")} /></label>
+        <label>Where <input type="search" placeholder="status = 'open' AND amount > 5" value={written.where} onInput={write("where")} /></label>
+        <button type="submit">Search</button>
+        {filtered ? <button type="button" class="quiet" onClick={() => again(() => { setWritten(NOTHING); setFilter(NOTHING); })}>Clear</button> : null}
       </form>
-      {readFault ? <FaultBox fault={readFault} /> : null}
-      {read && read.records.length === 0 ? <Empty>No records here yet.</Empty> : null}
+      {firstFault ? <FaultBox fault={firstFault} /> : null}
+      {last && !firstFault ? (
+        <p class="note" aria-live="polite">
+          {many(records.length, "record")}{filtered ? ` of ${count(pages.reduce((sum, page) => sum + page.scanned, 0))} searched` : ""}{live ? ", live" : ""}
+        </p>
+      ) : null}
+      {last && records.length === 0 && !last.next ? <Empty>{filtered ? "No record matches." : "No records here yet."}</Empty> : null}
       <ol class="records">
-        {read?.records.map((record) => (
+        {records.map((record) => (
           <li key={`${record.partition}-${record.offset}`}>
             <details>
               <summary>
@@ -146,6 +208,8 @@ export function TopicPage({ name }: { name: string }) {
           </li>
         ))}
       </ol>
+      {fault ? <FaultBox fault={fault} /> : null}
+      {last?.next ? <button type="button" disabled={busy} onClick={goOn}>{busy ? "Searching…" : records.length ? "More" : "Search on"}</button> : null}
     </>
   );
 }

@@ -4,12 +4,13 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import * as api from "../api";
 import { cell, columnsOf, compare, count, numbersOf } from "../format";
 import { follow, live, viewFault } from "../live";
-import { Empty, FaultBox, faultOf, LongTable, Table, useLoaded } from "../parts/common";
+import { Empty, FaultBox, faultOf, LongTable, useLoaded } from "../parts/common";
 import { ChartOf } from "../parts/chartof";
 import { PastOf } from "../parts/past";
 import { PlanOf } from "../parts/plan";
+import { SqlBox } from "../parts/sqlbox";
 import { applyEvent, changedCells, type ViewEvent } from "../rows";
-import type { Fault, Row, Rows } from "../types";
+import type { Fault, Row } from "../types";
 
 const LIVE_ROWS = 500;
 const MOST_LIVE = 5000;
@@ -157,36 +158,3 @@ function LiveTable({ name, rows, changed }: { name: string; rows: [string, Row][
     />
   );
 }
-
-export function SqlBox({ first }: { first: string }) {
-  const [text, setText] = useState(first);
-  const [answer, setAnswer] = useState<Rows | null>(null);
-  const [fault, setFault] = useState<Fault | null>(null);
-  const ask = () =>
-    api.sql(text).then(
-      (found) => {
-        setAnswer(found);
-        setFault(null);
-      },
-      (error: unknown) => {
-        setAnswer(null); // rows of another question
-        setFault(faultOf(error));
-      },
-    );
-  return (
-    <form class="sql" onSubmit={(event) => { event.preventDefault(); void ask(); }}>
-      <textarea aria-label="SQL" rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)}
-        onKeyDown={(event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void ask(); }} />
-      <button type="submit">Run</button> <span class="note">Ctrl+Enter</span>
-      {fault ? <FaultBox fault={fault} /> : null}
-      {answer ? (
-        <>
-          <p class="note">{answer.rows.length} rows at {answer.position ?? "–"}</p>
-          <Table rows={answer.rows} name="SQL result" />
-        </>
-      ) : null}
-    </form>
-  );
-}
-
-

@@ -14,6 +14,7 @@ from tailrace.broker.shares.settings import GROUP_SETTINGS
 from tailrace.errors import TailraceError
 from tailrace.log.errors import InvalidConfigError
 from tailrace.log.settings import TOPIC_SETTINGS, Setting, check_topic_config
+from tailrace.records.erased_offsets import ERASE
 from tailrace.wire.apis import ApiKey
 from tailrace.wire.errors import ErrorCode
 from tailrace.wire.messages import alter_configs, incremental_alter_configs
@@ -235,7 +236,8 @@ class Configs:
             for resource in request.body.resources:
                 kind, name = resource.resource_type, resource.resource_name
                 given = {one.name: one.value for one in resource.configs}
-                changes = dict.fromkeys(self._present(kind, name))
+                # An erasure is not ended by whoever names the settings he knows.
+                changes = {one: None for one in self._present(kind, name) if one != ERASE}
                 code, message = self._alter(
                     kind,
                     name,
@@ -352,6 +354,8 @@ class Configs:
                 why = write_refusal(name, project=project)
                 if why is not None and not self._tunes(name, changes):
                     raise _Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
+                if ERASE in changes and not project:
+                    raise InvalidConfigError(f"{ERASE} is set by `tailrace erase` alone")
                 check_topic_config({k: v for k, v in changes.items() if v is not None})
                 unknown = [one for one in changes if one not in TOPIC_SETTINGS]
                 if unknown:

@@ -90,6 +90,7 @@ public class Catalyst {
                 SQLConf conf = SQLConf$.MODULE$.get();
                 conf.setConfString("spark.sql.session.timeZone", "UTC");
                 conf.setConfString("spark.sql.ansi.enabled", "true");
+                conf.setConfString("spark.sql.geospatial.enabled", "true");
                 while (true) {
                     byte[] header = read();
                     if (header == null) return;
@@ -130,6 +131,8 @@ public class Catalyst {
             byte[] found;
             try {
                 Map asked = (Map) JSON.readValue(header, Map.class);
+                SQLConf$.MODULE$.get().setConfString(
+                    "spark.sql.timeType.enabled", String.valueOf(asked.get("times")));
                 found = work((String) asked.get("do"), (List) asked.get("texts"), header, columns);
             } catch (Throwable problem) {
                 write(1, JSON.writeValueAsBytes(told(problem)));
@@ -139,6 +142,7 @@ public class Catalyst {
         }
 
         byte[] work(String what, List texts, byte[] header, byte[] columns) throws Exception {
+            if (what.equals("functions")) return JSON.writeValueAsBytes(functions());
             ArrowStreamReader reader =
                 new ArrowStreamReader(new ByteArrayInputStream(columns), allocator);
             try {
@@ -150,11 +154,25 @@ public class Catalyst {
                     prepared.put(name, plan);
                 }
                 if (what.equals("types")) return JSON.writeValueAsBytes(plan.types());
-                return plan.evaluate(reader, allocator);
+                // An expression that throws may keep what it has gathered (the builder of a map),
+                // and would give it to the next row.
+                prepared.remove(name);
+                byte[] found = plan.evaluate(reader, allocator);
+                prepared.put(name, plan);
+                return found;
             } finally {
                 reader.close();
             }
         }
+    }
+
+    /** The names of all functions that Spark has. */
+    static List functions() {
+        List found = new ArrayList();
+        scala.collection.Iterator names = FunctionRegistry$.MODULE$.builtin().listFunction().iterator();
+        while (names.hasNext())
+            found.add(((org.apache.spark.sql.catalyst.FunctionIdentifier) names.next()).funcName());
+        return found;
     }
 
     static Map told(Throwable problem) {
@@ -172,14 +190,24 @@ public class Catalyst {
         return told;
     }
 
-    /** Expressions as generated code: the projections that make them, one behind the other. */
+    static final Analyzer ANALYZER = new Analyzer(new SessionCatalog(new InMemoryCatalog(
+            new org.apache.spark.SparkConf(false), new org.apache.hadoop.conf.Configuration(false)),
+        FunctionRegistry$.MODULE$.builtin(), TableFunctionRegistry$.MODULE$.builtin()));
+
+    /**
+     * Expressions as generated code: the projections that make them, one behind the other. The
+     * code is generated when values are first asked for; types need none.
+     */
     static class Prepared {
-        final UnsafeProjection first;
-        final List steps = new ArrayList();
+        final StructType given;
         final StructType result;
+        final List chain = new ArrayList();
+        scala.collection.immutable.Seq input;
+        UnsafeProjection first;
+        List steps;
 
         Prepared(Schema schema, List texts) throws Exception {
-            StructType given = ArrowUtils$.MODULE$.fromArrowSchema(schema);
+            given = ArrowUtils$.MODULE$.fromArrowSchema(schema);
             scala.collection.immutable.Seq attributes = DataTypeUtils$.MODULE$.toAttributes(given);
             List named = new ArrayList();
             for (int i = 0; i < texts.size(); i++) {
@@ -189,32 +217,35 @@ public class Catalyst {
             }
             LogicalPlan plan = new Project(list(named), new LocalRelation(
                 attributes, list(new ArrayList()), false, scala.Option.empty()));
-            Analyzer analyzer = new Analyzer(new SessionCatalog(new InMemoryCatalog(
-                    new org.apache.spark.SparkConf(false), new org.apache.hadoop.conf.Configuration(false)),
-                FunctionRegistry$.MODULE$.builtin(), TableFunctionRegistry$.MODULE$.builtin()));
-            plan = analyzer.executeAndCheck(plan, new QueryPlanningTracker(scala.Option.empty()));
+            plan = ANALYZER.executeAndCheck(plan, new QueryPlanningTracker(scala.Option.empty()));
             refuse(plan);
             plan = (LogicalPlan) ReplaceExpressions$.MODULE$.apply(plan);
             plan = (LogicalPlan) RewriteWithExpression$.MODULE$.apply(plan);
             plan = (LogicalPlan) ReplaceUpdateFieldsExpression$.MODULE$.apply(plan);
             plan = (LogicalPlan) ConstantFolding$.MODULE$.apply(plan);
-            List chain = new ArrayList();
             while (plan instanceof Project) {
                 chain.add(0, plan);
                 plan = ((Project) plan).child();
             }
             if (!(plan instanceof LocalRelation))
                 throw new IllegalArgumentException("no expression of columns: " + plan.nodeName());
-            first = UnsafeProjection.create(given);
-            scala.collection.immutable.Seq input = ((LocalRelation) plan).output();
-            Project last = null;
+            input = ((LocalRelation) plan).output();
+            result = DataTypeUtils$.MODULE$.fromAttributes(
+                chain.isEmpty() ? input : ((Project) chain.get(chain.size() - 1)).output());
+        }
+
+        void generate() {
+            if (steps != null) return;
+            List made = new ArrayList();
+            scala.collection.immutable.Seq from = input;
             for (int i = 0; i < chain.size(); i++) {
-                last = (Project) chain.get(i);
-                steps.add(UnsafeProjection.create(last.projectList(), input));
-                input = last.output();
+                Project one = (Project) chain.get(i);
+                made.add(UnsafeProjection.create(one.projectList(), from));
+                from = one.output();
             }
-            result = DataTypeUtils$.MODULE$.fromAttributes(last.output());
-            initialize();
+            first = UnsafeProjection.create(given);
+            for (int i = 0; i < made.size(); i++) ((UnsafeProjection) made.get(i)).initialize(0);
+            steps = made;
         }
 
         static scala.collection.immutable.Seq list(List items) {
@@ -228,11 +259,23 @@ public class Catalyst {
                 if (!one.deterministic())
                     throw new IllegalArgumentException(
                         "gives another answer each time: " + one.children().head().toString());
+                refuseClock(one);
             }
         }
 
-        void initialize() {
-            for (int i = 0; i < steps.size(); i++) ((UnsafeProjection) steps.get(i)).initialize(0);
+        /** What reads the clock by itself: the clock of a view is that of its tick. */
+        static void refuseClock(Expression one) {
+            String name = one.getClass().getSimpleName();
+            boolean clock = name.startsWith("Current") || name.equals("Now") || name.equals("LocalTimestamp");
+            if (one instanceof Cast) {
+                DataType to = one.dataType();
+                boolean moment = to instanceof TimestampType || to instanceof TimestampNTZType;
+                clock = moment && ((Cast) one).child().dataType().typeName().startsWith("time(");
+            }
+            if (clock)
+                throw new IllegalArgumentException("depends on the day: " + one.toString());
+            scala.collection.Iterator parts = one.children().iterator();
+            while (parts.hasNext()) refuseClock((Expression) parts.next());
         }
 
         List types() throws Exception {
@@ -244,6 +287,7 @@ public class Catalyst {
         }
 
         byte[] evaluate(ArrowStreamReader reader, RootAllocator allocator) throws Exception {
+            generate();
             ByteArrayOutputStream out = new ByteArrayOutputStream();
             VectorSchemaRoot made = VectorSchemaRoot.create(
                 ArrowUtils$.MODULE$.toArrowSchema(result, "UTC", false, false, false), allocator);

@@ -8,6 +8,7 @@ asked again, three times. Columns are named `a0`, `a1`, … in the texts.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import struct
 import threading
@@ -20,7 +21,7 @@ import pyarrow as pa
 from tailrace.clock import SYSTEM
 from tailrace.pipelines.catalyst import door
 from tailrace.pipelines.catalyst.kept_types import KeptTypes
-from tailrace.pipelines.catalyst.schema import arrow_type
+from tailrace.pipelines.catalyst.schema import arrow_type, sent, sent_type
 from tailrace.pipelines.errors import EvaluationError, SqlTypeError
 
 ANSWER_SECONDS = 120.0
@@ -28,6 +29,7 @@ SLICE_ROWS = 20_000
 _LARGEST = 1 << 30
 _PAUSES = (0.0, 0.3, 1.0, 3.0)  # seconds: a JVM that is being killed may still take a connection
 _ROWS = "rows"  # a column that says how many rows there are, where no other does
+_PLACE = re.compile(r"(; line \d+ pos \d+| \(line \d+, pos \d+\))$")
 _guard = threading.Lock()
 _free: list[tuple[int, socket.socket]] = []  # of this process, and those it was forked with
 
@@ -43,6 +45,16 @@ def column(number: int) -> str:
 
 def type_of(text: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
     """The type of an expression of columns of these types; SqlTypeError in Spark's words."""
+    try:
+        return arrow_type(told_type(text, kinds))
+    except ValueError as problem:
+        raise SqlTypeError(
+            str(problem), hint="cast it to another type inside the call"
+        ) from problem
+
+
+def told_type(text: str, kinds: Sequence[pa.DataType]) -> Any:
+    """The same in the words of Spark's JSON."""
     kept = KeptTypes.here()
     schema = _schema(kinds)
     told = kept.get(text, schema)
@@ -52,12 +64,18 @@ def type_of(text: str, kinds: Sequence[pa.DataType]) -> pa.DataType:
             raise SqlTypeError(_message(content), hint="Spark says so")
         told = orjson.loads(content)[0]
         kept.put(text, schema, told)
-    try:
-        return arrow_type(told)
-    except ValueError as problem:
-        raise SqlTypeError(
-            str(problem), hint="cast it to another type inside the call"
-        ) from problem
+    return told
+
+
+def functions() -> list[str]:
+    """The names of all functions that Spark has."""
+    kept = KeptTypes.here()
+    found = kept.get("", _schema([]))
+    if found is None:
+        _, content = _ask("functions", [], _schema([]).empty_table())
+        found = sorted(orjson.loads(content))
+        kept.put("", _schema([]), found)
+    return [str(name) for name in found]
 
 
 def values_of(
@@ -68,14 +86,29 @@ def values_of(
     patience: float = ANSWER_SECONDS,
 ) -> list[pa.Array]:
     """The values of expressions of columns, `count` rows of each."""
-    columns = [*arrays, pa.repeat(pa.scalar(0, pa.int8()), count)]
+    columns = [*map(sent, arrays), pa.repeat(pa.scalar(0, pa.int8()), count)]
     table = pa.Table.from_arrays(columns, schema=_schema([array.type for array in arrays]))
-    status, content = _ask("values", list(texts), table, patience)
-    if status:
-        raise EvaluationError(_message(content), hint="see Spark's manual on the function")
-    with pa.ipc.open_stream(content) as stream:
-        found = stream.read_all().combine_chunks()
-    return [_only(found.column(number)) for number in range(len(texts))]
+    answers: dict[str, pa.Array] = {}
+    for timely in (False, True):
+        asked = [text for text in dict.fromkeys(texts) if _has_times(text) == timely]
+        if not asked:
+            continue
+        status, content = _ask("values", asked, table, patience)
+        if status:
+            raise EvaluationError(_message(content), hint="see Spark's manual on the function")
+        with pa.ipc.open_stream(content) as stream:
+            found = stream.read_all().combine_chunks()
+        answers |= {text: _only(found.column(place)) for place, text in enumerate(asked)}
+    return [answers[text] for text in texts]
+
+
+def _has_times(text: str) -> bool:
+    """Whether the type TIME is in it. Spark hides it, and what a text is taken for depends on
+    whether it is hidden."""
+    return _TIMES.search(text) is not None
+
+
+_TIMES = re.compile(r"\bTIME\b|\btime_|\b(try_)?(to|make)_time\b", re.IGNORECASE)
 
 
 def _only(found: pa.ChunkedArray) -> pa.Array:
@@ -84,13 +117,14 @@ def _only(found: pa.ChunkedArray) -> pa.Array:
 
 def _schema(kinds: Sequence[pa.DataType]) -> pa.Schema:
     names = [*(f"a{number}" for number in range(len(kinds))), _ROWS]
-    return pa.schema(list(zip(names, [*kinds, pa.int8()], strict=True)))
+    return pa.schema(list(zip(names, [*map(sent_type, kinds), pa.int8()], strict=True)))
 
 
 def _message(content: bytes) -> str:
     """Spark's words without its picture of a text that nobody has written."""
     told: dict[str, Any] = orjson.loads(content)
-    return str(told["message"]).split("\n== SQL")[0].split(";\n'")[0].strip()
+    words = str(told["message"]).split("\n== SQL")[0].split(";\n'")[0].strip()
+    return _PLACE.sub("", words)  # of the text, which nobody has written
 
 
 def _ask(
@@ -100,7 +134,7 @@ def _ask(
     with pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table, max_chunksize=SLICE_ROWS)
     columns = sink.getvalue()
-    header = orjson.dumps({"do": what, "texts": texts})
+    header = orjson.dumps({"do": what, "texts": texts, "times": any(map(_has_times, texts))})
     if len(columns) > _LARGEST:
         raise EvaluationError(
             f"{len(columns)} bytes are more than Spark is given at once",

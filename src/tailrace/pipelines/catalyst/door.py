@@ -27,9 +27,14 @@ from tailrace.errors import ComponentMissingError
 from tailrace.pipelines import java
 from tailrace.pipelines.errors import SparkUnavailableError
 
+SUPPORTED = "4.3."  # versions of Spark: `Catalyst.java` calls what is inside of it
 IDLE_SECONDS = 20.0
 START_SECONDS = 180.0  # on a machine that is busy with other things
 SOURCE = Path(__file__).with_name("Catalyst.java")
+JVM = (
+    "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC",
+    "-Xss4m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError",
+)  # fmt: skip
 _started_here: list[subprocess.Popen[bytes]] = []  # one that nobody remembers is not waited for
 _LONGEST_PATH = 100  # of a socket's name, on every system
 _OPENED = (
@@ -41,6 +46,12 @@ _OPENED = (
 
 def spark_version() -> str:
     return version("pyspark")
+
+
+def program() -> str:
+    """Which Spark answers, and by which program."""
+    told = SOURCE.read_bytes() + spark_version().encode()
+    return hashlib.blake2b(told, digest_size=6).hexdigest()
 
 
 def connect() -> socket.socket:
@@ -73,8 +84,7 @@ def end() -> None:
 
 def directory() -> Path:
     """Where it listens: of this user alone, or an error."""
-    mark = hashlib.blake2b(SOURCE.read_bytes() + spark_version().encode(), digest_size=6)
-    name = f"tailrace-spark-{os.geteuid()}-{mark.hexdigest()}"
+    name = f"tailrace-spark-{os.geteuid()}-{program()}"
     place = Path(tempfile.gettempdir()) / name
     if len(os.fsencode(place)) > _LONGEST_PATH - len("/socket"):
         place = Path("/tmp") / name
@@ -126,20 +136,34 @@ def _started(place: Path) -> socket.socket:
     )
 
 
+def jars_of(module: Path) -> Path:
+    """Spark's jars beside its Python module, which Spark's workers import from an archive:
+    `pyspark/python/lib/pyspark.zip/pyspark/__init__.py`."""
+    homes = [*module.parents, *(Path(home) for home in [os.environ.get("SPARK_HOME")] if home)]
+    return next(
+        (home / "jars" for home in homes if (home / "jars").is_dir()), module.parent / "jars"
+    )
+
+
 def _command(place: Path) -> list[str]:
     spark = importlib.util.find_spec("pyspark")
     if spark is None or spark.origin is None:
         raise ComponentMissingError(
             "PySpark is not installed", hint="pip install 'tailrace[spark]'"
         )
-    jars = Path(spark.origin).parent / "jars" / "*"
+    if not spark_version().startswith(SUPPORTED):
+        raise SparkUnavailableError(
+            f"expressions of views need PySpark {SUPPORTED}x, not {spark_version()}",
+            detail="They are computed by what Spark does not promise to keep.",
+            hint=f"pip install 'pyspark=={SUPPORTED}*'",
+        )
+    jars = jars_of(Path(spark.origin)) / "*"
     source = place / SOURCE.name
     shutil.copyfile(SOURCE, source)  # the package may lie in an archive or be replaced
     return [
         str(java.find().home / "bin" / "java"),
         *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
-        "-Dio.netty.tryReflectionSetAccessible=true", "-Duser.timezone=UTC",
-        "-Xss4m", "-Xmx1g", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError", "-cp", str(jars),
+        *JVM, "-cp", str(jars),
         "org.codehaus.janino.SimpleCompiler", str(source), "Catalyst",
         str(place / "socket"), str(int(IDLE_SECONDS * 1000)),
     ]  # fmt: skip

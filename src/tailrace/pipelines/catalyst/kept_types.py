@@ -1,6 +1,6 @@
 """Types that Spark has told, kept in the user's cache: the next `check` needs no JVM.
 
-One file for each version of Spark, text and types of columns; what cannot be read is asked again.
+One file for each version of Spark and of the program that asks it, text and types of columns; what cannot be read is asked again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from tailrace.pipelines.catalyst.door import spark_version
+from tailrace.pipelines.catalyst.door import program
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class KeptTypes:
     @lru_cache(maxsize=1)
     def here() -> KeptTypes:
         cache = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-        return KeptTypes(Path(cache) / "tailrace" / "spark-types" / spark_version())
+        return KeptTypes(Path(cache) / "tailrace" / "spark-types" / program())
 
     def get(self, text: str, schema: pa.Schema) -> Any:
         """What Spark said of it; None where that is not known."""

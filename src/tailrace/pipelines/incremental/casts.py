@@ -21,6 +21,7 @@ from tailrace.pipelines.incremental.types import (
     BOOLEAN,
     DATE,
     FLOAT,
+    GEOGRAPHY,
     NULL,
     STRING,
     TIMESTAMP,
@@ -51,10 +52,6 @@ def cast_array(values: pa.Array, kind: pa.DataType, *, forgiving: bool = False) 
         return values
     if source == NULL:
         return pa.nulls(len(values), kind)
-    if VARIANT in (source, kind):
-        from tailrace.pipelines.incremental.variant.convert import from_variants, to_variants
-
-        return to_variants(values) if kind == VARIANT else from_variants(values, kind, forgiving)
     if _lossless(source, kind):
         return values.cast(kind)
     if pa.types.is_nested(kind):
@@ -85,15 +82,13 @@ def castable(
     """Whether `cast_array` knows a way. `written`: by a CAST in the query, which makes a text of
     anything; no function takes an array for a text by itself. `forgiving`: by a try_cast, which
     could make NULLs of the keys of a map."""
+    if source != kind and any(map(_is_sparks_own, (source, kind))):
+        return False
     how = {"written": written, "forgiving": forgiving}
     if kind == STRING and pa.types.is_nested(source):
         return written
     if NULL in (source, kind) or source == kind or _lossless(source, kind):
         return True
-    if VARIANT in (source, kind):
-        from tailrace.pipelines.incremental.variant.convert import becomes_variant, leaves_variant
-
-        return becomes_variant(source) if kind == VARIANT else leaves_variant(kind)
     if pa.types.is_map(kind) and pa.types.is_map(source):
         keys, wanted = source.key_type, kind.key_type
         if forgiving and not (keys == wanted or wanted == STRING or _lossless(keys, wanted)):
@@ -114,6 +109,11 @@ def castable(
     except EvaluationError:
         return False
     return True
+
+
+def _is_sparks_own(kind: pa.DataType) -> bool:
+    """Whether only Spark casts values of a type."""
+    return bool(kind in (VARIANT, GEOGRAPHY) or pa.types.is_interval(kind))
 
 
 def spelled(values: pa.Array) -> pa.Array:

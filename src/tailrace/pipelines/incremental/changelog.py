@@ -21,7 +21,7 @@ from tailrace.pipelines.incremental.casts import format_decimal, format_timestam
 from tailrace.pipelines.incremental.clock_times import format_time, micros_in, short_time
 from tailrace.pipelines.incremental.graph import DELETED, ViewPlan
 from tailrace.pipelines.incremental.json_text import joined, json_texts
-from tailrace.pipelines.incremental.rows import physical
+from tailrace.pipelines.incremental.rows import outside_the_calendar, physical
 from tailrace.pipelines.incremental.types import (
     DATE,
     TIMESTAMP,
@@ -63,8 +63,19 @@ def record_pairs(plan: ViewPlan, upserts: pa.Table) -> list[tuple[bytes, bytes |
     ]
 
 
+def json_objects(names: Sequence[str], table: pa.Table) -> pa.BinaryArray:
+    """The JSON object of those columns for every row, as the value of a record has it."""
+    texts = {name: _texts(table.column(name)) for name in names}
+    return _objects(names, texts, table.num_rows, b"{", b"}")
+
+
 def _piece(plan: ViewPlan, upserts: pa.Table) -> Piece:
-    texts = {name: _texts(upserts.column(name)) for name, _ in plan.columns}
+    texts = {
+        name: upserts.column(name).combine_chunks()
+        if name in plan.written
+        else _texts(upserts.column(name))
+        for name, _ in plan.columns
+    }
     keys = _objects(plan.key, texts, upserts.num_rows, b"{", b"}")
     names = [name for name, _ in plan.columns]
     if plan.events:
@@ -95,6 +106,13 @@ def _objects(
 
 def json_values(column: pa.ChunkedArray) -> list[object]:
     """A column in the form it has in JSON."""
+    try:
+        return _json_values(column)
+    except OverflowError as error:
+        raise outside_the_calendar(column.type) from error
+
+
+def _json_values(column: pa.ChunkedArray) -> list[object]:
     kind = column.type
     if pa.types.is_nested(kind):
         found = column.to_pylist()

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.pipelines.catalyst.schema import micros_of
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.casts import cast_array
 from tailrace.pipelines.incremental.expression import (
@@ -24,13 +25,13 @@ from tailrace.pipelines.incremental.expression import (
     Expression,
     Literal,
     columns_of,
+    rewrite,
     walk,
 )
 from tailrace.pipelines.incremental.functions import FUNCTIONS, PLAIN
 from tailrace.pipelines.incremental.graph import WEIGHT, Projection
 from tailrace.pipelines.incremental.keys import encode_column
-from tailrace.pipelines.incremental.lambdas import LAMBDAS, apply
-from tailrace.pipelines.incremental.library.variants import getter, normal, to_objects
+from tailrace.pipelines.incremental.library.variants import normal
 from tailrace.pipelines.incremental.repeated import computed, window_start, window_starts
 from tailrace.pipelines.incremental.rows import consolidate, physical, to_array
 from tailrace.pipelines.incremental.types import is_float, is_integer
@@ -45,8 +46,7 @@ def in_arrow(expression: Expression, *, clock: bool = False) -> bool:
         node.function in NATIVE
         or node.function in FUNCTIONS
         or node.function in PLAIN
-        or node.function in LAMBDAS
-        or node.function in ("lambda", SPARK)
+        or node.function == SPARK
         or (clock and node.function == "now")
         for node in walk(expression)
         if isinstance(node, Call)
@@ -81,19 +81,39 @@ def _projected(table: pa.Table, projection: Projection) -> pa.Table:
 
 
 def _evaluated(projection: Projection, table: pa.Table) -> dict[str, pa.Array]:
-    """The columns of a projection; those that are Spark's are asked for together."""
-    asked = {
-        name: expression
-        for name, expression in projection.columns
-        if isinstance(expression, Call) and expression.function == SPARK
-    }
-    kinds = [expression.type for expression in asked.values()]
-    found = _by_spark([expression.arguments for expression in asked.values()], kinds, table)
-    given = dict(zip(asked, found, strict=True))
+    """The columns of a projection; what is Spark's in them is asked for together."""
+    asked: dict[Expression, None] = {}
+    for _, expression in projection.columns:
+        _collect(expression, asked)
+    if not asked:
+        return {name: evaluate(expression, table) for name, expression in projection.columns}
+    calls = [call for call in asked if isinstance(call, Call)]
+    found = _by_spark([call.arguments for call in calls], [call.type for call in calls], table)
+    places: dict[Expression, Expression] = {}
+    for number, (call, array) in enumerate(zip(calls, found, strict=True)):
+        name = f"{_ANSWER}{number}"
+        table = table.append_column(pa.field(name, call.type), array)
+        places[call] = Column(name, call.type)
     return {
-        name: given[name] if name in given else evaluate(expression, table)
+        name: evaluate(rewrite(expression, places.get), table)
         for name, expression in projection.columns
     }
+
+
+_ANSWER = "spark\0"  # and a number: a column that Spark has computed
+_CHOOSE = ("case", "and", "or", "coalesce", "in")  # all but the first are for some rows
+
+
+def _collect(expression: Expression, found: dict[Expression, None]) -> None:
+    """The calls in an expression that Spark computes for every row."""
+    if not isinstance(expression, Call):
+        return
+    if expression.function == SPARK:
+        found[expression] = None
+        return
+    always = expression.arguments[:1] if expression.function in _CHOOSE else expression.arguments
+    for argument in always:
+        _collect(argument, found)
 
 
 def _by_spark(
@@ -103,24 +123,27 @@ def _by_spark(
     if not calls or not table.num_rows:
         return [pa.array([], kind) for kind in kinds]
     from tailrace.pipelines.catalyst.client import column, values_of
+    from tailrace.pipelines.catalyst.schema import received
+    from tailrace.pipelines.catalyst.times import to_micros
 
     places: dict[Expression, int] = {}
     texts = []
-    for text, *arguments in calls:
+    for (text, *arguments), kind in zip(calls, kinds, strict=True):
         assert isinstance(text, Literal)
         numbers = [places.setdefault(argument, len(places)) for argument in arguments]
-        texts.append(
-            _ARGUMENT.sub(lambda found: column(numbers[int(found[1])]), str(text.value))  # noqa: B023
-        )
+        asked = _ARGUMENT.sub(lambda found: column(numbers[int(found[1])]), str(text.value))  # noqa: B023
+        texts.append(to_micros(asked, kind))
     arrays = [evaluate(argument, table) for argument in places]
     found = values_of(texts, arrays, table.num_rows)
-    return [
-        array if array.type == kind else array.cast(kind)
-        for array, kind in zip(found, kinds, strict=True)
-    ]
+    return [received(array, kind) for array, kind in zip(found, kinds, strict=True)]
 
 
 _ARGUMENT = re.compile("`a([0-9]+)`")
+
+# Not made by `pyarrow.array`, which imports pandas where that is installed: most of the time that
+# `tailrace check` or a reader of the log takes to start.
+ONE_ROW = pa.table({"_": pa.nulls(1, pa.int8())})
+"""What expressions of constants are evaluated over."""
 
 
 def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
@@ -140,10 +163,10 @@ def evaluate(expression: Expression, table: pa.Table) -> pa.Array:
                 return _short_circuit(function, arguments, table)
             if function == "coalesce":
                 return _coalesce(arguments, table, kind)
+            if function == "in":
+                return _in(arguments, table)
             if function == SPARK:
                 return _by_spark([arguments], [kind], table)[0]
-            if function in LAMBDAS:
-                return apply(function, arguments, table, kind, evaluate)
             values = [evaluate(argument, table) for argument in arguments]
             native = NATIVE.get(function)
             if native is not None:
@@ -215,19 +238,35 @@ def _gather(pieces: list[tuple[np.ndarray, pa.Array]], count: int) -> pa.Array:
 
 
 def _coalesce(arguments: tuple[Expression, ...], table: pa.Table, kind: pa.DataType) -> pa.Array:
+    """The first value that is known; the next is computed only for the rows that have none yet."""
     result = evaluate(arguments[0], table)
     for argument in arguments[1:]:
         if not result.null_count:
             break
-        if pa.types.is_nested(kind):
-            other = evaluate(argument, table).to_pylist()
-            merged = [
-                a if a is not None else b for a, b in zip(result.to_pylist(), other, strict=True)
-            ]
-            result = pa.array(merged, kind)
-        else:
-            result = pc.coalesce(result, evaluate(argument, table))
+        if isinstance(argument, Literal | Column) and not pa.types.is_nested(kind):
+            result = pc.coalesce(result, evaluate(argument, table))  # it cannot fail
+            continue
+        missing = np.flatnonzero(result.is_null().to_numpy(zero_copy_only=False))
+        known = np.flatnonzero(result.is_valid().to_numpy(zero_copy_only=False))
+        other = evaluate(argument, table.take(pa.array(missing)))
+        result = _gather([(known, result.take(pa.array(known))), (missing, other)], len(result))
     return result
+
+
+def _in(arguments: tuple[Expression, ...], table: pa.Table) -> pa.Array:
+    """x IN (a, b, …), compared in turn: the next only for the rows that equal none before."""
+    value = evaluate(arguments[0], table)
+    equal = NATIVE["="]
+    answer = equal([value, evaluate(arguments[1], table)], pa.bool_())
+    for other in arguments[2:]:
+        if isinstance(other, Literal):
+            found = equal([value, evaluate(other, table)], pa.bool_())
+        else:
+            rest = pc.indices_nonzero(pc.invert(pc.fill_null(answer, False)))
+            compared = equal([value.take(rest), evaluate(other, table.take(rest))], pa.bool_())
+            found = _scatter(compared, rest, table.num_rows)
+        answer = pc.or_kleene(answer, found)
+    return answer
 
 
 # Arithmetic ---------------------------------------------------------------------------------
@@ -369,14 +408,6 @@ def _null_safe_equal(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     return pc.or_(equal, both)
 
 
-def _in(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
-    """x IN (a, b, …): an OR of comparisons."""
-    answer = NATIVE["="]([values[0], values[1]], kind)
-    for other in values[2:]:
-        answer = pc.or_kleene(answer, NATIVE["="]([values[0], other], kind))
-    return answer
-
-
 def _make_window(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     """The struct of a window from its start and its size."""
     start, size = values
@@ -405,12 +436,54 @@ def _named_struct(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(values[1::2], fields=list(kind))
 
 
+def _since_1970(unit: int) -> Native:
+    """Whole units since 1970, the earlier one."""
+
+    def compute(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+        micros = values[0].cast(kind)
+        if unit == 1:
+            return micros
+        whole = pc.divide(micros, unit)  # towards zero
+        early = pc.less(pc.subtract(micros, pc.multiply(whole, unit)), 0)
+        return pc.if_else(early, pc.subtract(whole, 1), whole)
+
+    return compute
+
+
+def _array(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """The values of each row as a list."""
+    count, width = len(values[0]), len(values)
+    order = np.arange(count * width).reshape(width, count).T.ravel()
+    elements = pa.concat_arrays([one.cast(kind.value_type) for one in values]).take(pa.array(order))
+    offsets = pa.array(np.arange(count + 1) * width, pa.int32())
+    return pa.ListArray.from_arrays(offsets, elements, type=kind)
+
+
+def _sequence(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    """Whole numbers from the first to the last by a step, of constants."""
+    rows = zip(*(value.to_pylist() for value in values), strict=True)
+    return pa.array([np.arange(a, b + (1 if s > 0 else -1), s) for a, b, s in rows], kind)
+
+
+def _map_entries(values: list[pa.Array], kind: pa.DataType) -> pa.Array:
+    whole = pa.concat_arrays([values[0]])  # without an offset of its own
+    pairs = pa.StructArray.from_arrays([whole.keys, whole.items], fields=list(kind.value_type))
+    mask = whole.is_null() if whole.null_count else None
+    return pa.ListArray.from_arrays(whole.offsets, pairs, type=kind, mask=mask)
+
+
 NATIVE: dict[str, Native] = {
     "named_struct": _named_struct,
-    "to_variant_object": to_objects,
-    "variant_get": getter(False),
+    "micros_of_day": lambda values, kind: micros_of(values[0]),
     "variant_normal": normal,
-    "try_variant_get": getter(True),
+    "array": _array,
+    "octet_length": lambda values, kind: pc.binary_length(values[0]).cast(kind),
+    **{
+        name: _since_1970(unit)
+        for name, unit in (("unix_seconds", 1_000_000), ("unix_millis", 1_000), ("unix_micros", 1))
+    },
+    "sequence": _sequence,
+    "map_entries": _map_entries,
     "window": _window,
     "window_start": window_start,
     "window_starts": window_starts,
@@ -429,7 +502,7 @@ NATIVE: dict[str, Native] = {
     ">": _compare(">"),
     ">=": _compare(">="),
     "<=>": _null_safe_equal,
-    "in": _in,
+    "in": lambda values, kind: values[0],
     "and": lambda values, kind: pc.and_kleene(*values),
     "or": lambda values, kind: pc.or_kleene(*values),
     "not": lambda values, kind: pc.invert(values[0]),

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from tailrace.pipelines.incremental.types import STRING, VARIANT, ddl, is_decimal
+from tailrace.pipelines.incremental.types import ddl, is_decimal
 
 Value: TypeAlias = object
 SPARK = "spark"  # a call that Spark computes: its text, and the columns in it
@@ -21,30 +21,11 @@ PARAMETER = "λ"  # parameters of lambdas are columns whose names begin so
 
 _INFIX = {"+", "-", "*", "/", "%", "=", "<", "<=", ">", ">=", "<>", "<=>", "and", "or", "div",
           "like", "||", "rlike", "&", "|", "^"}  # fmt: skip
-# The types of their results are told by no argument; where nothing is said they are VARIANT.
-_TYPED = {"from_json", "from_csv", "variant_get", "try_variant_get", "arrays_zip",
-          "shape_of_wkb"}  # fmt: skip
-
-
 # Functions that give other answers than they once did. State holds what they gave: rows that
 # came with the old answer would leave with the new one. Whoever changes what a function gives
 # for some argument raises its number here (2 the first time); operators that use it have other
 # names then, and their views are filled again.
-MEANINGS: dict[str, int] = {
-    "from_base32": 2,
-    "from_json": 2,
-    "get_json_object": 2,
-    "ilike": 2,
-    "json_array_length": 2,
-    "json_object_keys": 2,
-    "json_tuple": 2,
-    "rint": 2,
-    "schema_of_json": 2,
-    "sign": 2,
-    "sinh": 2,
-    "timestamp_seconds": 2,
-    "unbase64": 2,
-}
+MEANINGS: dict[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +54,9 @@ class Literal:
             and (self.value, self.type) == (other.value, other.type)
             and str(self.value) == str(other.value)
         )
+
+    def __hash__(self) -> int:
+        return hash((str(self.value), self.type))  # a value may be a list or a dict
 
     @property
     def sql(self) -> str:
@@ -127,8 +111,6 @@ class Call:
                 months, days, micros = texts[1:]
                 seconds = f"CAST({micros} / 1000000 AS DECIMAL(18,6))"
                 return f"({texts[0]} + make_interval(0, {months}, 0, {days}, 0, 0, {seconds}))"
-        if name in _TYPED and self.type != VARIANT:
-            texts.append(literal_sql(ddl(self.type), STRING))
         return f"{name}({', '.join(texts)})"
 
 

@@ -6,7 +6,6 @@ Each takes physical values (see `rows`) that are not NULL and gives one, or None
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable
 from decimal import Context
@@ -104,6 +103,26 @@ def simple(name: str, function: Scalar) -> None:
     FUNCTIONS[name] = lambda kinds, kind: function
 
 
+def plain_typed(name: str) -> Callable[[Maker], Maker]:
+    """Register what makes a function of Python's own values for argument and result types."""
+
+    def register(maker: Maker) -> Maker:
+        PLAIN[name] = maker
+        return maker
+
+    return register
+
+
+def plain(name: str) -> Callable[[Scalar], Scalar]:
+    """Register a function of Python's own values."""
+
+    def register(function: Scalar) -> Scalar:
+        PLAIN[name] = lambda kinds, kind: function
+        return function
+
+    return register
+
+
 # Text ---------------------------------------------------------------------------------------
 
 
@@ -112,16 +131,6 @@ def _substring(text: AnyStr, start: int, length: int = 1 << 31) -> AnyStr:
     begin = start - 1 if start > 0 else start + len(text) if start < 0 else 0
     end = begin + length
     return text[max(begin, 0) : max(end, 0)] if length > 0 else text[:0]
-
-
-def _pad(text: AnyStr, length: int, filler: AnyStr, left: bool) -> AnyStr:
-    if length <= len(text):
-        return text[: max(length, 0)]
-    if not filler:
-        return text
-    missing = length - len(text)
-    padding = (filler * (missing // len(filler) + 1))[:missing]
-    return padding + text if left else text + padding
 
 
 def _like(text: str, pattern: str) -> bool:
@@ -140,54 +149,27 @@ def _split_part(text: str, separator: str, number: int) -> str:
     return parts[index] if 0 <= index < len(parts) else ""
 
 
-def _translate(text: str, old: str, new: str) -> str:
-    table: dict[int, int | None] = {}
-    for at, letter in enumerate(old):
-        table.setdefault(ord(letter), ord(new[at]) if at < len(new) else None)
-    return text.translate(table)
-
-
-def _initcap(text: str) -> str:
-    return " ".join(word[:1].title() + word[1:].lower() for word in text.split(" "))
-
-
 simple("upper", str.upper)
 simple("lower", str.lower)
-simple("initcap", _initcap)
 simple("trim", lambda text, letters=" ": text.strip(letters))
 simple("ltrim", lambda text, letters=" ": text.lstrip(letters))
 simple("rtrim", lambda text, letters=" ": text.rstrip(letters))
-simple("reverse", lambda text: text[::-1])
 simple("length", len)
 simple("concat", lambda *parts: "".join(parts))
 simple("substring", _substring)
 simple("left", lambda text, count: text[: max(count, 0)])
 simple("right", lambda text, count: text[-count:] if count > 0 else text[:0])
-simple("repeat", lambda text, count: text * max(count, 0))
-simple("lpad", lambda text, length, filler=" ": _pad(text, length, filler, True))
-simple("rpad", lambda text, length, filler=" ": _pad(text, length, filler, False))
 simple("replace", lambda text, old, new="": text.replace(old, new) if old else text)
 simple("split_part", _split_part)
 simple("startswith", str.startswith)
 simple("endswith", str.endswith)
 simple("contains", lambda text, part: part in text)
 simple("like", _like)
-simple("ilike", lambda text, pattern: _like(text.lower(), pattern.lower()))
-simple("instr", lambda text, part: text.find(part) + 1)
-simple("translate", lambda text, old, new: _translate(text, old, new))
-simple("ascii", lambda text: ord(text[0]) if text else 0)
 simple(
     "concat_ws",
     lambda sep, *parts: None if sep is None else sep.join(p for p in parts if p is not None),
 )
 simple("isnan", lambda value: value is not None and value != value)
-simple("md5", lambda data: hashlib.md5(data, usedforsecurity=False).hexdigest())
-
-
-@made("sha2")
-def _sha2(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
-    names = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
-    return lambda data, bits: hashlib.new(names[bits], data).hexdigest() if bits in names else None
 
 
 # Numbers ------------------------------------------------------------------------------------
@@ -216,7 +198,7 @@ def _round(half_even: bool) -> Maker:
                 if not math.isfinite(value):
                     return value
                 step = Decimal(1).scaleb(-digits)
-                return float(Decimal(repr(value)).quantize(step, mode, _EXACT))
+                return float(Decimal(repr(value)).quantize(step, mode, _EXACT)) + 0.0
 
             return round_float
         scale = source.scale if is_decimal(source) else 0
@@ -233,7 +215,6 @@ def _round(half_even: bool) -> Maker:
 
 
 FUNCTIONS["round"] = _round(False)
-FUNCTIONS["bround"] = _round(True)
 
 
 @made("floor")
@@ -275,7 +256,7 @@ def _remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
 
         def float_remainder(a: float, b: float) -> float:
             _no_zero(b)
-            return math.fmod(a, b)
+            return math.nan if math.isinf(a) else math.fmod(a, b)
 
         return float_remainder
     scales = [k.scale if is_decimal(k) else 0 for k in kinds]
@@ -287,20 +268,6 @@ def _remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         a, b = a * up[0], b * up[1]
         result = abs(a) % abs(b)
         return result if a >= 0 else -result
-
-    return remainder
-
-
-@made("pmod")
-def _positive_remainder(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
-    def remainder(a: float, b: float) -> float:
-        _no_zero(b)
-        result = rest(a, b)
-        return rest(result + b, b) if result < 0 else result
-
-    def rest(a: float, b: float) -> float:
-        """The remainder with the sign of `a`, as in Java."""
-        return math.fmod(a, b) if is_float(kind) else abs(a) % abs(b) * (1 if a >= 0 else -1)
 
     return remainder
 
@@ -318,50 +285,6 @@ def _whole_quotient(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         return result if (a < 0) == (b < 0) else -result
 
     return quotient
-
-
-def _real(
-    function: Callable[[float], float], valid: Callable[[float], bool] = lambda x: True
-) -> Scalar:
-    def compute(value: float) -> float | None:
-        if value != value:
-            return value
-        if not valid(value):
-            return None
-        try:
-            return function(value)
-        except OverflowError:
-            return math.copysign(math.inf, value) if function is math.sinh else math.inf
-        except ValueError:
-            return math.nan
-
-    return compute
-
-
-simple("sqrt", _real(lambda x: math.sqrt(x) if x >= 0 else math.nan))
-simple("exp", _real(math.exp))
-simple("ln", _real(math.log, lambda x: x > 0))
-simple("log10", _real(math.log10, lambda x: x > 0))
-simple("log2", _real(math.log2, lambda x: x > 0))
-simple("sin", _real(math.sin))
-simple("cos", _real(math.cos))
-simple("tan", _real(math.tan))
-simple("cbrt", _real(math.cbrt))
-simple("degrees", _real(math.degrees))
-simple("radians", _real(math.radians))
-simple("sign", lambda x: x if x != x or not x else math.copysign(1.0, x))
-
-
-def _power(a: float, b: float) -> float:
-    try:
-        return float(math.pow(a, b))
-    except OverflowError:
-        return math.inf
-    except ValueError:
-        return math.nan
-
-
-simple("pow", _power)
 
 
 def _extreme(largest: bool) -> Maker:

@@ -27,7 +27,7 @@ from tailrace.pipelines.incremental.identity import identify, not_identity
 from tailrace.pipelines.state.store import OperatorState
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.decode import Decoded
+    from tailrace.pipelines.decode import DeadRecord, Decoded
     from tailrace.pipelines.reader import Records
 
 WEIGHT = "__weight"
@@ -62,6 +62,9 @@ class TickContext:
     # What operators could not do as it should be, because what it needs has left (by topic of
     # a table with a history): they add to it, and whoever runs them tells it.
     forgotten: dict[str, int] = field(default_factory=dict, compare=False)
+    # Rows that operators cannot read: they become dead letters.
+    dead: list[DeadRecord] = field(default_factory=list, compare=False)
+    shards: int = 1
 
     def count_forgotten(self, topic: str, count: int) -> None:
         self.forgotten[topic] = self.forgotten.get(topic, 0) + count
@@ -102,6 +105,9 @@ class TableInput:
     `order`: a stream that a pattern reads; the event time of a row. Rows then carry it (`__time`,
     and `__micros` as a number) and their place in the log (`__partition`, `__offset`), which stand
     last in `schema`. `copied`: of a captured table also the rows of its first copy are facts.
+    `placed`: a table whose rows carry the place of their record (`__partition`, `__offset`), last
+    in `schema`.
+    `upcasts`: of events, the code that brings those of older versions up, as a hash; "" if none.
     """
 
     name: str
@@ -121,11 +127,14 @@ class TableInput:
     )
     order: Expression | None = None
     copied: bool = False
+    placed: bool = False
+    upcasts: str = ""
 
     @property
     def recorded(self) -> pa.Schema:
         """The columns that stand in records."""
-        return self.schema if self.order is None else pa.schema(list(self.schema)[: -len(PLACED)])
+        added = len(PLACED) if self.order is not None else 2 if self.placed else 0
+        return pa.schema(list(self.schema)[: len(self.schema) - added])
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +234,7 @@ class ViewPlan:
     finish: Projection | None = None
     proven: bool = True
     events: bool = False
+    written: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

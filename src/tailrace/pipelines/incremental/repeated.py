@@ -18,13 +18,10 @@ from tailrace.pipelines.incremental.types import is_decimal
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 _PARTS = {
-    "hour": _HOUR, "minute": _MINUTE, "second": _SECOND, "unix_seconds": _SECOND,
-    "year": _DAY, "quarter": _DAY, "month": _DAY, "day": _DAY, "dayofmonth": _DAY,
+    "hour": _HOUR, "minute": _MINUTE, "second": _SECOND,
+    "year": _DAY, "quarter": _DAY, "month": _DAY, "day": _DAY,
     "dayofweek": _DAY, "dayofyear": _DAY, "weekday": _DAY, "weekofyear": _DAY,
 }  # fmt: skip
-# Letters of a pattern that look further into a time than its day; quoted text only makes it
-# finer than need be.
-_LETTERS = ((None, "SnNA"), (_SECOND, "s"), (_MINUTE, "m"), (_HOUR, "HhKkaB"))
 _FEW_ROWS = 64
 
 
@@ -39,7 +36,7 @@ def computed(
     column = values[at]
     if not _hashed(column.type):
         return map_values(name, values, kind)
-    encoded = _cut(name, arguments, column).dictionary_encode()
+    encoded = _cut(name, column).dictionary_encode()
     count = len(encoded.dictionary)
     if 2 * count > len(column):
         return map_values(name, values, kind)
@@ -60,26 +57,16 @@ def _hashed(kind: pa.DataType) -> bool:
     )
 
 
-def _cut(name: str, arguments: Sequence[Expression], column: pa.Array) -> pa.Array:
+def _cut(name: str, column: pa.Array) -> pa.Array:
     """Times without what the function does not look at."""
     if not (pa.types.is_timestamp(column.type) and column.type.unit == "us"):
         return column
     unit = _PARTS.get(name)
-    if name == "date_format" and isinstance(arguments[1], Literal):
-        unit = _finest(str(arguments[1].value))
     if unit is None:
         return column
     micros = column.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     mask = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
     return pa.array(micros - micros % unit, pa.int64(), mask=mask).cast(column.type)
-
-
-def _finest(pattern: str) -> int | None:
-    """What a pattern looks at: a day, an hour, …; None for all of a time."""
-    for unit, letters in _LETTERS:
-        if any(letter in pattern for letter in letters):
-            return unit
-    return _DAY
 
 
 def window_starts(values: list[pa.Array], kind: pa.DataType) -> pa.Array:

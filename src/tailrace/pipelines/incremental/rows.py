@@ -19,8 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import WEIGHT
-from tailrace.pipelines.incremental.types import is_decimal
+from tailrace.pipelines.incremental.types import ddl, is_decimal
 
 Row: TypeAlias = tuple[object, ...]
 
@@ -77,11 +78,23 @@ def physical(column: pa.ChunkedArray | pa.Array) -> list[object]:
     elif pa.types.is_null(kind):
         return [None] * len(column)
     else:
-        return [_freeze(value) for value in column.to_pylist()]
+        try:
+            return [_freeze(value) for value in column.to_pylist()]
+        except OverflowError as error:
+            raise outside_the_calendar(kind) from error
     if column.null_count:
         for position in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
             values[position] = None
     return values
+
+
+def outside_the_calendar(kind: pa.DataType) -> EvaluationError:
+    """The error for a date or a time that no reader of a view could take."""
+    return EvaluationError(
+        f"a value of type {ddl(kind)} lies outside the years 1 to 9999",
+        detail="Spark computes with such dates; the readers of a view have none.",
+        hint="leave such rows out, or make the dates NULL",
+    )
 
 
 def _numbers(column: pa.Array) -> list[object]:

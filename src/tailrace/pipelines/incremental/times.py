@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import calendar
 import datetime
-import math
 from collections.abc import Callable
 
 import pyarrow as pa
 
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.functions import Scalar, made, simple
-from tailrace.pipelines.incremental.interval_units import shown
-from tailrace.pipelines.incremental.types import DATE, is_decimal, is_float
+from tailrace.pipelines.incremental.types import DATE
 
 _EPOCH = datetime.date(1970, 1, 1)
 _ORDINAL = _EPOCH.toordinal()
@@ -41,6 +39,12 @@ def add_months(days: int, months: int) -> int:
     year, month = divmod(index, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return _days(datetime.date(year, month + 1, min(date.day, last)))
+
+
+def last_day(days: int) -> int:
+    """The last day of the month."""
+    date = _date(days)
+    return days - date.day + calendar.monthrange(date.year, date.month)[1]
 
 
 def truncated(unit: str, days: int) -> int:
@@ -124,50 +128,7 @@ def _difference(unit: str, start: int, end: int) -> int:
     return abs(months) // size * (1 if months >= 0 else -1)
 
 
-def _months_between(end: int, start: int, *, exact: bool = False) -> float:
-    a, b = _date(start // DAY), _date(end // DAY)
-    months = (b.year - a.year) * 12 + b.month - a.month
-    last = [calendar.monthrange(d.year, d.month)[1] == d.day for d in (a, b)]
-    if a.day == b.day or all(last):
-        return float(months)
-    seconds = ((b.day - a.day) * DAY + end % DAY - start % DAY) // 1_000_000
-    difference = months + seconds / (31 * 86_400)
-    return difference if exact else round(difference, 8)
-
-
-@made("timestamp_seconds")
-def _timestamp_seconds(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
-    """Whole seconds and decimals exactly; of a double what is below a microsecond is cut off."""
-
-    def fitting(micros: int) -> int:
-        if not -_LONG <= micros < _LONG:
-            raise EvaluationError("timestamp_seconds overflows TIMESTAMP")
-        return micros
-
-    def of_decimal(unscaled: int) -> int:
-        micros, rest = divmod(unscaled * 1_000_000, 10 ** kinds[0].scale)
-        if rest:
-            raise EvaluationError("timestamp_seconds of less than a microsecond")
-        return fitting(micros)
-
-    def of_float(seconds: float) -> int | None:
-        if not math.isfinite(seconds):
-            return None
-        micros = seconds * 1_000_000
-        bound = float(_LONG)
-        return _LONG - 1 if micros >= bound else -_LONG if micros <= -bound else int(micros)
-
-    if is_decimal(kinds[0]):
-        return of_decimal
-    return of_float if is_float(kinds[0]) else lambda seconds: fitting(seconds * 1_000_000)
-
-
-_LONG = 1 << 63
-
-
 simple("timestampdiff", _difference)
-simple("months_between", _months_between)
-simple("make_date", lambda year, month, day: _days(datetime.date(year, month, day)))
 simple("date_trunc", date_trunc)
 simple("trunc", lambda days, unit: truncated(unit, days))
 simple("date_add", lambda days, count: days + count)
@@ -177,14 +138,7 @@ simple("add_months", add_months)
 simple(
     "unix_timestamp", lambda micros: -(-micros // 1_000_000) if micros < 0 else micros // 1_000_000
 )
-simple("last_day", lambda days: add_months(truncated("MONTH", days), 1) - 1)
-
-
-simple("interval_text", shown)
-simple(
-    "seconds_of_interval",
-    lambda micros: micros % 60_000_000 if micros >= 0 else -(-micros % 60_000_000),
-)
+simple("last_day", last_day)
 
 
 @made("add_interval")
@@ -196,5 +150,18 @@ def _add_interval(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
         if months:
             moment = add_months(moment // DAY, months) * DAY + moment % DAY
         return int(moment + days * DAY + micros)
+
+    return add
+
+
+@made("timestampadd")
+def _timestampadd(kinds: list[pa.DataType], kind: pa.DataType) -> Scalar:
+    spans = {**UNITS, "WEEK": 7 * DAY, "DAYOFYEAR": DAY}
+    months = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+    def add(unit: str, count: int, micros: int) -> int:
+        if unit in spans:
+            return micros + count * spans[unit]
+        return add_months(micros // DAY, count * months[unit]) * DAY + micros % DAY
 
     return add

@@ -10,20 +10,29 @@ dies here leaves what any other process would have left.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.pipelines.errors import StateError
 from tailrace.pipelines.state.cache import ShardCache
 from tailrace.pipelines.state.files import open_files
-from tailrace.pipelines.ticks.driver import TickSettings
-from tailrace.pipelines.ticks.row import Tick
+from tailrace.pipelines.state.store import Version
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.ticks.driver import TickSettings
+    from tailrace.pipelines.ticks.row import Tick
 
 
 def catch_up(settings: TickSettings, tick: Tick) -> None:
     """Bring the caches of this host to what `tick` has left."""
-    files = open_files(settings.state)
-    for shard, version in tick.state.items():
-        cache = ShardCache(files, Path(settings.cache), shard, settings.cache_limit)
+    bring_to(settings.state, Path(settings.cache), settings.cache_limit, tick.state)
+
+
+def bring_to(state: str, cache: Path, limit: int | None, versions: Mapping[int, Version]) -> None:
+    """Bring the caches in a directory to these versions of the state in `state`."""
+    files = open_files(state)
+    for shard, version in versions.items():
         # What is wrong with a cache is told by the tick that needs it.
         with contextlib.suppress(StateError, OSError):
-            cache.bring_to(tuple(version))
+            ShardCache(files, cache, shard, limit).bring_to(tuple(version))

@@ -24,14 +24,14 @@ import pyarrow as pa
 
 from tailrace.errors import TailraceError
 from tailrace.pipelines.declare import EventTime
-from tailrace.pipelines.decode import DeadRecord, decode, decode_whole, placed
+from tailrace.pipelines.decode import DeadRecord, decode, decode_whole, placed, with_places
 from tailrace.pipelines.errors import TickError
 from tailrace.pipelines.incremental.changelog import Piece, to_records
 from tailrace.pipelines.incremental.execute import run_tick
 from tailrace.pipelines.incremental.graph import Graph, TickContext
 from tailrace.pipelines.ranges import kept_ranges
 from tailrace.pipelines.reader import Range, Records
-from tailrace.pipelines.state.collector import collector_resting, settle
+from tailrace.pipelines.state.collector import collector_resting
 from tailrace.pipelines.state.files import open_files
 from tailrace.pipelines.state.shard import SNAPSHOT_EVERY, Attempt, Figures
 from tailrace.pipelines.state.store import Version
@@ -46,10 +46,8 @@ from tailrace.records.decode_columns import RecordColumns
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
-    from pyspark.sql import SparkSession
 
 _reading = threading.Lock()  # a process has one connection to the log
-_costs = Costs()
 
 # A view's name with records of its changelog; or what a task did; or why it failed.
 Answer: TypeAlias = "tuple[str, Piece] | TaskOutcome | TailraceError"
@@ -123,7 +121,7 @@ class TaskOutcome:
         left: tuple[Left, ...] = (), spent: Mapping[str, float] | None = None,
     ) -> TaskOutcome:  # fmt: skip
         return cls(
-            files, inputs.records, tuple(inputs.dead), inputs.timing,
+            files, inputs.records, (*inputs.dead, *context.dead), inputs.timing,
             attempt.figures, attempt.opened_ms, left, spent or {}, context.forgotten,
         )  # fmt: skip
 
@@ -204,14 +202,17 @@ def _decode(work: Work, wanted: Range, columns: RecordColumns, inputs: Inputs) -
     topic = wanted.topic
     table, envelope = work.graph.tables[topic], topic not in work.plain
     inputs.records += len(columns)
-    plain = table if table.order is None else replace(table, schema=table.recorded, order=None)
+    bare = table.order is None and not table.placed
+    plain = table if bare else replace(table, schema=table.recorded, order=None, placed=False)
     decoded = decode_whole(plain, columns, wanted.partition % work.shards, envelope=envelope)
     if decoded is None:
         decoded = decode(plain, records_of(wanted, columns), work.shards, envelope=envelope)
     if table.order is not None:
         decoded = placed(table, decoded, wanted, columns)
+    elif table.placed:
+        decoded = with_places(table, decoded, wanted, columns)
     inputs.dead += decoded.dead
-    if topic not in work.times or decoded.indices is None:
+    if topic not in work.times or decoded.indices is None or table.kind != "stream":
         return decoded.rows
     mark = work.context.watermarks.get(topic)
     return on_time(
@@ -246,7 +247,7 @@ def _culprit(work: Work, wanted: Range, columns: RecordColumns) -> str:
 def run_whole(work: Work) -> Iterator[Answer]:
     """The whole tick in this process; yields the answer."""
     inputs = read_inputs(work)
-    context = replace(work.context, forgotten={})
+    context = replace(work.context, forgotten={}, dead=[])
     part = work.part
     number = 0 if part is None else part.number
     with begin(work) as attempt:
@@ -318,23 +319,6 @@ def guarded(work: Work) -> Iterator[Answer]:
             yield from run_whole(work)
     except TailraceError as problem:
         yield problem
-
-
-def run_on_spark(spark: SparkSession, work: Work) -> Outcome:
-    """One task on Spark for the whole tick, or a few where its views are many."""
-    context = spark.sparkContext
-    works = in_parts(work, context.defaultParallelism, _costs)
-    name_job(context, work)
-
-    def task(given: Iterable[int]) -> Iterator[Answer]:
-        for number in given:
-            yield from guarded(works[number])
-        settle()
-
-    count = len(works)
-    outcome = complete(gather(numbers(context, count).mapPartitions(task).collect()), count)
-    _costs.learn(outcome.spent, outcome.records)
-    return outcome
 
 
 def name_job(context: SparkContext, work: Work) -> None:

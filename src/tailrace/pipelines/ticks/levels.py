@@ -24,11 +24,12 @@ import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
+from tailrace.clock import SYSTEM
 from tailrace.errors import TailraceError
 from tailrace.pipelines.errors import TickUnsteadyError
 from tailrace.pipelines.incremental.changelog import Piece, to_records
@@ -51,16 +52,17 @@ from tailrace.pipelines.ticks.job import (
     name_job,
     numbers,
     read_inputs,
-    run_on_spark,
 )
 from tailrace.pipelines.ticks.shared import Left, own_operators, read_shared
+from tailrace.pipelines.ticks.small_ticks import run_on_spark
+from tailrace.pipelines.ticks.ways import Ways
 from tailrace.pipelines.unforeseen import at_operator, located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 END = 1 << 20
-ONE_TASK_RECORDS = 20_000
+SMALL_TICK = 20_000  # records; levels would not pay anywhere
 _ROWS_A_VALUE = 100_000
 _RECORDS = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 _MUCH_BYTES = 1 << 20  # of packed rows, or
@@ -163,7 +165,7 @@ class LevelTask:
     def run(self, arrived: Sequence[Value]) -> TaskOutcome:
         """Run this level's operators on what arrived for the shard, and write its delta."""
         work = self.work
-        context = replace(work.context, forgotten={})
+        context = replace(work.context, forgotten={}, dead=[])
         running = self._nodes()
         nodes = [node for node in running if node.level == self.level]
         inputs: dict[tuple[str, int], list[pa.Table]] = {}
@@ -301,18 +303,28 @@ class LevelTask:
 
 
 def run_tick_on_spark(spark: SparkSession, work: Work) -> Outcome:
-    """A small tick on this machine as one task, any other as levels."""
+    """A small tick on this machine as one task, a large one whichever way is sooner done."""
+    context = spark.sparkContext
+    if not (context.master or "").startswith("local"):
+        # On one host the cache is one tick behind; on a cluster it may be any number.
+        return run_levels(spark, replace(work, merged=TIERS))
     records = sum(r.end - r.start for r in work.ranges)
-    local = (spark.sparkContext.master or "").startswith("local")
-    if local and records <= ONE_TASK_RECORDS and not _seeds_much(work):
+    if work.seeding is not None:  # rows of shared operators, as many as a tick may hold
+        records = max(records, work.limit)
+    if records <= SMALL_TICK:
         return run_on_spark(spark, work)
-    # On one host the cache is one tick behind; on a cluster it may be any number.
-    return run_levels(spark, work if local else replace(work, merged=TIERS))
+    ways = ways_of(context.defaultParallelism)
+    levels = ways.over_levels(work.graph.views, work.shards)
+    began = SYSTEM.monotonic()
+    outcome = run_levels(spark, work) if levels else run_on_spark(spark, work)
+    ways.learn(work.graph.views, levels, records, SYSTEM.monotonic() - began)
+    return outcome
 
 
-def _seeds_much(work: Work) -> bool:
-    """Whether rows of shared operators are read, as many as a tick may hold."""
-    return work.seeding is not None and work.limit > ONE_TASK_RECORDS
+@cache
+def ways_of(cores: int) -> Ways:
+    """What this process has learnt about large ticks."""
+    return Ways(cores)
 
 
 def run_levels(spark: SparkSession, work: Work) -> Outcome:

@@ -1,4 +1,4 @@
-"""The ticks of one pattern: a sequence of its own, under the key `<project>~<pattern>`.
+"""The ticks of one pattern, or percolation: a sequence of its own, under the key `<project>~<pattern>`.
 
 So a pattern has its own place in what it reads, and one that fails stops no other. What it tells
 is written in the transaction of the tick that found it: once, whatever dies when. A tick is due
@@ -12,10 +12,12 @@ from dataclasses import replace
 
 from tailrace.client.admin import Admin
 from tailrace.clock import SYSTEM, Clock
+from tailrace.pipelines.declare import Percolation
 from tailrace.pipelines.incremental.graph import ViewPlan
-from tailrace.pipelines.patterns import CompiledPattern
+from tailrace.pipelines.patterns import Compiled
 from tailrace.pipelines.ticks.driver import Runner, TickDriver, TickSettings
 from tailrace.pipelines.ticks.event_time import watermarks
+from tailrace.pipelines.ticks.planner import Plan
 from tailrace.pipelines.ticks.row import Tick
 from tailrace.records.tick import ViewInfo
 from tailrace.records.tick import pattern_key as key_of
@@ -30,7 +32,7 @@ class PatternTicks(TickDriver):
 
     def __init__(
         self,
-        compiled: CompiledPattern,
+        compiled: Compiled,
         settings: TickSettings,
         run: Runner,
         *,
@@ -46,8 +48,8 @@ class PatternTicks(TickDriver):
             compiled.graph,
             settings,
             run,
-            plain=frozenset([compiled.topic]) if compiled.plain else frozenset(),
-            times={compiled.topic: compiled.time},
+            plain=compiled.plain_topics,
+            times=compiled.times,
             check=check,
             clock=clock,
         )
@@ -60,6 +62,16 @@ class PatternTicks(TickDriver):
             inputs = {**tick.inputs, topic: dict(self._beginning)}
             self.last = tick = replace(tick, inputs=inputs)
         return tick
+
+    def _plan(self, timeout: float, ceiling: Tick | None) -> Plan | None:
+        plan = TickDriver._plan(self, timeout, ceiling)
+        declared = self.compiled.pattern
+        if plan is None or not isinstance(declared, Percolation):
+            return plan
+        # Events wait until the first copy of the queries is whole: they would miss them.
+        topic = declared.queries.topic
+        copied = topic in self._plain or f"{topic.split('.', 1)[0]}.transactions" in plan.inputs
+        return plan if copied else None
 
     def _moved(self) -> bool:
         """Whether operators have not seen the present watermarks."""

@@ -2,8 +2,8 @@
 
 A request is answered when its records are committed. One thread writes; while it commits, the next
 requests gather. After an error nothing of the transaction is visible, or it is not known: the
-requests in it fail, the transactional id is taken over again, and `recovered` is called before
-anything else is written.
+requests in it fail, and nothing is taken until the transactional id has been taken over again and
+`recovered` has been called. Whoever sends the same again after that knows whether it was written.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _Request:
 
 
 class Full(Exception):
-    """Too many requests wait."""
+    """Too many requests wait, or the transactional id must be taken over first: try again."""
 
 
 class Committer:
@@ -60,6 +60,7 @@ class Committer:
         self._wake = threading.Condition()
         self._closing = False
         self._producer: TransactionalProducer | None = None
+        self._lost = False  # whether the transactional id must be taken over again
         self._thread = threading.Thread(target=self._work, name="edge writer", daemon=True)
 
     def start(self) -> None:
@@ -70,7 +71,7 @@ class Committer:
     def submit(self, records: Sequence[Outgoing]) -> Future[list[Delivery]]:
         request = _Request(records)
         with self._wake:
-            if self._closing or len(self._waiting) >= WAITING_LIMIT:
+            if self._closing or self._lost or len(self._waiting) >= WAITING_LIMIT:
                 raise Full
             self._waiting.append(request)
             self._wake.notify()
@@ -83,49 +84,70 @@ class Committer:
             self._wake.notify()
         if self._thread.is_alive():
             self._thread.join()
-        self._let_go()
+        _close(self._producer)
+        self._producer = None
         for request in self._waiting:
             request.done.set_exception(ClientError("the edge was stopped"))
 
     def _open(self) -> None:
-        self._producer = self._log.producer(transactional_id=self._id)
-        self._recovered()
-
-    def _let_go(self) -> None:
-        if self._producer is not None:
-            with contextlib.suppress(TailraceError):
-                self._producer.close()
-            self._producer = None
+        producer = self._log.producer(transactional_id=self._id)
+        try:
+            self._recovered()
+        except BaseException:
+            _close(producer)
+            raise
+        with self._wake:
+            self._producer, self._lost = producer, False
 
     def _work(self) -> None:
         while True:
             with self._wake:
-                while not self._waiting and not self._closing:
+                while not (self._waiting or self._closing or self._lost):
                     self._wake.wait()
-                if not self._waiting:
+                if self._closing and not self._waiting:
                     return
-                taken, self._waiting = self._waiting[:GATHERED], self._waiting[GATHERED:]
-            self._settle(taken)
+                taken: list[_Request] = []
+                if not self._lost:
+                    taken, self._waiting = self._waiting[:GATHERED], self._waiting[GATHERED:]
+            if taken:
+                self._settle(taken)
+            else:
+                self._take_over()
+
+    def _take_over(self) -> None:
+        """What waits was sent before the error and is no repeat of it; it fails if this does."""
+        try:
+            self._open()
+        except (TailraceError, OSError) as error:
+            with self._wake:
+                taken, self._waiting = self._waiting, []
+            self._fail(taken, error)
+
+    def _fail(self, taken: Sequence[_Request], error: Exception) -> None:
+        with self._wake:  # no repeat may be taken from here on
+            producer, self._producer, self._lost = self._producer, None, True
+        _close(producer)
+        for request in taken:
+            request.done.set_exception(error)
+        with self._wake:
+            if not self._closing:
+                self._wake.wait(_PAUSE_SECONDS)
 
     def _settle(self, taken: Sequence[_Request]) -> None:
         """Write some requests and answer them; one that cannot be written fails alone."""
         try:
-            if self._producer is None:
-                self._open()
             answers = self._write(taken)
         except RecordTooLargeError as error:
             if len(taken) == 1:
                 taken[0].done.set_exception(error)
                 return
             for request in taken:
-                self._settle([request])
+                if self._lost:
+                    request.done.set_exception(error)
+                else:
+                    self._settle([request])
         except (TailraceError, OSError) as error:
-            self._let_go()
-            for request in taken:
-                request.done.set_exception(error)
-            with self._wake:
-                if not self._closing:
-                    self._wake.wait(_PAUSE_SECONDS)
+            self._fail(taken, error)
         else:
             for request, answer in zip(taken, answers, strict=True):
                 request.done.set_result(answer)
@@ -138,6 +160,12 @@ class Committer:
             sent.extend([_send(producer, one) for one in request.records] for request in taken)
             producer.flush()
         return [[one.result() for one in futures] for futures in sent]
+
+
+def _close(producer: TransactionalProducer | None) -> None:
+    if producer is not None:
+        with contextlib.suppress(TailraceError):
+            producer.close()
 
 
 def _send(producer: TransactionalProducer, one: Outgoing) -> Future[Delivery]:

@@ -5,8 +5,8 @@
     GET  /topics                       the topics that may be written
 
 Bodies of `application/vnd.kafka.json.v2+json` hold JSON, written as compact JSON; those of
-`application/vnd.kafka.binary.v2+json` hold base64; `application/json` is taken for JSON. A record may
-have `headers` (`[{"name": …, "value": …}]`, values as the record's) and a `timestamp` in milliseconds.
+`application/vnd.kafka.binary.v2+json` hold base64; `application/json` is taken for JSON. With a registry
+`…avro.v2+json`, `…jsonschema.v2+json` and `…protobuf.v2+json` are taken too (`registered`). A record may have `headers` (`[{"name": …, "value": …}]`, values as the record's) and a `timestamp` in milliseconds.
 The answer has the partition and offset of each record. Either all records of a request are written
 or none.
 """
@@ -23,16 +23,24 @@ import orjson
 
 from tailrace.client.errors import RecordTooLargeError
 from tailrace.client.log import Log
+from tailrace.client.schemas import Schemas
 from tailrace.config import resolve
 from tailrace.errors import TailraceError
 from tailrace.plain_http import Answer, Request
+from tailrace.records.json_bytes import json_bytes
 from tailrace.sources.edges.committer import Committer, Full, Outgoing
 from tailrace.sources.edges.declare import HTTP
 from tailrace.sources.edges.figures import Figures
+from tailrace.sources.edges.registered import BadSchema, BadValue, Format, Formats, framed
 
 CONTENT_TYPE = "application/vnd.kafka.v2+json"
 JSON = "application/vnd.kafka.json.v2+json"
 BINARY = "application/vnd.kafka.binary.v2+json"
+REGISTERED = {
+    "application/vnd.kafka.avro.v2+json": "AVRO",
+    "application/vnd.kafka.jsonschema.v2+json": "JSON",
+    "application/vnd.kafka.protobuf.v2+json": "PROTOBUF",
+}
 ANSWER_SECONDS = 30.0
 RECORDS_LIMIT = 10_000
 _FIELDS = {"key", "value", "partition", "headers", "timestamp"}
@@ -55,6 +63,9 @@ class Producing:
         self._log = log
         self._figures = figures
         self._token = None if edge.token is None else resolve(edge.token)
+        self._formats = (
+            None if edge.registry is None else Formats(Schemas.at(resolve(edge.registry)))
+        )
         self._committer = Committer(log, f"tailrace.edge.{edge.name}")
         self._partitions: dict[str, int] = {}
 
@@ -95,7 +106,7 @@ class Producing:
     def _produce(self, topic: str, partition: int | None, request: Request) -> dict[str, Any]:
         if topic not in self._edge.topics:
             raise Refused(40401, "Topic not found.")
-        records = self._records(topic, partition, request)
+        records, ids = self._records(topic, partition, request)
         self._figures.received(len(records))
         try:
             found = self._committer.submit(records).result(ANSWER_SECONDS)
@@ -114,11 +125,16 @@ class Producing:
             {"partition": one.partition, "offset": one.offset, "error_code": None, "error": None}
             for one in found
         ]
-        return {"offsets": offsets, "key_schema_id": None, "value_schema_id": None}
+        return {"offsets": offsets, "key_schema_id": ids[0], "value_schema_id": ids[1]}
 
-    def _records(self, topic: str, partition: int | None, request: Request) -> list[Outgoing]:
+    def _records(
+        self, topic: str, partition: int | None, request: Request
+    ) -> tuple[list[Outgoing], tuple[int | None, int | None]]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind not in (JSON, BINARY, "application/json"):
+        registered = REGISTERED.get(kind)
+        if registered is not None and self._formats is None:
+            raise Refused(415, "this edge has no registry (registry= of its declaration)")
+        if registered is None and kind not in (JSON, BINARY, "application/json"):
             raise Refused(415, f"the type is {JSON} or {BINARY}")
         try:
             found = orjson.loads(request.body)
@@ -129,9 +145,32 @@ class Producing:
             raise Refused(422, '"records" must be a list of at least one record')
         if len(given) > RECORDS_LIMIT:
             raise Refused(413, f"more than {RECORDS_LIMIT:,} records")
-        return [self._record(topic, partition, one, kind == BINARY) for one in given]
+        coding = _Plain(kind == BINARY)
+        if registered is not None:
+            keyed = any(isinstance(one, dict) and one.get("key") is not None for one in given)
+            coding = _Registered(
+                self._format(registered, topic, "key", found) if keyed else None,
+                self._format(registered, topic, "value", found),
+            )
+        return [self._record(topic, partition, one, coding) for one in given], coding.ids
 
-    def _record(self, topic: str, partition: int | None, one: Any, binary: bool) -> Outgoing:
+    def _format(self, kind: str, topic: str, part: str, body: dict[str, Any]) -> Format:
+        assert self._formats is not None
+        text, number = body.get(f"{part}_schema"), body.get(f"{part}_schema_id")
+        if number is None and text is None:
+            code = 42201 if part == "key" else 42202
+            raise Refused(code, f"{part}s need {part}_schema or {part}_schema_id")
+        given: Any = text if number is None else number
+        if not (isinstance(given, str) or (_whole(given) and 0 <= given < 2**31)):
+            raise Refused(42205, f"{part}_schema is a text, {part}_schema_id a number")
+        try:
+            return self._formats.find(kind, f"{topic}-{part}", given)
+        except BadSchema as error:
+            raise Refused(42205, f"the schema of {part}s is not taken: {error}") from None
+        except TailraceError as error:
+            raise Refused(50302, f"the schema registry does not answer: {error}") from error
+
+    def _record(self, topic: str, partition: int | None, one: Any, coding: _Plain) -> Outgoing:
         if not isinstance(one, dict):
             raise Refused(422, "a record is an object")
         unknown = one.keys() - _FIELDS
@@ -154,9 +193,9 @@ class Producing:
             raise Refused(422, '"headers" is a list of {"name": …, "value": …}')
         return Outgoing(
             topic,
-            _bytes(one["value"], binary),
-            _bytes(one.get("key"), binary),
-            tuple((each["name"], _header(each.get("value"), binary)) for each in headers),
+            coding.value(one["value"]),
+            coding.key(one.get("key")),
+            tuple((each["name"], _header(each.get("value"), coding.binary)) for each in headers),
             chosen,
             timestamp,
         )
@@ -181,6 +220,43 @@ class Producing:
         return 0 if found is None else len(found.leaders)
 
 
+class _Plain:
+    """Keys and values as JSON or base64."""
+
+    ids: tuple[int | None, int | None] = (None, None)
+
+    def __init__(self, binary: bool) -> None:
+        self.binary = binary
+
+    def key(self, value: Any) -> bytes | None:
+        return _bytes(value, self.binary)
+
+    def value(self, value: Any) -> bytes | None:
+        return _bytes(value, self.binary)
+
+
+class _Registered(_Plain):
+    """Keys and values by schemas of a registry; null is a tombstone."""
+
+    def __init__(self, keys: Format | None, values: Format) -> None:
+        super().__init__(False)
+        self._keys, self._values = keys, values
+        self.ids = (None if keys is None else keys[0], values[0])
+
+    def key(self, value: Any) -> bytes | None:
+        return None if value is None or self._keys is None else _framed(self._keys, value)
+
+    def value(self, value: Any) -> bytes | None:
+        return None if value is None else _framed(self._values, value)
+
+
+def _framed(found: Format, value: Any) -> bytes:
+    try:
+        return framed(found, value)
+    except BadValue as error:
+        raise Refused(42203, f"a value does not fit its schema: {error}") from None
+
+
 def _whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -189,7 +265,7 @@ def _bytes(value: Any, binary: bool) -> bytes | None:
     if value is None:
         return None
     if not binary:
-        return orjson.dumps(value)
+        return json_bytes(value)
     try:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError, TypeError):

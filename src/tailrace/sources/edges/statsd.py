@@ -11,27 +11,25 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
-from pathlib import Path
-
-import orjson
+from collections.abc import Iterable
+from math import inf
+from time import monotonic
 
 from tailrace.client.errors import ClientError
 from tailrace.client.log import Log
 from tailrace.config import parse_address
-from tailrace.errors import PortInUseError
+from tailrace.records.json_bytes import json_bytes
 from tailrace.sources.edges.committer import Committer, Full, Outgoing
+from tailrace.sources.edges.datagrams import arriving, bound, drops
 from tailrace.sources.edges.declare import StatsD
 from tailrace.sources.edges.statsd_lines import Aggregate, BadLine
 
 log = logging.getLogger(__name__)
 
-DATAGRAM_BYTES = 65_535
 HELD_LIMIT = 200_000
 _RECORDS_AT_ONCE = 5_000
-_SO_RCVBUFFORCE = 33
-_WAIT_SECONDS = 0.1
+_LAST_SECONDS = 2.0  # for what has arrived when it is stopped
 
 
 class Listening:
@@ -48,7 +46,7 @@ class Listening:
             ("datagrams", "lines", "bad_lines", "lost_datagrams", "written", "lost_records"), 0
         )
         self._stopping = threading.Event()
-        self._sock = _bound(*parse_address(edge.listen), edge.buffer_bytes)
+        self._sock = bound(*parse_address(edge.listen), edge.buffer_bytes)
         self._inode = os.fstat(self._sock.fileno()).st_ino
         self._committer = Committer(source, f"tailrace.edge.{edge.name}")
         self._reader = threading.Thread(target=self._read, name="statsd reader", daemon=True)
@@ -89,32 +87,32 @@ class Listening:
     # Reading -----------------------------------------------------------------------
 
     def _read(self) -> None:
-        self._sock.settimeout(_WAIT_SECONDS)
-        while True:
-            try:
-                data = self._sock.recv(DATAGRAM_BYTES)
-            except TimeoutError:
-                if self._stopping.is_set():
-                    return
-                continue
-            except OSError:
+        last_at = inf
+        for datagrams in arriving(self._sock):
+            if datagrams:
+                self.take(datagrams)
+            if self._stopping.is_set():
+                last_at = min(last_at, monotonic() + _LAST_SECONDS)
+            if (not datagrams and last_at < inf) or monotonic() > last_at:
                 return
-            self.take(data)
 
-    def take(self, datagram: bytes) -> None:
-        """Count the lines of one datagram."""
-        lines = bad = 0
+    def take(self, datagrams: Iterable[bytes]) -> None:
+        """Count the lines of some datagrams."""
+        count = lines = bad = 0
         with self._lock:
-            for line in datagram.split(b"\n"):
-                if not line or line.startswith((b"_e{", b"_sc|")):
-                    bad += bool(line)  # events and checks of DogStatsD are no metrics
-                    continue
-                try:
-                    self._aggregate.add(line)
-                    lines += 1
-                except BadLine:
-                    bad += 1
-            self._counts["datagrams"] += 1
+            add = self._aggregate.add
+            for datagram in datagrams:
+                count += 1
+                for line in datagram.split(b"\n"):
+                    if not line or line.startswith((b"_e{", b"_sc|")):
+                        bad += bool(line)  # events and checks of DogStatsD are no metrics
+                        continue
+                    try:
+                        add(line)
+                        lines += 1
+                    except BadLine:
+                        bad += 1
+            self._counts["datagrams"] += count
             self._counts["lines"] += lines
             self._counts["bad_lines"] += bad
 
@@ -139,7 +137,7 @@ class Listening:
             value = int(one.value) if float(one.value).is_integer() and abs(one.value) < 2**53 else one.value  # fmt: skip
             told = {"name": one.name, "type": one.kind, "value": value, "tags": one.tags, "at": at}
             self._held.append(
-                Outgoing(self._edge.written, orjson.dumps(told), one.name.encode(), timestamp=at)
+                Outgoing(self._edge.written, json_bytes(told), one.name.encode(), timestamp=at)
             )
         excess = len(self._held) - HELD_LIMIT
         if excess > 0:
@@ -156,36 +154,3 @@ class Listening:
             del self._held[: len(some)]
             with self._lock:
                 self._counts["written"] += len(some)
-
-
-def drops(inode: int) -> int:
-    """How many datagrams the kernel dropped at a socket; 0 where it does not tell."""
-    for table in ("/proc/net/udp", "/proc/net/udp6"):
-        try:
-            lines = Path(table).read_text().splitlines()[1:]
-        except OSError:
-            continue
-        for line in lines:
-            fields = line.split()
-            if len(fields) >= 13 and fields[9] == str(inode):
-                return int(fields[-1])
-    return 0
-
-
-def _bound(host: str, port: int, buffer_bytes: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sock = socket.socket(family, socket.SOCK_DGRAM)
-    try:
-        try:
-            sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, buffer_bytes)
-        except OSError:  # only root may have more than net.core.rmem_max
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer_bytes)
-        sock.bind((host, port))
-    except OSError as error:
-        sock.close()
-        raise PortInUseError(
-            f"nothing can listen on {host}:{port} (UDP)",
-            detail=str(error),
-            hint="choose another port, or 0",
-        ) from error
-    return sock

@@ -25,6 +25,7 @@ SERIES_LIMIT = 100_000
 VALUES_LIMIT = 100_000
 LINE_LIMIT_BYTES = 8192
 ROOM_BYTES = 256 << 20
+FORMS_LIMIT, FORM_LIMIT_BYTES = 20_000, 300
 _SERIES_BYTES, _TEXT_BYTES, _NUMBER_BYTES = 500, 80, 48
 TYPES = {
     b"c": "counter",
@@ -75,40 +76,38 @@ class Aggregate:
         self._touched: dict[Series, None] = {}
         self._sets: dict[Series, set[bytes]] = {}
         self._spreads: dict[Series, _Spread] = {}
+        # What stands around the values of lines says the same each time it comes.
+        self._known_forms: dict[tuple[bytes, bytes], tuple[Series, float]] = {}
 
     def add(self, line: bytes) -> None:
         """Take one line. Raises BadLine, and then nothing of it counts."""
         if len(line) > LINE_LIMIT_BYTES:
             raise BadLine
-        name, colon, rest = line.partition(b":")
-        parts = rest.split(b"|")
-        if not name or not colon or len(parts) < 2:
+        name, _, rest = line.partition(b":")
+        values_text, bar, about = rest.partition(b"|")
+        if not name or not bar:
             raise BadLine
-        kind = TYPES.get(parts[1])
-        if kind is None:
-            raise BadLine
-        rate = 1.0
-        tags: tuple[str, ...] = ()
-        for part in parts[2:]:
-            if part.startswith(b"@"):
-                rate = _number(part[1:])
-            elif part.startswith(b"#"):
-                tags = tuple(sorted(_text(one) for one in part[1:].split(b",") if one))
-            elif part[:2] not in (b"c:", b"T1"):  # a container or a time, of newer DogStatsD
-                raise BadLine
-        if not 0 < rate <= 1:
-            raise BadLine
-        series = (_text(name), kind, tags)
-        given = parts[0].split(b":")
+        known = self._known_forms.get((name, about))
+        if known is None:
+            known = _form(name, about)
+            if len(line) <= FORM_LIMIT_BYTES:
+                if len(self._known_forms) >= FORMS_LIMIT:
+                    self._known_forms.clear()
+                self._known_forms[name, about] = known
+        series, rate = known
+        kind = series[1]
+        given = values_text.split(b":")
         if kind == "set":
             self._add_to_set(series, given)
             return
         values = [_number(one) for one in given]
         if kind == "counter":
-            total = self._counters.get(series, 0.0) + sum(values) / rate
+            before = self._counters.get(series)
+            total = (before or 0.0) + sum(values) / rate
             if not math.isfinite(total):
                 raise BadLine
-            self._room(series, self._counters)
+            if before is None:
+                self._room(series, self._counters)
             self._counters[series] = total
         elif kind == "gauge":
             self._set_gauge(series, given, values)
@@ -173,6 +172,26 @@ class Aggregate:
         self._spreads.clear()
         self._left_bytes = self._room_bytes - sum(map(_size, self._gauges))
         return found
+
+
+def _form(name: bytes, about: bytes) -> tuple[Series, float]:
+    """The series and the rate of a line, from what stands before and behind its values."""
+    word, *parts = about.split(b"|")
+    kind = TYPES.get(word)
+    if kind is None:
+        raise BadLine
+    rate = 1.0
+    tags: tuple[str, ...] = ()
+    for part in parts:
+        if part.startswith(b"@"):
+            rate = _number(part[1:])
+        elif part.startswith(b"#"):
+            tags = tuple(sorted(_text(one) for one in part[1:].split(b",") if one))
+        elif part[:2] not in (b"c:", b"T1"):  # a container or a time, of newer DogStatsD
+            raise BadLine
+    if not 0 < rate <= 1:
+        raise BadLine
+    return (_text(name), kind, tags), rate
 
 
 def _size(series: Series) -> int:

@@ -40,6 +40,10 @@ class Receiver:
         self._open: dict[str, Future[list[Delivery]]] = {}
         self._committer = Committer(log, f"tailrace.edge.{edge.name}", self._recall)
 
+    def trust(self, secret: str) -> None:
+        """Take calls that are signed with this, too."""
+        self._secrets = [*self._secrets, secret]
+
     def start(self) -> None:
         self._log.ensure_topic(self._edge.written)
         self._committer.start()

@@ -272,6 +272,7 @@ class MySQLCapture:
         if known is None or name not in self._journal.copies:
             definition = self._server.definition(schema, table)
             if definition is not None:
+                reception.filters.find(schema, table, definition.fields)  # refused at the start
                 reception.registered(
                     shape_of(self.source, schema, table, definition.fields, definition.key)
                 )
@@ -458,6 +459,7 @@ class MySQLCapture:
     def _close(self) -> None:
         self._keyless.close()
         self._reception.copies.close()
+        self._reception.filters.close()
         if self._stream is not None:
             self._stream.close()
         self._server.connection.close()

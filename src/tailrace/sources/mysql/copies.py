@@ -35,6 +35,7 @@ from tailrace.sources.mysql.chunks import (
     read_rows,
     take_snapshot,
 )
+from tailrace.sources.mysql.filters import condition_of
 from tailrace.sources.mysql.gtid import Known
 from tailrace.sources.mysql.server import Server, TableDefinition, quoted
 from tailrace.sources.mysql.settings import MySQLSettings
@@ -260,7 +261,9 @@ class Copies:
     def _read(self, name: str, state: dict[str, Any]) -> None:
         self.track(name)
         self._generation += 1
-        conditions = []
+        schema, _, table = name.partition(".")
+        chosen = condition_of(self._source, schema, table)
+        conditions = [] if chosen is None else [f"({chosen})"]
         if state.get("where"):
             conditions.append(f"({state['where']})")
         if state.get("compare") and name not in self._comparisons:

@@ -23,6 +23,7 @@ from tailrace.sources.mysql.chunks import (
     read_rows,
     take_snapshot,
 )
+from tailrace.sources.mysql.filters import condition_of
 from tailrace.sources.mysql.reception import Reception
 from tailrace.sources.mysql.server import Server, TableDefinition, quoted
 from tailrace.sources.mysql.table import shape_of
@@ -125,6 +126,9 @@ class KeylessCopies:
         query = (
             f"SELECT {texts.columns} FROM {quoted(definition.schema)}.{quoted(definition.table)}"
         )
+        chosen = condition_of(reception.source, definition.schema, definition.table)
+        if chosen is not None:
+            query += f" WHERE ({chosen})"
         values: list[bytes | None] = []
         count = 0
         for packet in read_rows(attempt.server, query):

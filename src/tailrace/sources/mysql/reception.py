@@ -31,6 +31,7 @@ from tailrace.sources.mysql.chunks import place_number
 from tailrace.sources.mysql.copies import Chunk, Copies
 from tailrace.sources.mysql.decoder import Row, RowDecoder
 from tailrace.sources.mysql.events import Event, read_query, read_rows_head
+from tailrace.sources.mysql.filters import RowFilter, RowFilters
 from tailrace.sources.mysql.gtid import Known, read_gtid, read_tagged_gtid
 from tailrace.sources.mysql.server import REQUESTS, Server, matches
 from tailrace.sources.mysql.settings import MySQLSettings
@@ -120,6 +121,7 @@ class Reception:
         self.copies = Copies(
             source, connect, journal, settings, directory, lambda: (self.position, self.known)
         )
+        self.filters = RowFilters(source, connect)
         self.cascades = Cascades(server, journal, settings.lost_rows)
         self.keyless_touched: dict[str, list[tuple[int, str]]] = {}
         self.requests: list[dict[str, Any]] = []
@@ -438,7 +440,8 @@ class Reception:
         found = read_table_map(body, self.server.charset, said, mariadb=self.server.mariadb)
         key = [found.fields[number].name for number in found.key]
         made = self.registered(shape_of(self.source, schema, table, found.fields, key))
-        made.decoder = RowDecoder(found, made.wanted)
+        made.filter = self.filters.find(schema, table, found.fields)
+        made.decoder = RowDecoder(found, made.wanted if made.filter is None else None)
         return made
 
     def registered(self, shape: TableSchema) -> Captured:
@@ -549,7 +552,9 @@ class Reception:
                 return
             if state.get("bag") != table.schema.version and op != "c":
                 return  # the copy that comes has it, and nothing can be told from the rows before
-        if op == "u":
+        if table.filter is not None:
+            self._filtered(table, table.filter, transaction, op, rows)
+        elif op == "u":
             for number in range(0, len(rows), 2):
                 self._one(table, transaction, "u", rows[number], rows[number + 1])
         elif op == "c":
@@ -559,6 +564,30 @@ class Reception:
             for row in rows:
                 self._one(table, transaction, "d", row, None)
         self._bound(table, transaction)
+
+    def _filtered(
+        self, table: Captured, judge: RowFilter, transaction: Transaction, op: str, rows: list[Row]
+    ) -> None:
+        """A row that begins to fulfil the condition is new, one that no longer does is gone."""
+        good = judge.passes(rows)
+        shown = [{name: row[name] for name in row if name in table.wanted} for row in rows]
+        for number in range(0, len(rows), 2 if op == "u" else 1):
+            row, passes = shown[number], good[number]
+            if op != "u":
+                if passes:
+                    self._one(table, transaction, op, *((None, row) if op == "c" else (row, None)))
+                else:
+                    transaction.rows += 1  # a restart counts rows from the beginning
+                continue
+            after, still = shown[number + 1], good[number + 1]
+            if passes and still:
+                self._one(table, transaction, "u", row, after)
+            elif passes:
+                self._one(table, transaction, "d", row, None)
+            elif still:
+                self._one(table, transaction, "c", None, after)
+            else:
+                transaction.rows += 1
 
     def _bound(self, table: Captured, transaction: Transaction) -> None:
         if len(table.values) >= self.settings.spill_rows:
@@ -683,6 +712,9 @@ class Reception:
         """Rows without all columns, of a session that chose so: what is missing behind a
         change stands in the row before it, or the table is compared."""
         if table.schema.table == REQUESTS:
+            return
+        if table.filter is not None:
+            self._incomplete(table, f"rows of {table.name} came without all their columns")
             return
         decoder, body = table.decoder, event.body
         transaction = self.transaction

@@ -12,7 +12,7 @@ class MySQLSettings:
     `lost_rows`: the most keys that are read again one by one, not by comparing the table."""
 
     group_seconds: float = 0.004
-    pace_seconds: float = 0.025
+    pace_seconds: float = 0.012
     group_rows: int = 20_000
     spill_rows: int = 5_000
     spill_bytes: int = 4 << 20

@@ -12,9 +12,11 @@ import orjson
 
 import tailrace
 from tailrace.records.envelope import TableFrame, TransactionFrame
+from tailrace.records.json_bytes import json_bytes
 from tailrace.sources.declare import MySQL, mask_secret
 from tailrace.sources.mysql.decoder import Row, RowDecoder
 from tailrace.sources.mysql.fields import Field
+from tailrace.sources.mysql.filters import RowFilter
 from tailrace.sources.mysql.server import hidden_columns, masks_of
 from tailrace.sources.schema import TableSchema
 
@@ -22,7 +24,7 @@ from tailrace.sources.schema import TableSchema
 @dataclass(slots=True)
 class Captured:
     """`wanted` are the names that are captured; `decoder` is missing for a table that only
-    the catalog has told of."""
+    the catalog has told of; with a `filter` it gives every column."""
 
     schema: TableSchema
     frame: TableFrame
@@ -32,6 +34,7 @@ class Captured:
     is_outbox: bool = False
     is_parent_only: bool = False
     decoder: RowDecoder | None = None
+    filter: RowFilter | None = None
     events: TransactionFrame | None = None
     entered: int = 0
     keys: list[bytes | None] = field(default_factory=list)
@@ -48,10 +51,10 @@ class Captured:
             return None
         if self.masks:
             row = self._masked(row)
-        return orjson.dumps({name: row[name] for name in key})
+        return json_bytes({name: row[name] for name in key})
 
     def json_of(self, row: Row) -> bytes:
-        return orjson.dumps(self._masked(row) if self.masks else row)
+        return json_bytes(self._masked(row) if self.masks else row)
 
     def _masked(self, row: Row) -> Row:
         return {

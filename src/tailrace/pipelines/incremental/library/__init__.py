@@ -1,53 +1,11 @@
-"""Spark's scalar functions beyond the few of `functions`, one subject per file.
+"""What operators need beside Arrow: sketches and histograms of aggregates, maps as group keys,
+collations, the contents of VARIANT.
 
-Each file registers what computes a function and, where argument and result types are fixed,
-its signature; the binder reads both. Importing this package registers all of them.
+Importing this package registers what an expression can call of it.
 """
 
 from __future__ import annotations
 
-from tailrace.pipelines.incremental.library import (
-    bitmaps,
-    clock_times,
-    collated,
-    csv,
-    encodings,
-    frequent,
-    guarded,
-    hashes,
-    json,
-    kll,
-    lists,
-    moments,
-    numbers,
-    patterns_of_numbers,
-    shapes,
-    text,
-    theta,
-    tuples,
-    variants,
-    vectors,
-)
+from tailrace.pipelines.incremental.library import collated, map_forms, one_row, variants
 
-__all__ = [
-    "bitmaps",
-    "clock_times",
-    "collated",
-    "csv",
-    "encodings",
-    "frequent",
-    "guarded",
-    "hashes",
-    "json",
-    "kll",
-    "lists",
-    "moments",
-    "numbers",
-    "patterns_of_numbers",
-    "shapes",
-    "text",
-    "theta",
-    "tuples",
-    "variants",
-    "vectors",
-]
+__all__ = ["collated", "map_forms", "one_row", "variants"]

@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tailrace.pipelines.errors import EvaluationError
-from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.library.signatures import declare
 
 BITMAP_BYTES = 4096
 _BITS = 8 * BITMAP_BYTES
@@ -40,18 +38,3 @@ def bitmap_joined(bitmaps: Sequence[bytes], every: bool) -> bytes:
         else:
             joined |= padded
     return joined.to_bytes(BITMAP_BYTES, "little")
-
-
-@declare("bitmap_bucket_number", types.BIGINT, types.BIGINT)
-def bitmap_bucket_number(value: int) -> int:
-    return 1 + (value - 1) // _BITS if value > 0 else -(-value // _BITS)
-
-
-@declare("bitmap_bit_position", types.BIGINT, types.BIGINT)
-def bitmap_bit_position(value: int) -> int:
-    return (value - 1) % _BITS if value > 0 else -value % _BITS
-
-
-@declare("bitmap_count", types.BIGINT, types.BINARY)
-def bitmap_count(bitmap: bytes) -> int:
-    return int.from_bytes(bitmap, "big").bit_count()

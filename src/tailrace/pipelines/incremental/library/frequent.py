@@ -22,9 +22,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from tailrace.pipelines.errors import SketchError
-from tailrace.pipelines.incremental.functions import Scalar
-from tailrace.pipelines.incremental.library.signatures import plain_typed
 from tailrace.pipelines.incremental.library.theta import unreadable
 from tailrace.pipelines.incremental.types import ddl, is_decimal, is_integer, is_time, nanos
 
@@ -234,22 +231,3 @@ def state_of(sketch: Frequent, items: int) -> tuple[object, ...]:
 
 def top_type(kind: pa.DataType) -> pa.DataType:
     return pa.list_(pa.struct([("item", kind), ("count", pa.int64())]))
-
-
-@plain_typed("approx_top_k_estimate")
-def _estimate(kinds: list[pa.DataType], result: pa.DataType) -> Scalar:
-    kind = kinds[0].field(2).type
-    names = [kinds[0].field(at).name for at in (0, 1)]
-
-    def estimate(state: dict[str, Any], count: int) -> list[dict[str, Any]] | None:
-        data, items = state[names[0]], state[names[1]]
-        if data is None or items is None:
-            return None
-        if count > items:
-            raise SketchError(
-                f"the top {count} of a sketch of {items} values", hint="ask for less, or keep more"
-            )
-        top = Frequent.from_bytes(data, kind).top(count)
-        return [{"item": item, "count": how_often} for item, how_often in top]
-
-    return estimate

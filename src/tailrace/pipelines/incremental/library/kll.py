@@ -17,18 +17,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
-import pyarrow as pa
 
 from tailrace.pipelines.errors import SketchError
 from tailrace.pipelines.incremental.casts import format_float, format_single
-from tailrace.pipelines.incremental.functions import Scalar, simple
-from tailrace.pipelines.incremental.library.signatures import plain_typed
 from tailrace.pipelines.incremental.library.theta import hash_bytes, unreadable
 
 SIZE = 200
@@ -266,53 +263,3 @@ def check_share(share: float) -> float:
     if not 0 <= share <= 1:
         raise SketchError(f"{share} is no share", hint="it lies between 0.0 and 1.0")
     return share
-
-
-def _register(name: str, kind: str) -> None:
-    def read(data: bytes) -> Kll:
-        return Kll.from_bytes(data, kind)
-
-    @plain_typed(f"kll_sketch_get_quantile_{name}")
-    def quantile(kinds: list[pa.DataType], result: pa.DataType) -> Scalar:
-        def compute(data: bytes, shares: list[float | None]) -> list[float] | None:
-            sketch = read(data)
-            wanted = [check_share(share or 0.0) for share in shares]
-            return sketch.quantiles(wanted) if sketch.count else None
-
-        return _each(kinds, compute)
-
-    @plain_typed(f"kll_sketch_get_rank_{name}")
-    def rank(kinds: list[pa.DataType], result: pa.DataType) -> Scalar:
-        def compute(data: bytes, values: list[float | None]) -> list[float] | None:
-            sketch = read(data)
-            return sketch.ranks(value or 0 for value in values) if sketch.count else None
-
-        return _each(kinds, compute)
-
-    simple(f"kll_sketch_get_n_{name}", lambda data: read(data).count)
-    simple(f"kll_sketch_to_string_{name}", lambda data: read(data).describe())
-
-    def merge(left: bytes, right: bytes) -> bytes:
-        made = read(left)
-        made.merge(read(right))
-        return bytes(made)
-
-    simple(f"kll_sketch_merge_{name}", merge)
-
-
-def _each(
-    kinds: list[pa.DataType], compute: Callable[[bytes, list[float | None]], list[float] | None]
-) -> Scalar:
-    """A function of several values, or of one: NULL where the sketch holds nothing."""
-    if pa.types.is_list(kinds[1]):
-        return compute
-
-    def one(data: bytes, value: float) -> float | None:
-        found = compute(data, [value])
-        return None if found is None else found[0]
-
-    return one
-
-
-for _name, _kind in (("bigint", "<i8"), ("float", "<f4"), ("double", "<f8")):
-    _register(_name, _kind)

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tailrace.pipelines.errors import SketchError
-from tailrace.pipelines.incremental.functions import simple
 
 ONE = (1 << 63) - 1  # theta of a sketch that knows all hashes
 SEED_HASH = b"\xcc\x93"
@@ -266,20 +265,3 @@ def check_log_size(log_size: int) -> int:
             f"no sketch of 2^{log_size} entries", hint="lgNomEntries lies between 4 and 26"
         )
     return log_size
-
-
-def _union(left: bytes, right: bytes, log_size: int = LOG_SIZE) -> bytes:
-    both = (Theta.from_bytes(left), Theta.from_bytes(right))
-    return bytes(union(both, check_log_size(log_size)))
-
-
-simple("theta_sketch_estimate", lambda data: int(Theta.from_bytes(data).estimate + 0.5))
-simple("theta_union", _union)
-simple(
-    "theta_intersection",
-    lambda left, right: bytes(intersection((Theta.from_bytes(left), Theta.from_bytes(right)))),
-)
-simple(
-    "theta_difference",
-    lambda left, right: bytes(difference(Theta.from_bytes(left), Theta.from_bytes(right))),
-)

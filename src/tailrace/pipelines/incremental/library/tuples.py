@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tailrace.pipelines.errors import SketchError
-from tailrace.pipelines.incremental.functions import simple
 from tailrace.pipelines.incremental.library.theta import (
-    LOG_SIZE,
     ONE,
     SEED_HASH,
     Theta,
     check_family,
-    check_log_size,
     check_seed,
     hashes_of,
     unreadable,
@@ -218,38 +215,3 @@ def check_mode(mode: str) -> str:
     if mode.lower() not in MODES:
         raise SketchError(f"no mode {mode!r}", hint=f"one of {', '.join(MODES)}")
     return mode.lower()
-
-
-def _register(name: str, whole: bool) -> None:
-    read: Callable[[bytes], Tuples] = lambda data: Tuples.from_bytes(data, whole)  # noqa: E731
-
-    def unite(a: bytes, b: bytes, log_size: int = LOG_SIZE, mode: str = "sum") -> bytes:
-        return bytes(union((read(a), read(b)), mode, check_log_size(log_size), whole))
-
-    def unite_theta(a: bytes, b: bytes, log_size: int = LOG_SIZE, mode: str = "sum") -> bytes:
-        other = Tuples.of_theta(Theta.from_bytes(b), mode, whole)
-        return bytes(union((read(a), other), mode, check_log_size(log_size), whole))
-
-    def intersect(a: bytes, b: bytes, mode: str = "sum") -> bytes:
-        return bytes(intersection((read(a), read(b)), mode, whole))
-
-    def intersect_theta(a: bytes, b: bytes, mode: str = "sum") -> bytes:
-        other = Tuples.of_theta(Theta.from_bytes(b), mode, whole)
-        return bytes(intersection((read(a), other), mode, whole))
-
-    simple(f"tuple_sketch_estimate_{name}", lambda data: read(data).estimate)
-    simple(f"tuple_sketch_theta_{name}", lambda data: read(data).rate)
-    simple(f"tuple_sketch_summary_{name}", lambda data, mode="sum": summary(read(data), mode))
-    simple(f"tuple_union_{name}", unite)
-    simple(f"tuple_union_theta_{name}", unite_theta)
-    simple(f"tuple_intersection_{name}", intersect)
-    simple(f"tuple_intersection_theta_{name}", intersect_theta)
-    simple(f"tuple_difference_{name}", lambda a, b: bytes(difference(read(a), read(b))))
-    simple(
-        f"tuple_difference_theta_{name}",
-        lambda a, b: bytes(difference(read(a), Theta.from_bytes(b))),
-    )
-
-
-_register("double", False)
-_register("integer", True)

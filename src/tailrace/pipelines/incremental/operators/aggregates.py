@@ -23,8 +23,8 @@ import pyarrow as pa
 from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.keys import holds_float, one_zero, zero_signs
 from tailrace.pipelines.incremental.library.bitmaps import bitmap_joined, bitmap_of
-from tailrace.pipelines.incremental.library.guarded import one_row
 from tailrace.pipelines.incremental.library.histograms import shown
+from tailrace.pipelines.incremental.library.one_row import one_row
 from tailrace.pipelines.incremental.types import is_decimal, is_float
 
 Slots = list[int]

@@ -1,6 +1,6 @@
-"""Many rows that only come, on one side of an inner join: a whole tick in columns.
+"""Many rows that come, on one side of an inner join: a whole tick in columns.
 
-The short way of a first fill. Rows are sorted by key and by their bytes, so the rows of a key
+The short way of a first fill, and of a stream. Keys of which rows also go take the long way. Rows are sorted by key and by their bytes, so the rows of a key
 lie side by side and the bytes of its new frame (see `bags`) are a stretch of one buffer: Python
 sees keys, not rows. What matches is put together by Arrow. State and output are those of the
 long way, byte for byte.
@@ -8,8 +8,9 @@ long way, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from marshal import loads
 
 import numpy as np
@@ -20,47 +21,86 @@ from tailrace.pipelines.incremental.graph import WEIGHT
 from tailrace.pipelines.incremental.keys import encode_keys
 from tailrace.pipelines.incremental.operators import bags
 from tailrace.pipelines.incremental.operators.bags import Bag, matching, read_touched
-from tailrace.pipelines.incremental.rows import Row, encode_rows, to_array, to_rows, weighted
+from tailrace.pipelines.incremental.rows import (
+    Row,
+    encode_rows,
+    physical,
+    to_array,
+    to_rows,
+    weighted,
+)
 from tailrace.pipelines.state.store import OperatorState
 
 ARRIVAL_ROWS = 1_000  # of one side at least; fewer are faster one by one
+_COMING = 8  # rows that come for one that goes, at least
 _MOST_WEIGHT = (1 << 31) - 1  # what `marshal` writes in four bytes
+
+
+def pays(table: pa.Table) -> bool:
+    """Whether so many rows came, and so few went, that columns are faster than rows."""
+    count = table.num_rows
+    if count < ARRIVAL_ROWS:
+        return False
+    gone = np.count_nonzero(table.column(WEIGHT).to_numpy() < 0)
+    return bool(gone * _COMING <= count)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Rows of one side, sorted; those of key `n` are at `starts[n] : starts[n + 1]`."""
+    """Rows of one side, sorted; those of key `n` are at `starts[n] : starts[n + 1]`. Keys of which
+    rows also go are not among them: their changes are `others`."""
 
     table: pa.Table
     keys: list[bytes]
     starts: np.ndarray
     frames: list[bytes]  # by key: the entries of a marshalled dict of its rows
+    others: dict[bytes, dict[bytes, int]]
 
     @classmethod
     def of(cls, table: pa.Table, keys: Sequence[str], names: Sequence[str]) -> Arrivals | None:
-        """The rows of a table whose keys are not NULL; None when the long way must be taken:
-        there are none, or some go."""
+        """The rows of a table whose keys are not NULL; None when the long way must be taken."""
         if not table.num_rows:
             return None
         weights = table.column(WEIGHT).to_numpy()
-        if int(weights.min()) <= 0 or int(weights.max()) * len(weights) > _MOST_WEIGHT:
+        if max(int(weights.max()), -int(weights.min())) * len(weights) > _MOST_WEIGHT:
             return None
         rows = pa.array(encode_rows(to_rows(table, names)), pa.binary())
         by = pa.array(encode_keys(table, keys), pa.binary())
         both = pc.binary_join_element_wise(by, rows, b"")
         order = pc.sort_indices(both)
         places = _beginnings(both.take(order))
-        weights = np.add.reduceat(weights[order.to_numpy()], places)  # of equal rows
-        order = order.take(pa.array(places))
+        added = np.add.reduceat(weights[order.to_numpy()], places)  # of equal rows
+        left = np.flatnonzero(added)
+        order, weights = order.take(pa.array(places[left])), added[left]
         by, rows = by.take(order), rows.take(order)
         starts = _beginnings(by)
         found: list[bytes] = by.take(pa.array(starts)).to_pylist()
         if len(set(found)) < len(found):
             return None  # a cut key is the beginning of another: its rows need not be side by side
+        others: dict[bytes, dict[bytes, int]] = {}
+        if len(weights) and weights.min() < 0:
+            gone = np.minimum.reduceat(weights, starts) < 0
+            ends = np.append(starts[1:], len(weights))
+            for number in np.flatnonzero(gone).tolist():
+                own = slice(int(starts[number]), int(ends[number]))
+                others[found[number]] = dict(
+                    zip(rows[own].to_pylist(), weights[own].tolist(), strict=True)
+                )
+            stays = np.flatnonzero(np.repeat(~gone, ends - starts))
+            order, weights = order.take(pa.array(stays)), weights[stays]
+            by, rows = by.take(pa.array(stays)), rows.take(pa.array(stays))
+            starts = _beginnings(by)
+            found = [key for key, went in zip(found, gone.tolist(), strict=True) if not went]
         starts = np.append(starts, len(by))
         columns = [table.column(name).take(order) for name in names]
         taken = pa.Table.from_arrays([*columns, pa.array(weights)], names=[*names, WEIGHT])
-        return cls(taken, found, starts, _stretches(_entries(rows, weights), starts))
+        frames = _stretches(_entries(rows, weights), starts) if found else []
+        return cls(taken, found, starts, frames, others)
+
+    def values(self, name: str) -> Iterator[tuple[object, bytes]]:
+        """The physical value of a column in every row, with the row's key."""
+        keys = chain.from_iterable(map(repeat, self.keys, np.diff(self.starts).tolist()))
+        return zip(physical(self.table.column(name)), keys, strict=True)
 
     def store(self, state: OperatorState, side: bytes) -> list[tuple[bytes, bytes | None]]:
         """What to write to put the rows into their bags."""
@@ -119,6 +159,8 @@ class Arrivals:
 
 def _beginnings(values: pa.BinaryArray) -> np.ndarray:
     """Where a value differs from the one before it."""
+    if not len(values):
+        return np.empty(0, "i8")
     differs = pc.not_equal(values[1:], values[:-1]).to_numpy(zero_copy_only=False)
     return np.append(0, np.flatnonzero(differs) + 1)
 

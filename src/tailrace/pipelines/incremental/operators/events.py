@@ -215,6 +215,7 @@ class EventMachine(Machine):
 
     def __init__(self, operator: EventPattern) -> None:
         Machine.__init__(self, operator.pattern)
+        self._holder = None  # what a match of events gives is more than its measures
         self.events = operator
         program = operator.pattern.program
         self._hidden = program.hidden or len(program.variables)

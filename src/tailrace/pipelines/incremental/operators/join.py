@@ -13,6 +13,7 @@ behind an inner join; the compiler builds the other kinds from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,6 +44,29 @@ from tailrace.pipelines.incremental.rows import (
 from tailrace.pipelines.state.store import OperatorState
 
 Rows = list[tuple[Row, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What came on one side, which is called `mark`: changes by key with their rows by their
+    bytes, and rows that stayed columns, of other keys."""
+
+    mark: bytes
+    names: tuple[str, ...]
+    deltas: dict[bytes, dict[bytes, int]]
+    rows: dict[bytes, Row]
+    arrived: arrivals.Arrivals | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.deltas) or bool(self.arrived is not None and self.arrived.keys)
+
+    def times(self, place: int) -> Iterator[tuple[object, bytes]]:
+        """The value in a column of every row, with the row's key."""
+        for key, delta in self.deltas.items():
+            for row in delta:
+                yield self.rows[row][place], key
+        if self.arrived is not None:
+            yield from self.arrived.values(self.names[place])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +103,74 @@ class Join:
         return pairs
 
     def _joined(self, state: OperatorState, inputs: list[pa.Table], tick: TickContext) -> pa.Table:
-        short = self._arrived(state, inputs)
-        if short is not None:
-            return short
         out: list[Row] = []
         counts: list[int] = []
-        left, left_rows = self._deltas(b"l", inputs[0], self.left_keys, self.left, out, counts)
-        right, right_rows = self._deltas(b"r", inputs[1], self.right_keys, self.right, out, counts)
-        horizons = [one.horizon(tick) for one in self.expiry or ()]
-        if all(horizon is None for horizon in horizons) and not (left and right):
-            if left:
-                self._one_side(state, left, left_rows, b"l", out, counts)
-            else:
-                self._one_side(state, right, right_rows, b"r", out, counts)
-            return changes(out, counts, self.schema)
+        came = [
+            self._side(b"l", inputs[0], self.left_keys, self.left, out, counts),
+            self._side(b"r", inputs[1], self.right_keys, self.right, out, counts),
+        ]
+        tables: list[pa.Table] = []
+        if self.mode == "inner" or not all(came):
+            # One side after the other: the rows of the right side meet those of the left that
+            # are in the state by then, as Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR has it.
+            for side in filter(None, came):
+                tables += self._arrive(state, side)
+                if side.deltas:
+                    self._one_side(state, side.deltas, side.rows, side.mark, out, counts)
+        else:
+            self._both_sides(state, came[0].deltas, came[1].deltas, out, counts)
+        for side, expiry in zip(came, self.expiry or (), strict=False):
+            horizon = expiry.horizon(tick)
+            if horizon is not None:
+                _forget(state, side, side.names.index(expiry.column), expiry, horizon)
+        if out or not tables:
+            tables.append(changes(out, counts, self.schema))
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    def _side(
+        self,
+        mark: bytes,
+        table: pa.Table,
+        keys: tuple[str, ...],
+        names: tuple[str, ...],
+        out: list[Row],
+        counts: list[int],
+    ) -> _Side:
+        """What came on one side. Many rows that only come stay columns, as far as an inner join
+        can take them so."""
+        found = None
+        if self.mode == "inner" and keys and arrivals.pays(table):
+            table = table.combine_chunks()
+            for name, safe in zip(keys, self.null_safe, strict=True):
+                if not safe and table.column(name).null_count:
+                    table = table.filter(pc.is_valid(table.column(name)))
+            found = arrivals.Arrivals.of(table, keys, names)
+        if found is not None:
+            rows = {row: decode_row(row) for delta in found.others.values() for row in delta}
+            return _Side(mark, names, found.others, rows, found)
+        deltas, rows = self._deltas(mark, table, keys, names, out, counts)
+        return _Side(mark, names, deltas, rows)
+
+    def _arrive(self, state: OperatorState, side: _Side) -> list[pa.Table]:
+        """Take in the rows of a side that stayed columns, and show them with their matches."""
+        found = side.arrived
+        if found is None or not found.keys:
+            return []
+        left = side.mark == b"l"
+        puts = found.store(state, side.mark)
+        shown = found.joined(state, b"r" if left else b"l", side.names, left, self.schema)
+        state.put_many(puts)
+        return [shown]
+
+    def _both_sides(
+        self,
+        state: OperatorState,
+        left: dict[bytes, dict[bytes, int]],
+        right: dict[bytes, dict[bytes, int]],
+        out: list[Row],
+        counts: list[int],
+    ) -> None:
+        """A join other than an inner one of which both sides changed, key by key."""
         keys = sorted(left.keys() | right.keys())
         bags = read_bags(state, [b"l" + key for key in keys] + [b"r" + key for key in keys])
         puts: list[tuple[bytes, bytes | None]] = []
@@ -106,52 +184,6 @@ class Join:
             )  # fmt: skip
         puts.sort()
         state.put_many(puts)
-        for side, names, deltas, expiry, horizon in zip(
-            (b"l", b"r"), (self.left, self.right), (left, right), self.expiry or (), horizons,
-            strict=False,
-        ):  # fmt: skip
-            if horizon is not None:
-                _forget(state, side, names.index(expiry.column), deltas, expiry, horizon)
-        return changes(out, counts, self.schema)
-
-    def _arrived(self, state: OperatorState, inputs: list[pa.Table]) -> pa.Table | None:
-        """The short way for many rows that came; None if it is not open.
-
-        One side after the other: the rows of the right side meet those of the left that are
-        in the state by then, as Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR has it.
-        """
-        if self.mode != "inner" or self.expiry is not None or not self.left_keys:
-            return None
-        if not any(table.num_rows >= arrivals.ARRIVAL_ROWS for table in inputs):
-            return None
-        came: list[arrivals.Arrivals | None] = []
-        for table, keys, names in zip(
-            inputs, (self.left_keys, self.right_keys), (self.left, self.right), strict=True
-        ):
-            if not table.num_rows:
-                came.append(None)
-                continue
-            table = table.combine_chunks()
-            for name, safe in zip(keys, self.null_safe, strict=True):
-                if not safe and table.column(name).null_count:
-                    table = table.filter(pc.is_valid(table.column(name)))
-            found = arrivals.Arrivals.of(table, keys, names)
-            if found is None:
-                return None
-            came.append(found)
-        sides = [
-            (one, own, other, names)
-            for one, own, other, names in zip(
-                came, (b"l", b"r"), (b"r", b"l"), (self.left, self.right), strict=True
-            )
-            if one is not None
-        ]
-        out: list[pa.Table] = []
-        for one, own, other, names in sides:
-            puts = one.store(state, own)
-            out.append(one.joined(state, other, names, own == b"l", self.schema))
-            state.put_many(puts)
-        return pa.concat_tables(out)
 
     def _one_side(
         self,
@@ -275,13 +307,13 @@ class Join:
         left_was, right_was = bool(left), bool(right)
         left_is = left.change(left_delta, puts) if left_delta else left_was
         right_is = right.change(right_delta, puts) if right_delta else right_was
-        pairs = mode in ("inner", "left", "right", "full")
+        pairs = mode in ("left", "right", "full")
         flips = left_was != left_is or right_was != right_is
         changed_left: Rows = [(decode_row(row), weight) for row, weight in left_delta.items()]
         changed_right: Rows = [(decode_row(row), weight) for row, weight in right_delta.items()]
         old_left: Rows = []
         old_right: Rows = []
-        if left_was and ((pairs and right_delta) or (mode != "inner" and right_was != right_is)):
+        if left_was and ((pairs and right_delta) or right_was != right_is):
             old_left = [(decode_row(row), weight) for row, weight in left.rows()]
         if right_was and (
             (pairs and left_delta) or (mode in ("right", "full") and left_was != left_is)
@@ -299,7 +331,7 @@ class Join:
                 for row, weight in changed_left:
                     out.append(row + other)
                     counts.append(weight * factor)
-        if mode == "inner" or not (flips or left_delta or right_delta):
+        if not (flips or left_delta or right_delta):
             return
         if mode == "semi":
             _conditional(old_left, changed_left, right_was, right_is, (), True, out, counts)
@@ -316,21 +348,11 @@ class Join:
             )
 
 
-def _forget(
-    state: OperatorState,
-    side: bytes,
-    place: int,
-    deltas: dict[bytes, dict[bytes, int]],
-    expiry: Expiry,
-    horizon: int,
-) -> None:
+def _forget(state: OperatorState, side: _Side, place: int, expiry: Expiry, horizon: int) -> None:
     """Note when the rows that came are over, and remove those that are."""
-    expiry.remember(
-        state,
-        ((coarse(decode_row(row)[place]), key) for key, delta in deltas.items() for row in delta),
-        PREFIX + side,
-    )
-    bags = read_bags(state, [side + key for key in expiry.over(state, horizon, PREFIX + side)])
+    mark = side.mark
+    expiry.remember(state, ((coarse(end), key) for end, key in side.times(place)), PREFIX + mark)
+    bags = read_bags(state, [mark + key for key in expiry.over(state, horizon, PREFIX + mark)])
     puts: list[tuple[bytes, bytes | None]] = []
     for bag in bags.values():
         past = {

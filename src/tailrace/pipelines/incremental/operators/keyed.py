@@ -135,10 +135,11 @@ class KeylessTable:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A stream: every row is new and stays. No state."""
+    """A stream: every row is new and stays. No state. `upcasts`: see `TableInput`."""
 
     schema: pa.Schema
     table: str
+    upcasts: str = ""
     kind: ClassVar[str] = "stream"
     wakes: ClassVar[bool] = False
 

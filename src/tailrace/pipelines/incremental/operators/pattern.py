@@ -19,10 +19,13 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental.graph import TickContext
 from tailrace.pipelines.incremental.keys import encode_keys, encode_order
 from tailrace.pipelines.incremental.patterns.matcher import (
+    END,
     Attempt,
     Definition,
+    Holder,
     Matcher,
     Trail,
+    Walk,
     Within,
 )
 from tailrace.pipelines.incremental.patterns.partition import Change, Partition, Record
@@ -162,6 +165,20 @@ class Machine:
         )
         self._numbered = any(isinstance(slot, MatchNumber) for _, slot in operator.slots)
         self._covers = operator.rows == "unmatched"
+        self._holder = self._held()
+
+    def _held(self) -> Holder | None:
+        """What makes a match that grows go on from where it was; None: it begins again."""
+        operator, program = self.operator, self.operator.program
+        asks_last = program.anchored[1] or program.before or program.absent
+        if operator.rows != "one" or operator.skip.to != "last row":
+            return None
+        if asks_last or operator.sides[1] or not self.matcher.small:
+            return None
+        slots = dict(operator.slots)
+        measures = [slots[name] for name in operator.measures]
+        holder = Holder(measures, operator.carried, program.names)
+        return holder if holder.small else None
 
     def refresh(
         self, partition: Partition, moved: list[Change], total: dict[bytes, int], low: int = 0
@@ -199,7 +216,10 @@ class Machine:
                 first = False
                 record, following = self._attempt(partition, at, number + 1, covered, trail)
                 drift += (record.kind > 0) - self._replace(partition, at, record, total)
-                for other in range(at + 1, min(following, count)):
+                skipped = at + 1
+                if old is not None and partition.appended and self.operator.skip.to == "last row":
+                    skipped = max(skipped, at + old.length)  # no attempt began there
+                for other in range(skipped, min(following, count)):
                     drift -= self._replace(partition, other, None, total)
                 number += record.kind > 0
                 covered = max(covered, at + record.length)
@@ -234,6 +254,9 @@ class Machine:
         self, partition: Partition, at: int, number: int, covered: int, trail: Trail
     ) -> tuple[Record, int]:
         """The attempt at a place, and the place of the next one."""
+        grown = self._grown(partition, at, number, trail)
+        if grown is not None:
+            return grown
         try:
             found = self._find(partition, at, number, trail)
             shown = tuple(
@@ -244,8 +267,49 @@ class Machine:
             raise self._located(error, partition[at]) from error
         taken = found.taken
         kind = 0 if taken is None else 2 if taken else 1
+        if found.reach == END and taken and partition.appended and partition.large:
+            self._grow(partition, at, number, trail, None)
         ahead = max(0, covered - at) if self._covers else 0
         return Record(found.reach, kind, len(taken or ()), ahead, shown), following
+
+    def _grown(
+        self, partition: Partition, at: int, number: int, trail: Trail
+    ) -> tuple[Record, int] | None:
+        """The attempt at a place, if it goes on from where it was before rows came behind the
+        last one."""
+        if partition.growing is None or self._holder is None:
+            return None
+        start, which, begun = partition.growing
+        if start != at or (self._numbered and which != number):
+            return None
+        found = self._grow(partition, at, number, trail, begun)
+        if found is None:
+            return None
+        (_, _, _, best), reach = found
+        assert best is not None  # it was a match before
+        end, held = best
+        try:
+            values = self._holder.values(partition, at, number, held)
+        except EvaluationError:
+            return None
+        row = encode_row((*self._columns(partition[at]), *values))
+        return Record(reach, 2, end - at, 0, (row,)), end
+
+    def _grow(
+        self, partition: Partition, at: int, number: int, trail: Trail, begun: Walk | None
+    ) -> tuple[Walk, int] | None:
+        """Let a match grow, and note how far it came. An error is left to the whole attempt."""
+        partition.growing = None
+        if self._holder is None:
+            return None
+        try:
+            found = self.matcher.grow(partition, at, number, trail, self._holder, begun)
+        except EvaluationError:
+            return None
+        walk, reach = found
+        if reach == END:
+            partition.growing = (at, number, walk)
+        return found
 
     def _find(self, partition: Partition, at: int, number: int, trail: Trail) -> Attempt:
         return self.matcher.attempt(partition, at, number, trail)

@@ -89,11 +89,11 @@ class SumJoin:
         summed, _ = _matchable(inputs[0], self.keys, self.null_safe)
         others, lonely = _matchable(inputs[1], self.other_keys, self.null_safe)
         out = [weighted(self.schema).empty_table()]
-        # Δ(L⋈R) = ΔL⋈R ∪ (L+ΔL)⋈ΔR
-        if summed.num_rows:
-            out.append(self._add(state, summed))
+        # Δ(L⋈R) = L⋈ΔR ∪ ΔL⋈(R+ΔR): in a first fill L is empty, and need not be looked through.
         if others.num_rows:
             out.append(self._change_others(state, others))
+        if summed.num_rows:
+            out.append(self._add(state, summed))
         if self.outer and lonely is not None:
             none = (0,) * (self.width - 1)
             pairs = zip(to_rows(lonely, self.other), weights(lonely), strict=True)
@@ -149,6 +149,7 @@ class SumJoin:
 
     def _change_others(self, state: OperatorState, table: pa.Table) -> pa.Table:
         """Take in rows of the other side, and show them with the sums they meet."""
+        nothing = next(state.scan(b"l"), None) is None
         rows = to_rows(table, self.other)
         encoded = encode_rows(rows)
         known = dict(zip(encoded, rows, strict=True))
@@ -160,8 +161,10 @@ class SumJoin:
             bags[b"r" + key].change(delta, puts)
         state.put_many(sorted(puts))
         out: list[Row] = []
+        if nothing and not self.outer:
+            return weighted(self.schema).empty_table()
         for key in sorted(deltas):
-            for row, amounts in self.held(state, key):
+            for row, amounts in self._alone() if nothing else self.held(state, key):
                 for other, weight in deltas[key].items():
                     out.append(row + known[other] + tuple([weight * one for one in amounts]))
         return changes(out, [1] * len(out), self.schema)
@@ -174,9 +177,11 @@ class SumJoin:
             amounts, long = _read(value, self.width)
             row = decode_row(entry[len(prefix) + 1 :] if long is None else long)
             found.append((row, amounts))
-        if self.outer and not found:
-            return [((), (1, *(0,) * (self.width - 1)))]
-        return found
+        return found or self._alone()
+
+    def _alone(self) -> list[tuple[Row, tuple[int, ...]]]:
+        """What stands for the rows of a key that has none."""
+        return [((), (1, *(0,) * (self.width - 1)))] if self.outer else []
 
     def _cancelled(self, table: pa.Table) -> pa.Table:
         """Equal rows added up: where both sides have changed, pairs that never were are shown

@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.patterns.program import Program
 from tailrace.pipelines.incremental.patterns.slots import (
     Aggregated,
     Constant,
+    Matched,
     MatchNumber,
     Navigation,
     Slot,
@@ -35,7 +36,10 @@ _MATCH = -1
 _FAILED = "failed"  # of a condition: it is an error
 
 Seen: TypeAlias = tuple[Any, ...]  # what the trackers of a thread hold
-Labels: TypeAlias = Any  # (labels before, instruction), or None
+Labels: TypeAlias = Any  # (labels before, instruction), or None; or what a `Holder` holds
+# How far threads have come: the row they wait for, steps so far, each with its instruction, and
+# the end of the match so far with its labels. Where a `Holder` holds these, it can be kept.
+Walk: TypeAlias = "tuple[int, int, list[tuple[int, Labels, Seen]], tuple[int, Labels] | None]"
 
 
 class Rows(Protocol):
@@ -108,7 +112,7 @@ class Matcher:
         self._every: dict[int, tuple[tuple[int, ...], bool]] = {}
         self._trackers: list[Any] = []
         self._conditions: list[Reader | None] = []
-        readers = _Readers(self, slots, columns)
+        readers = _Readers(self._trackers, program.names, slots, columns)
         for definition in self._definitions:
             asked = definition.before
             self._conditions.append(
@@ -133,6 +137,11 @@ class Matcher:
         self._places_of: dict[int | None, int] = {column: at for at, column in enumerate(known)}
         self._values = _picker(known)
         self._forget()
+
+    @property
+    def small(self) -> bool:
+        """Whether what conditions see of a match does not grow with it."""
+        return not any(isinstance(tracker, _All) for tracker in self._trackers)
 
     @property
     def automaton(self) -> bool:
@@ -381,16 +390,46 @@ class Matcher:
     ) -> Attempt:  # fmt: skip
         """The match by threads. `until`: where it is known to end. `stop`: behind the last row
         its time is taken to be over."""
+        walk, reach, over = self._walk(rows, start, number, trail, None, None, until, now, stop)
+        at, _, threads, best = walk
+        came: tuple[int, ...] = ()
+        if over and threads:
+            waited = [one[1] for one in threads if self._code[one[0]].code == "absent"]
+            if waited:
+                best = (at, waited[0])
+            came = self._trimmed(threads[0][1])
+        matched = None if best is None else self._trimmed(best[1])
+        return Attempt(reach, matched, over, came)
+
+    def grow(
+        self, rows: Rows, start: int, number: int, trail: Trail, holder: Holder, begun: Walk | None
+    ) -> tuple[Walk, int]:
+        """Threads that hold what `holder` needs of a match instead of its rows: how far they
+        have come, and the reach. `begun`: where they were before the last rows came."""
+        walk, reach, _ = self._walk(rows, start, number, trail, holder, begun)
+        return walk, reach
+
+    def _walk(
+        self, rows: Rows, start: int, number: int, trail: Trail, holder: Holder | None,
+        begun: Walk | None, until: int | None = None, now: int | None = None, stop: bool = False,
+    ) -> tuple[Walk, int, bool]:  # fmt: skip
+        """Run threads from row to row: how far, the reach, and whether the time is over."""
         count, code, last = len(rows), self._code, self._asks_last
         conditions, columns, trackers = self._conditions, self._columns, self._trackers
         nears, unlike, over = self._near_places, self._unlike, False
-        nothing: Seen = tuple([tracker.nothing for tracker in trackers])
-        living, asked = self._closure(0, start == 0, last and start == count)
-        best: tuple[int, Labels] | None = None
-        if living and living[-1] == _MATCH:
-            best, living = (start, None), living[:-1]
-        threads: list[tuple[int, Labels, Seen]] = [(one, None, nothing) for one in living]
-        at, reach, steps = start, 1 if asked else 0, 0
+        asked = False
+        if begun is None:
+            nothing: Seen = tuple([tracker.nothing for tracker in trackers])
+            none: Labels = None if holder is None else holder.nothing
+            living, asked = self._closure(0, start == 0, last and start == count)
+            best: tuple[int, Labels] | None = None
+            if living and living[-1] == _MATCH:
+                best, living = (start, none), living[:-1]
+            threads: list[tuple[int, Labels, Seen]] = [(one, none, nothing) for one in living]
+            at, steps = start, 0
+        else:
+            at, steps, threads, best = begun
+        reach = 1 if asked else at - start
         place = _Place(rows, number)
         while threads:
             if at >= count:
@@ -442,7 +481,7 @@ class Matcher:
                         continue
                 found, asks = self._closure(one + 1, False, last and at + 1 == count)
                 asked |= asks
-                taken = (labels, one)
+                taken = (labels, one) if holder is None else holder.add(labels, variable, place)
                 for after in found:
                     if after == _MATCH:
                         best, done = (at + 1, taken), True
@@ -458,14 +497,7 @@ class Matcher:
                 reach = at + 1 - start
         if asked and at >= count:
             reach = END
-        came: tuple[int, ...] = ()
-        if over and threads:
-            waited = [one[1] for one in threads if code[one[0]].code == "absent"]
-            if waited:
-                best = (at, waited[0])
-            came = self._trimmed(threads[0][1])
-        matched = None if best is None else self._trimmed(best[1])
-        return Attempt(reach, matched, over, came)
+        return (at, steps, threads, best), reach, over
 
     def every(
         self, rows: Rows, start: int, number: int, trail: Trail, now: int | None, most: int
@@ -672,11 +704,41 @@ class _Sums:
         return self.totals.add(seen, (place.rows[place.at], self.names[variable]))
 
 
+class Holder:
+    """What the measures of a match need of its rows while it grows."""
+
+    def __init__(
+        self, measures: Sequence[Slot], columns: Sequence[str], variables: tuple[str | None, ...]
+    ) -> None:
+        self._trackers: list[Any] = []
+        slots = {str(at): slot for at, slot in enumerate(measures)}
+        readers = _Readers(self._trackers, variables, slots, columns)
+        by_name = readers.of(set(slots))
+        self._readers = [by_name[name] for name in slots]
+        self.nothing: Seen = tuple([tracker.nothing for tracker in self._trackers])
+
+    @property
+    def small(self) -> bool:
+        """Whether it holds no more for a longer match."""
+        return not any(isinstance(tracker, _All) for tracker in self._trackers)
+
+    def add(self, held: Seen, variable: int, place: _Place) -> Seen:
+        return tuple([t.add(h, variable, place) for t, h in zip(self._trackers, held, strict=True)])
+
+    def values(self, rows: Rows, start: int, number: int, held: Seen) -> Row:
+        """The measures of a match that began at `start`."""
+        place = _Place(rows, number, start, held)
+        return tuple([read(place) for read in self._readers])
+
+
 class _Readers:
     """What conditions read of a `_Place`; makes the trackers they need."""
 
-    def __init__(self, matcher: Matcher, slots: dict[str, Slot], columns: Sequence[str]) -> None:
-        self._matcher, self._slots = matcher, slots
+    def __init__(
+        self, trackers: list[Any], variables: tuple[str | None, ...], slots: dict[str, Slot],
+        columns: Sequence[str],
+    ) -> None:  # fmt: skip
+        self._trackers, self._variables, self._slots = trackers, variables, slots
         self._columns = {name: at for at, name in enumerate(columns)}
 
     def of(self, names: set[str]) -> dict[str, Reader]:
@@ -699,15 +761,16 @@ class _Readers:
         return value
 
     def _track(self, tracker: Any) -> int:
-        trackers = self._matcher._trackers
-        if tracker not in trackers:
-            trackers.append(tracker)
-        return trackers.index(tracker)
+        if tracker not in self._trackers:
+            self._trackers.append(tracker)
+        return self._trackers.index(tracker)
 
     def _reader(self, slot: Slot) -> Reader:
         match slot:
             case MatchNumber():
                 return lambda place: place.number
+            case Matched():
+                return lambda place: True
             case Constant(column, _):
                 at = self._columns[column]
                 return lambda place: place.rows[place.at][at]
@@ -733,7 +796,7 @@ class _Readers:
             return named
 
         if not slot.column:
-            names = self._matcher.program.names
+            names = self._variables
             everything = self._track(_All(None)) if shift else -1
 
             def classifier(place: Any) -> object:
@@ -759,10 +822,10 @@ class _Readers:
         return value
 
     def _aggregate(self, slot: Aggregated) -> Reader:
-        names = self._matcher.program.names
+        names = self._variables
         totals = Totals(slot, list(self._columns))
         if totals.steps:
-            for at, known in enumerate(self._matcher._trackers):
+            for at, known in enumerate(self._trackers):
                 if isinstance(known, _Sums) and known.asked == slot:
                     return lambda place: totals.finish(place.seen[at])
             at = self._track(_Sums(slot, totals, names))

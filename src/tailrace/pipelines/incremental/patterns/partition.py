@@ -1,12 +1,17 @@
 """The rows of one partition in their order, in blocks, each row with the attempt that began there.
 
     "h" + key            -> marshal (0, orders, rows, attempts)                 one block
-                            marshal (next number, ((number, order, row, rows, reach, matches) …))
+                            marshal (next number, ((number, order, row, rows, reach, matches) …),
+                                     growing)
     "b" + key + number   -> marshal (orders, rows, attempts)                    one of several
 
 A change reads and writes the blocks that it touches. The header tells of each block its first
 row, how many rows, how far any of its attempts looked (from the block's first row), and how
 many matches begin in it. A row of weight n stands n times.
+
+`growing`: of an attempt that lives beyond the last row, where it began, which match it is, and
+how far its threads have come, or None (or not there at all). It holds for these rows alone, and
+for more at their end.
 
 The attempt of a row: None (none began there), how many rows a failed one looked at, or a tuple
 (see `Record`). Rows looked at are counted from its own; `FOREVER`: beyond the last row.
@@ -16,9 +21,9 @@ from __future__ import annotations
 
 import marshal
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from tailrace.pipelines.incremental.rows import Row, decode_rows, dumps
 from tailrace.pipelines.state.store import OperatorState
@@ -51,31 +56,37 @@ def _record(stored: Stored) -> Record | None:
     return Record(*stored)
 
 
+# Number, first row (order, row), how many, how far attempts look, matches.
+Told: TypeAlias = "tuple[int, bytes, bytes, int, int, int]"
+
+
 class Block:
     """Some rows in a line."""
 
+    # There are many in a large partition, and few of them are touched: `orders`, `attempts` and
+    # `rows` are not there before `fill`.
     __slots__ = (
         "attempts", "changed", "count", "data", "first", "matches", "number", "orders", "reach",
-        "rows",
+        "rows", "told",
     )  # fmt: skip
 
-    def __init__(
-        self, number: int, first: tuple[bytes, bytes], count: int, reach: int, matches: int
-    ) -> None:
-        self.number, self.first, self.count = number, first, count
-        self.reach, self.matches = reach, matches
+    orders: list[bytes]
+    attempts: list[Stored]
+    rows: list[Row] | None
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.number, order, row, self.count, self.reach, self.matches = told
+        self.first = (order, row)
         self.changed = False
-        self.orders: list[bytes] = []
         self.data: list[bytes] | None = None
-        self.attempts: list[Stored] = []
-        self.rows: list[Row] | None = None
 
     def fill(self, orders: list[bytes], data: list[bytes], attempts: list[Stored]) -> None:
         self.orders, self.data, self.attempts = orders, data, attempts
         self.count, self.rows = len(orders), None
 
     def summarise(self) -> None:
-        """Set what the header tells."""
+        """Set what the header tells, once the rows stay as they are."""
         assert self.data is not None
         self.count = len(self.orders)
         self.first = (self.orders[0], self.data[0])
@@ -89,6 +100,7 @@ class Block:
                 reach = stored[0]
                 self.matches += stored[1] > 0
             self.reach = max(self.reach, _FAR if reach == FOREVER else at + reach)
+        self.told = (self.number, *self.first, self.count, self.reach, self.matches)
 
 
 class Change(NamedTuple):
@@ -110,19 +122,19 @@ class Partition:
         self._blocks: list[Block] = []
         self._known = header is not None
         self._several = False
+        self.appended = False  # whether all that changed is rows behind the last one
+        self.growing: tuple[int, int, Any] | None = None
         if header is not None:
             content = marshal.loads(header)
             if content[0] == 0:
-                block = Block(0, (b"", b""), 0, 0, 0)
+                block = Block((0, b"", b"", 0, 0, 0))
                 block.fill(content[1], content[2], content[3])
                 self._blocks.append(block)
             else:
                 self._several = True
                 self._next = content[0]
-                self._blocks = [
-                    Block(number, (order, row), count, reach, matches)
-                    for number, order, row, count, reach, matches in content[1]
-                ]
+                self.growing = content[2] if len(content) > 2 else None
+                self._blocks = [Block(told) for told in content[1]]
         self._place()
 
     def __len__(self) -> int:
@@ -136,7 +148,7 @@ class Partition:
     # Blocks -------------------------------------------------------------------------------
 
     def _place(self) -> None:
-        self._ends = list(accumulate(block.count for block in self._blocks))
+        self._ends = list(accumulate([block.count for block in self._blocks]))
         self._low = self._high = 0
         self._here: list[Row] = []
 
@@ -171,6 +183,7 @@ class Partition:
     ) -> tuple[list[Change], list[bytes]]:
         """Let rows (order, row, weight) come and go. Where that was, by place, and the results
         of the attempts of rows that went."""
+        known = len(self)
         lost: list[bytes] = []
         touched: list[tuple[bytes, bytes, int]] = []  # order, row, matches lost
         firsts = [block.first for block in self._blocks]
@@ -194,12 +207,15 @@ class Partition:
             at = self._position(order, row, firsts, behind=False)
             until = self._position(order, row, firsts, behind=True) - 1
             changes.append(Change(at, max(at, until), matches))
+        self.appended = all(change.at >= known for change in changes)
+        if not self.appended or (self.growing is not None and self.growing[2][0] != known):
+            self.growing = None
         return changes, lost
 
     def _of(self, order: bytes, row: bytes, firsts: list[tuple[bytes, bytes]]) -> Block:
         """The block in which a row stands or would stand."""
         if not self._blocks:
-            block = Block(0, (order, row), 0, 0, 0)
+            block = Block((0, order, row, 0, 0, 0))
             block.fill([], [], [])
             self._blocks.append(block)
             return block
@@ -235,30 +251,31 @@ class Partition:
 
     def _settle(self) -> None:
         """Cut blocks that grew, drop those that are empty."""
-        settled: list[Block] = []
+        whole = True
         for block in self._blocks:
-            if block.data is None or not block.changed:
-                settled.append(block)
-                continue
-            count = len(block.orders)
-            if not count:
-                self._gone.append(block.number)
-                continue
-            if count <= 2 * BLOCK_ROWS:
-                block.count = count
-                block.first = (block.orders[0], block.data[0])
-                settled.append(block)
+            if block.changed:
+                block.count = len(block.orders)
+                whole = whole and 0 < block.count <= 2 * BLOCK_ROWS
+                if block.count:
+                    block.first = (block.orders[0], cast("list[bytes]", block.data)[0])
+        if not whole:
+            self._blocks = list(self._cut_blocks())
+        self._place()
+
+    def _cut_blocks(self) -> Iterator[Block]:
+        for block in self._blocks:
+            if not block.changed or 0 < block.count <= 2 * BLOCK_ROWS:
+                yield block
                 continue
             self._gone.append(block.number)
-            for at in range(0, count, BLOCK_ROWS):
-                part = Block(self._next, (block.orders[at], block.data[at]), 0, 0, 0)
+            assert block.data is not None
+            for at in range(0, block.count, BLOCK_ROWS):
+                part = Block((self._next, block.orders[at], block.data[at], 0, 0, 0))
                 self._next += 1
                 end = at + BLOCK_ROWS
                 part.fill(block.orders[at:end], block.data[at:end], block.attempts[at:end])
                 part.changed = True
-                settled.append(part)
-        self._blocks = settled
-        self._place()
+                yield part
 
     def _position(
         self, order: bytes, row: bytes, firsts: list[tuple[bytes, bytes]], *, behind: bool
@@ -270,6 +287,11 @@ class Partition:
         block = self._load(self._blocks[number - 1])
         at = _place_in(block, order, row, behind=behind)
         return self._ends[number - 1] - block.count + at
+
+    @property
+    def large(self) -> bool:
+        """Whether it is kept in several blocks."""
+        return len(self._blocks) > 1
 
     def cut(self, count: int) -> int:
         """Let the first rows go, with the attempts that began at them; how many matches these
@@ -383,11 +405,8 @@ class Partition:
                 block.summarise()
                 content = dumps((block.orders, block.data, block.attempts))
                 puts.append((self._block_key(block.number), content))
-            told = tuple(
-                (block.number, *block.first, block.count, block.reach, block.matches)
-                for block in self._blocks
-            )
-            puts.append((head, dumps((self._next, told))))
+            told = tuple([block.told for block in self._blocks])
+            puts.append((head, dumps((self._next, told, self.growing))))
         puts.extend((self._block_key(number), None) for number in self._gone if number)
 
 

@@ -16,12 +16,12 @@ from tailrace.pipelines.incremental.operators.sketched import SKETCHED
 from tailrace.pipelines.incremental.operators.statistics import BITS, PAIRED, SHAPES
 from tailrace.pipelines.incremental.sql.calls import name_and_arguments
 from tailrace.pipelines.incremental.sql.collations import key_of
-from tailrace.pipelines.incremental.sql.interval_calls import constant_parts
-from tailrace.pipelines.incremental.sql.nested_calls import map_form
+from tailrace.pipelines.incremental.sql.interval_calls import constant_parts, in_order
+from tailrace.pipelines.incremental.sql.map_forms import map_form
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
-from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, refuse
+from tailrace.pipelines.incremental.sql.scope import refuse
 from tailrace.pipelines.incremental.sql.sketched import checked_share, sketched_call
-from tailrace.pipelines.incremental.sql.spans import measured
+from tailrace.pipelines.incremental.sql.spark_calls import by_spark
 from tailrace.pipelines.incremental.sql.stars import is_bare, is_table_star, spread
 from tailrace.pipelines.incremental.sql.summary_calls import SUMMARIES, summary_call
 from tailrace.pipelines.incremental.sql.variant_calls import exactly, merged_schema
@@ -120,9 +120,8 @@ def bind_aggregate(binder: ExpressionBinder, node: exp.Expr) -> Expression:
         return merged_schema(column)
     if wrapped != "collect_union":
         return column
-    elements = call.type.value_type  # the sets of all rows, made one
-    flat = Call("flatten", (column,), elements)
-    return Call("array_sort", (Call("array_distinct", (flat,), elements),), elements)
+    # the sets of all rows, made one
+    return by_spark(binder, "array_sort(array_distinct(flatten({0})))", [column], node)
 
 
 def _several_shares(node: exp.Expr) -> list[exp.Expr]:
@@ -244,8 +243,8 @@ def _check_order(
 
 
 def _no_intervals(binder: ExpressionBinder, bound: list[Expression], node: exp.Expr) -> None:
-    if any(value.type == types.INTERVAL for value in bound):
-        raise binder.context.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
+    for value in bound:
+        binder.context.held(value.type, node)
 
 
 def _counted(
@@ -468,7 +467,7 @@ def bind_order(binder: ExpressionBinder, items: list[exp.Expr]) -> Order:
 
 def _in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
     """What tells values apart and has their order; of an interval how long it is."""
-    return measured(binder, [bound], node)[0] if bound.type == types.INTERVAL else key_of(bound)
+    return in_order(binder, bound, node) if bound.type == types.INTERVAL else key_of(bound)
 
 
 def bind_window(binder: ExpressionBinder, node: exp.Window) -> Expression:

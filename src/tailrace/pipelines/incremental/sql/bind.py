@@ -34,7 +34,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     Top,
     Window,
 )
-from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, Context, Scope
+from tailrace.pipelines.incremental.sql.scope import Context, Scope
 
 Common = Mapping[str, Callable[[], Plan]]
 _USED = "used"  # in the meta of a query of WITH that was read
@@ -164,8 +164,7 @@ class QueryBinder:
                 items.extend(stars.columns_of(binder, item))
                 continue
             bound = self._item(item, number, node, binder)
-            if bound.type == types.INTERVAL:
-                raise self.context.type_error("a view cannot hold an interval", item, INTERVAL_HINT)
+            self.context.held(bound.type, item)
             name = item.alias or (item.name if isinstance(item, exp.Column) else item.sql("spark"))
             items.append((name, bound))
             if item.alias:

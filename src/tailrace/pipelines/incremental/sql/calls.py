@@ -14,28 +14,23 @@ from typing import TYPE_CHECKING, TypeAlias
 import pyarrow as pa
 from sqlglot import exp
 
-from tailrace.pipelines.errors import EvaluationError, ViewError
+from tailrace.pipelines.catalyst.client import functions
+from tailrace.pipelines.errors import ViewError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.expression import Call, Expression, Literal
-from tailrace.pipelines.incremental.library.regular import compiled
-from tailrace.pipelines.incremental.library.signatures import SIGNATURES, Signature
 from tailrace.pipelines.incremental.sql.arities import takes
 from tailrace.pipelines.incremental.sql.collations import COLLATIONS, collation_name
-from tailrace.pipelines.incremental.sql.format_calls import FORMATS
-from tailrace.pipelines.incremental.sql.guarded_calls import GUARDED
-from tailrace.pipelines.incremental.sql.nested_calls import HIGHER, NESTED
 from tailrace.pipelines.incremental.sql.parse import is_unsigned
 from tailrace.pipelines.incremental.sql.refused import REFUSED
 from tailrace.pipelines.incremental.sql.scope import Context
-from tailrace.pipelines.incremental.sql.shape_calls import SHAPES
-from tailrace.pipelines.incremental.sql.sketch_calls import SKETCHES, in_place
-from tailrace.pipelines.incremental.sql.spans import call_of, part_of
-from tailrace.pipelines.incremental.sql.spark_calls import BY_SPARK
+from tailrace.pipelines.incremental.sql.sketch_calls import in_place
+from tailrace.pipelines.incremental.sql.spark_calls import (
+    bind_spark_call,
+    by_spark,
+    call_by_spark,
+)
 from tailrace.pipelines.incremental.sql.stars import written_out
-from tailrace.pipelines.incremental.sql.summary_calls import top_estimate
-from tailrace.pipelines.incremental.sql.time_calls import CLOCK_TIMES, part_of_time
-from tailrace.pipelines.incremental.sql.typed_calls import CEIL_TO, FLOOR_TO, TYPED, constant
-from tailrace.pipelines.incremental.sql.variant_calls import VARIANTS
+from tailrace.pipelines.incremental.sql.typed_calls import TYPED, constant
 from tailrace.pipelines.incremental.sql.voids import is_null, null_result, typed_nulls
 
 if TYPE_CHECKING:
@@ -46,54 +41,31 @@ Rule: TypeAlias = "Callable[[ExpressionBinder, list[Expression], exp.Expr], Expr
 
 def bind_call(binder: ExpressionBinder, node: exp.Expr) -> Expression:
     """The call of a scalar function."""
+    if isinstance(node, exp.Any | exp.All):
+        raise unknown_function(binder.context, node.key, node)
     node = written_out(binder, node)
     binder.context.only(
         node, *(name for name, value in node.args.items() if _understood(type(node), name, value))
     )
     name, arguments = name_and_arguments(node)
+    if name in REFUSED or name == "identifier":
+        raise unknown_function(binder.context, name, node)
+    if name in UNITS_FIRST:
+        return UNITS_FIRST[name](binder, arguments, node)
+    rule = RULES.get(name)
+    if rule is None:
+        return bind_spark_call(binder, name, arguments, node)
     written = node.name.lower() if isinstance(node, exp.Anonymous) else ""
     if not takes(written, len(arguments)):
         raise binder.context.type_error(f"wrong number of arguments for {written}", node)
-    higher = HIGHER.get(name)
-    if higher is not None:
-        return higher(binder, arguments, node)
-    if name in UNITS_FIRST:
-        return UNITS_FIRST[name](binder, arguments, node)
-    rule, signature = RULES.get(name), SIGNATURES.get(name)
-    if rule is None and signature is None:
-        raise unknown_function(binder.context, name, node)
     given = typed_nulls(binder, name, [binder.bind(a) for a in arguments], node)
-    if any(value.type == types.INTERVAL for value in given):
-        made = call_of(binder, name, given, node)
-        if made is not None:
-            return made
-    if rule is not None:
-        return null_result(name, given) or rule(binder, given, node)
-    assert signature is not None
-    return _declared(binder, name, signature, given, node)
+    if any(value.type in _SPARKS_OWN or types.is_time(value.type) for value in given):
+        return call_by_spark(binder, name, given, node)
+    return null_result(name, given) or rule(binder, given, node)
 
 
-def _declared(
-    binder: ExpressionBinder,
-    name: str,
-    signature: Signature,
-    given: list[Expression],
-    node: exp.Expr,
-) -> Expression:
-    kinds = signature.types(len(given))
-    if kinds is None:
-        raise binder.context.type_error("wrong number of arguments", node)
-    values = [binder.coerce(v, k, node) for v, k in zip(given, kinds, strict=True)]
-    if name in PATTERNED and isinstance(values[1], Literal) and values[1].value is not None:
-        try:
-            compiled(str(values[1].value))
-        except EvaluationError as error:
-            raise binder.context.type_error(error.message, node, error.hint) from error
-    return Call(name, tuple(values), signature.result)
-
-
-PATTERNED = ("rlike", "regexp_like", "regexp_replace", "regexp_extract", "regexp_count",
-             "regexp_substr", "regexp_instr")  # fmt: skip
+# Types that Arrow's functions do not take.
+_SPARKS_OWN = (types.INTERVAL, types.GEOGRAPHY, types.VARIANT)
 
 
 def unknown_function(context: Context, name: str, node: exp.Expr) -> ViewError:
@@ -106,18 +78,19 @@ def unknown_function(context: Context, name: str, node: exp.Expr) -> ViewError:
             node,
             "use EXISTS, or max() or min()",
         )
-    near = difflib.get_close_matches(name, known_functions(), 1)
+    near = difflib.get_close_matches(name, [*functions(), *known_functions()], 1)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return context.name_error(
-        f"unknown function {name!r}", node, f"{hint}docs/reference/view-sql.md lists what works"
+        f"unknown function {name!r}", node, f"{hint}docs/reference/view-sql.md says what works"
     )
 
 
 def known_functions() -> list[str]:
-    """The names of all scalar functions that a view may use."""
+    """The names of the functions that Arrow computes; all others are Spark's."""
     inner = {"parse_unix", "months_between_exact", "tumble", "week", "week_of_year",
              "day_of_month", "day_of_week", "day_of_year"}  # fmt: skip
-    names = {*RULES, *SIGNATURES, *HIGHER, *ALIASES, *UNITS_FIRST} - inner
+    own = {*RULES, *UNITS_FIRST}
+    names = {*own, *(name for name, meant in ALIASES.items() if meant in own)} - inner
     return sorted(name for name in names if name[0].isalpha())
 
 
@@ -302,6 +275,18 @@ def _of_text_or_bytes(*arguments: pa.DataType | None, optional: int = 0) -> Rule
     return rule
 
 
+def _of_text(*arguments: pa.DataType) -> Rule:
+    """A function of a text; of bytes it is Spark's, and a text too."""
+    plain = _fixed(types.STRING, types.STRING, *arguments)
+
+    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
+        if given and given[0].type == types.BINARY:
+            return call_by_spark(binder, name_and_arguments(node)[0], given, node)
+        return plain(binder, given, node)
+
+    return rule
+
+
 def _any_second(kind: pa.DataType, first: pa.DataType) -> Rule:
     """A function of a value of type `first` and one of any type."""
 
@@ -357,8 +342,7 @@ def _round(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
 
 def _floor(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     if len(given) == 2:
-        rule = FLOOR_TO if name_and_arguments(node)[0] == "floor" else CEIL_TO
-        return rule(binder, given, node)
+        return call_by_spark(binder, name_and_arguments(node)[0], given, node)
     value = binder.number(given[0], node, texts=True)
     kind = types.BIGINT
     if types.is_decimal(value.type):
@@ -373,25 +357,11 @@ def _null_test(name: str) -> Rule:
     return rule
 
 
-def _timestamp_seconds(
-    binder: ExpressionBinder, given: list[Expression], node: exp.Expr
-) -> Expression:
-    """Of any number; of whole ones as BIGINT, of fractions with all of their digits."""
-    value = given[0]
-    if types.is_float(value.type):
-        value = binder.coerce(value, types.DOUBLE, node)
-    elif not types.is_decimal(value.type):
-        value = binder.coerce(value, types.BIGINT, node)
-    return Call("timestamp_seconds", (value,), types.TIMESTAMP)
-
-
 def _part_of_time(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
     name, _ = name_and_arguments(node)
     value = given[0]
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
-    if types.is_time(value.type):
-        return part_of_time(binder, name, value, node)
     if not types.is_temporal(value.type):
         raise binder.context.type_error(f"{types.ddl(value.type)} has no {name}", node)
     return Call(name, (value,), types.INT)
@@ -411,9 +381,11 @@ _TRUNCATED = (
 
 def _unit(binder: ExpressionBinder, given: Expression, node: exp.Expr) -> Literal:
     """The unit of a truncation, which must be a known constant."""
-    name = str(given.value).upper() if isinstance(given, Literal) else ""
+    if not isinstance(given, Literal):
+        raise binder.context.type_error("the unit must be a constant", node)
+    name = str(given.value).upper()
     if name not in _TRUNCATED:
-        raise binder.context.type_error(f"unknown unit {name or given.sql!r}", node)
+        raise binder.context.type_error(f"unknown unit {name!r}", node)
     return Literal(name, types.STRING)
 
 
@@ -422,8 +394,6 @@ def _trunc(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) ->
     return Call("trunc", (binder.coerce(given[0], types.DATE, node), unit), types.DATE)
 
 
-_NUMERIC = ("sqrt", "exp", "ln", "log10", "log2", "sin", "cos", "tan", "cbrt", "degrees", "radians")
-_TESTS = ("startswith", "endswith", "contains", "like", "ilike")
 _TIME_PARTS = (
     "year", "month", "day", "dayofweek", "dayofyear", "quarter", "weekofyear", "hour", "minute",
     "second",
@@ -521,10 +491,8 @@ def _date_part(binder: ExpressionBinder, raw: list[exp.Expr], node: exp.Expr) ->
     value = binder.bind(raw[1])
     if value.type == types.STRING:
         value = binder.coerce(value, types.TIMESTAMP, node)
-    if value.type == types.INTERVAL:
-        return part_of(binder, name, value, node)
-    if types.is_time(value.type):
-        return part_of_time(binder, name, value, node, exact=True)
+    if value.type == types.INTERVAL or types.is_time(value.type):
+        return by_spark(binder, f"date_part('{name}', {{0}})", [value], node)
     if name == "second":
         return Call("second_and_parts", (value,), pa.decimal128(8, 6))
     return Call(name, (value,), types.INT)
@@ -554,6 +522,8 @@ def duration(text: str) -> int | None:
     return total or None
 
 
+_TESTS = ("startswith", "endswith", "contains", "like")
+# What Arrow computes. Everything else is Spark's.
 RULES: dict[str, Rule] = {
     "coalesce": _coalesce,
     "nullif": _nullif,
@@ -561,58 +531,35 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("least", "greatest"), _same_type),
     "abs": _abs,
     "round": _round,
-    "bround": _round,
     "floor": _floor,
     "ceil": _floor,
-    "sign": _fixed(types.DOUBLE, types.DOUBLE),
-    "pow": _fixed(types.DOUBLE, types.DOUBLE, types.DOUBLE),
-    **{name: _fixed(types.DOUBLE, types.DOUBLE) for name in _NUMERIC},
-    **{name: _fixed(types.STRING, types.STRING) for name in ("upper", "lower", "initcap")},
+    "isnull": _null_test("is null"),
+    "isnotnull": _null_test("is not null"),
+    "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
+    **{name: _fixed(types.STRING, types.STRING) for name in ("upper", "lower")},
     **{
         name: _fixed(types.STRING, types.STRING, types.STRING, optional=1)
         for name in ("trim", "ltrim", "rtrim")
     },
     "substring": _of_text_or_bytes(types.INT, types.INT, optional=1),
     "left": _of_text_or_bytes(types.INT),
-    "right": _of_text_or_bytes(types.INT),
-    "repeat": _fixed(types.STRING, types.STRING, types.INT),
-    "lpad": _of_text_or_bytes(types.INT, None, optional=1),
-    "rpad": _of_text_or_bytes(types.INT, None, optional=1),
+    "right": _of_text(types.INT),
     "replace": _fixed(types.STRING, types.STRING, types.STRING, types.STRING, optional=1),
     "split_part": _fixed(types.STRING, types.STRING, types.STRING, types.INT),
     **{name: _fixed(types.BOOLEAN, types.STRING, types.STRING) for name in _TESTS},
-    "md5": _fixed(types.STRING, types.BINARY),
-    "sha2": _fixed(types.STRING, types.BINARY, types.INT),
     "date_trunc": _date_trunc,
     "trunc": _trunc,
     **dict.fromkeys(("date_sub", "add_months"), _fixed(types.DATE, types.DATE, types.INT)),
     "last_day": _fixed(types.DATE, types.DATE),
-    "instr": _fixed(types.INT, types.STRING, types.STRING),
-    "translate": _fixed(types.STRING, types.STRING, types.STRING, types.STRING),
-    "isnull": _null_test("is null"),
-    "isnotnull": _null_test("is not null"),
-    "isnan": _fixed(types.BOOLEAN, types.DOUBLE),
     "window": _window,
     "named_struct": _named_struct,
-    "timestamp_seconds": _timestamp_seconds,
     "weekday": _part_of_time,
-    "ascii": _fixed(types.INT, types.STRING),
-    "make_date": _fixed(types.DATE, types.INT, types.INT, types.INT),
     **dict.fromkeys(_TIME_PARTS, _part_of_time),
     "pi": lambda binder, given, node: Literal(math.pi, types.DOUBLE),
     "e": lambda binder, given, node: Literal(math.e, types.DOUBLE),
-    **NESTED,
     **TYPED,
-    **FORMATS,
-    **GUARDED,
-    **CLOCK_TIMES,
-    **VARIANTS,
-    **SHAPES,
-    **BY_SPARK,
     **COLLATIONS,
     "hll_sketch_estimate": _fixed(types.BIGINT, types.BINARY),
     "hll_union": _fixed(types.BINARY, types.BINARY, types.BINARY),
-    **SKETCHES,
-    "approx_top_k_estimate": top_estimate,
     "might_contain": _any_second(types.BOOLEAN, types.BINARY),
 }

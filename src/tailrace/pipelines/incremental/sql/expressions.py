@@ -15,12 +15,14 @@ from tailrace.pipelines.errors import EvaluationError
 from tailrace.pipelines.incremental import types
 from tailrace.pipelines.incremental.casts import castable
 from tailrace.pipelines.incremental.expression import Call, Column, Expression, Literal
-from tailrace.pipelines.incremental.sql import spans
 from tailrace.pipelines.incremental.sql.calls import bind_call, name_and_arguments
 from tailrace.pipelines.incremental.sql.clock_filters import WATERMARK, bind_watermark
 from tailrace.pipelines.incremental.sql.collations import compared
 from tailrace.pipelines.incremental.sql.interval_calls import (
     constant_interval,
+    has_clock,
+    is_known,
+    negated,
     parts_of,
     scaled,
     signed,
@@ -31,18 +33,13 @@ from tailrace.pipelines.incremental.sql.like_calls import (
     like_several,
 )
 from tailrace.pipelines.incremental.sql.literals import bind_literal, interval_parts
-from tailrace.pipelines.incremental.sql.nested_calls import bind_bracket
 from tailrace.pipelines.incremental.sql.parse import dialect
 from tailrace.pipelines.incremental.sql.plan import AggregateCall, Field, WindowCall
 from tailrace.pipelines.incremental.sql.refused import VOLATILE
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
+from tailrace.pipelines.incremental.sql.spark_calls import by_spark
+from tailrace.pipelines.incremental.sql.spark_text import type_text
 from tailrace.pipelines.incremental.sql.stars import BOUND, written_out
-from tailrace.pipelines.incremental.sql.time_calls import (
-    CLOCK_COLUMNS,
-    clock_time,
-    time_arithmetic,
-)
-from tailrace.pipelines.incremental.sql.variant_calls import bind_extract
 
 INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -55,6 +52,7 @@ NONDETERMINISTIC = (
     exp.Rand, exp.Randn, exp.Uuid,
 )  # fmt: skip
 CLOCK_WORDS = ("now", "curdate")
+CLOCK_COLUMNS = ("current_time", "localtime")
 _MOMENTS = (types.TIMESTAMP, types.TIMESTAMP_NTZ)
 OPERANDS = (types.NULL, types.STRING)  # what AND, OR and NOT take for truth values
 CLOCK = (
@@ -137,7 +135,7 @@ class ExpressionBinder:
                     return bind_literal(self.context, node.this, negative=True)
                 inner = self.bind(node.this)
                 if inner.type == types.INTERVAL:
-                    return spans.negated(self, inner, node)
+                    return negated(self, inner, node)
                 inner = self.number(inner, node, texts=True)
                 if isinstance(inner, Literal) and isinstance(inner.value, int | float | Decimal):
                     return Literal(-inner.value, inner.type)
@@ -180,9 +178,9 @@ class ExpressionBinder:
                 if node.name.lower() in self.parameters:
                     return self.parameters[node.name.lower()]
             case exp.Bracket():
-                return bind_bracket(self, node)
+                return self._bracket(node)
             case exp.JSONExtract() if node.args.get("variant_extract"):
-                return bind_extract(self, node)
+                return self._path(node)
             case exp.Dot():
                 return take_field(self.context, self.bind(node.this), node.expression.name, node)
             case exp.Window():
@@ -223,7 +221,7 @@ class ExpressionBinder:
         if isinstance(node, exp.CurrentDate) or node.name.lower() == "curdate":
             return Call("cast", (now,), types.DATE)
         if isinstance(node, exp.CurrentTime | exp.Localtime | exp.Column):
-            return clock_time(self, now, node)
+            return self._clock_time(now, node)
         if isinstance(node, exp.Localtimestamp):
             return Call("cast", (now,), types.TIMESTAMP_NTZ)
         return now
@@ -297,9 +295,9 @@ class ExpressionBinder:
         """`bound` as `kind`; constants at once. `written`: by a CAST of the query."""
         if bound.type == kind:
             return bound
-        if bound.type == types.INTERVAL:
-            return spans.as_type(self, bound, kind, node)
-        known = castable(bound.type, kind, written=written)
+        known = castable(bound.type, kind)
+        if not known and (written or types.VARIANT in (bound.type, kind)):
+            return by_spark(self, f"CAST({{0}} AS {type_text(kind)})", [bound], node)
         if isinstance(bound, Literal) and known:
             from tailrace.pipelines.incremental.casts import cast_array
 
@@ -333,7 +331,7 @@ class ExpressionBinder:
     def compare(self, name: str, left: Expression, right: Expression, node: exp.Expr) -> Expression:
         left, right = compared(self, [left, right], node)
         if types.INTERVAL in (left.type, right.type):
-            left, right = spans.measured(self, [left, right], node)
+            return by_spark(self, f"({{0}} {name} {{1}})", [left, right], node)
         right = _fitted(right, left.type)
         left = _fitted(left, right.type)
         right = _named_like(right, left.type)
@@ -362,24 +360,14 @@ class ExpressionBinder:
         self, name: str, left: Expression, right: Expression, node: exp.Expr
     ) -> Expression:
         written = f"{types.ddl(left.type)} {name} {types.ddl(right.type)}"
+        if types.is_time(left.type) or types.is_time(right.type):
+            return by_spark(self, f"({{0}} {name} {{1}})", [left, right], node)
         if name == "*" and right.type == types.INTERVAL:
             left, right = right, left
-        if left.type == types.INTERVAL and types.is_integer(right.type):
-            if name == "*":
-                return scaled(self, left, right, node)
-            if name == "/":
-                return spans.divided(self, left, right, node)
-        kinds = {left.type, right.type}
-        if types.INTERVAL in kinds and kinds <= {types.INTERVAL, types.NULL} and name in ("+", "-"):
-            left, right = (self.coerce(side, types.INTERVAL, node) for side in (left, right))
-            return spans.joined(self, name, left, right, node)
-        if kinds == {types.STRING, types.INTERVAL}:
-            if name == "+" and left.type == types.INTERVAL:
-                left, right = right, left
-            if name in ("+", "-") and right.type == types.INTERVAL:
-                return spans.moved(self, name, left, right, node)
-        if types.is_time(left.type) or types.is_time(right.type):
-            return time_arithmetic(self, name, left, right, node)
+        if name == "*" and types.is_integer(right.type) and is_known(left):
+            return scaled(self, left, right, node)
+        if types.INTERVAL in (left.type, right.type) and not _moves(name, left, right):
+            return by_spark(self, f"({{0}} {name} {{1}})", [left, right], node)
         if types.is_temporal(left.type) or types.is_temporal(right.type):
             return self._time_arithmetic(name, left, right, node)
         if types.NULL in (left.type, right.type):
@@ -408,7 +396,7 @@ class ExpressionBinder:
             months, days, micros = parts_of(self, right, node)
             sign = 1 if name == "+" else -1
             kind = left.type
-            if kind == types.DATE and spans.has_clock(right, micros):
+            if kind == types.DATE and has_clock(right, micros):
                 kind, left = types.TIMESTAMP, self.coerce(left, types.TIMESTAMP, node)
             parts = (signed(sign, months, types.INT), signed(sign, days, types.INT))
             return Call("add_interval", (left, *parts, signed(sign, micros, types.BIGINT)), kind)
@@ -420,7 +408,7 @@ class ExpressionBinder:
             kind = left.type if right.type == types.NULL else right.type
             return Literal(None, types.TIMESTAMP if kind == types.DATE else kind)
         if name == "-" and all(types.is_temporal(k) or k in OPERANDS for k in others):
-            return spans.between(self, left, right, node)
+            return by_spark(self, "({0} - {1})", [left, right], node)
         raise self.context.type_error(
             f"{types.ddl(left.type)} {name} {types.ddl(right.type)} has no meaning here", node,
             "use timestampdiff or datediff",
@@ -435,8 +423,8 @@ class ExpressionBinder:
         """CASE from conditions and values, values brought to one type."""
         values = [value for _, value in branches]
         values.append(otherwise if otherwise is not None else Literal(None, types.NULL))
-        if any(value.type == types.INTERVAL for value in values):
-            return spans.chosen(self, branches, values[-1], node)
+        if any(value.type in (types.INTERVAL, types.GEOGRAPHY) for value in values):
+            return self._chosen_by_spark(branches, values[-1], node)
         values, kind = self.alike(values, node)
         parts: list[Expression] = []
         for (when, _), value in zip(branches, values, strict=False):
@@ -476,7 +464,8 @@ class ExpressionBinder:
             return self.subquery(node, self)
         bounds = [self.bind(node.this), *(self.bind(e) for e in node.expressions)]
         if any(bound.type == types.INTERVAL for bound in bounds):
-            bounds = spans.measured(self, bounds, node)
+            places = ", ".join(f"{{{place}}}" for place in range(1, len(bounds)))
+            return by_spark(self, f"({{0}} IN ({places}))", bounds, node)
         bounds, kind = self.alike(compared(self, bounds, node), node)
         self.context.comparable(kind, node)
         return Call("in", tuple(bounds), types.BOOLEAN)
@@ -484,8 +473,8 @@ class ExpressionBinder:
     def _is(self, node: exp.Is) -> Expression:
         value = self.bind(node.this)
         other = node.expression
-        if isinstance(other, exp.Null) and value.type == types.INTERVAL:
-            return spans.is_null(self, value, node)
+        if isinstance(other, exp.Null) and value.type in (types.INTERVAL, types.GEOGRAPHY):
+            return by_spark(self, "({0} IS NULL)", [value], node)
         if isinstance(other, exp.Null):
             return Call("is null", (value,), types.BOOLEAN)
         if isinstance(other, exp.Boolean):
@@ -496,9 +485,11 @@ class ExpressionBinder:
     def _cast(self, node: exp.Cast) -> Expression:
         self.context.only(node, "this", "to", "_type", "safe")
         trying = isinstance(node, exp.TryCast)
-        if isinstance(node.to.this, exp.Interval) and not trying:
+        if isinstance(node.to.this, exp.Interval):
             units = node.to.this.args["unit"].sql().upper()
-            return spans.from_type(self, self.bind(node.this), units, node)
+            word = "TRY_CAST" if trying else "CAST"
+            bound = self.bind(node.this)
+            return by_spark(self, f"{word}({{0}} AS INTERVAL {units})", [bound], node)
         try:
             kind = types.parse_type(node.to.sql(dialect()))
         except ValueError as error:
@@ -506,21 +497,64 @@ class ExpressionBinder:
         bound = self.bind(node.this)
         if kind == types.TIME and isinstance(bound, Literal) and _FINER.search(str(bound.value)):
             raise self.context.not_incremental("a time of day with nanoseconds", node)
-        if trying:
-            doubtful = pa.types.is_nested(kind) or pa.types.is_nested(bound.type)
-            if (doubtful or types.VARIANT in (bound.type, kind)) and not castable(
-                bound.type, kind, written=True, forgiving=True
-            ):
-                raise self.context.type_error(
-                    f"{types.ddl(bound.type)} cannot become {types.ddl(kind)}", node
-                )
-            if bound.type == types.INTERVAL:
-                return spans.as_type(self, bound, kind, node, trying=True)
+        if trying and castable(bound.type, kind):
             return Call("try_cast", (bound,), kind)
+        if trying:
+            return by_spark(self, f"TRY_CAST({{0}} AS {type_text(kind)})", [bound], node)
         return self.coerce(bound, kind, node, written=True)
+
+    def _chosen_by_spark(
+        self, branches: list[tuple[Expression, Expression]], otherwise: Expression, node: exp.Expr
+    ) -> Expression:
+        given = [part for branch in branches for part in branch]
+        whens = " ".join(f"WHEN {{{2 * at}}} THEN {{{2 * at + 1}}}" for at in range(len(branches)))
+        return by_spark(
+            self, f"(CASE {whens} ELSE {{{len(given)}}} END)", [*given, otherwise], node
+        )
+
+    def _bracket(self, node: exp.Bracket) -> Expression:
+        """xs[0] and m['key']."""
+        if len(node.expressions) != 1:
+            raise self.context.type_error("one index in [ ]", node)
+        whole, index = self.bind(node.this), self.bind(node.expressions[0])
+        if pa.types.is_struct(whole.type) and isinstance(index, Literal):
+            return take_field(self.context, whole, str(index.value), node)
+        return by_spark(self, "({0})[{1}]", [whole, index], node)
+
+    def _path(self, node: exp.JSONExtract) -> Expression:
+        """v:a.b[0]['c d']."""
+        path = "$"
+        for part in node.expression.expressions[1:] if node.expression else ():
+            match part:
+                case exp.JSONPathKey() if '"' not in str(part.this):
+                    path += f'["{part.this}"]'
+                case exp.JSONPathSubscript() if isinstance(part.this, int) and part.this >= 0:
+                    path += f"[{part.this}]"
+                case _:
+                    raise self.context.type_error("this path is not known here", node)
+        given = [self.bind(node.this), Literal(path, types.STRING)]
+        return by_spark(self, "variant_get({0}, {1}, 'variant')", given, node)
+
+    def _clock_time(self, now: Expression, node: exp.Expr) -> Expression:
+        """current_time([digits]), localtime([digits])."""
+        from tailrace.pipelines.incremental.evaluate import folded
+
+        given = node.this if isinstance(node, exp.Func) else None
+        digits = folded(self.bind(given)) if isinstance(given, exp.Expr) else Literal(6, types.INT)
+        kind = types.TIMES.get(digits.value) if isinstance(digits, Literal) else None  # type: ignore[call-overload]
+        if kind is None:
+            raise self.context.type_error("a time of day has 0, 3 or 6 digits of a second", node)
+        return Call("cast", (now,), kind)
 
     def _interval(self, node: exp.Interval) -> Expression:
         return constant_interval(*interval_parts(self.context, node))
+
+
+def _moves(name: str, left: Expression, right: Expression) -> bool:
+    """Whether it is a time that a span whose parts are known here moves."""
+    if name == "+" and left.type == types.INTERVAL:
+        left, right = right, left
+    return is_known(right) and name in ("+", "-") and types.is_temporal(left.type)
 
 
 _FINER = re.compile(r"\.[0-9]{7}")

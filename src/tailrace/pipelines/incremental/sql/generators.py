@@ -22,6 +22,7 @@ from tailrace.pipelines.incremental.sql.plan import (
     WindowCall,
 )
 from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
+from tailrace.pipelines.incremental.sql.spark_calls import by_spark
 from tailrace.pipelines.incremental.sql.stars import written_out
 from tailrace.pipelines.incremental.sql.variant_calls import CHILD, exactly
 
@@ -109,7 +110,7 @@ def _json_tuple(
             raise binder.context.type_error("json_tuple takes texts alone", node)
         parts += [
             Literal(f"c{number}", types.STRING),
-            Call("json_member", (text, key), types.STRING),
+            by_spark(binder, _MEMBER, (text, key), node),
         ]
         wanted.append((f"c{number}", types.STRING))
     row = pa.struct(wanted)
@@ -123,6 +124,13 @@ def _json_tuple(
         for shown in (names or [n for n, _ in wanted])
     )
     return Expand(plan, made, added, True, False, False)
+
+
+# The last value of a name that is not null.
+_MEMBER = (
+    "try_element_at(map_values(map_filter(from_json({0}, 'MAP<STRING, STRING>'),"
+    " (`k`, `v`) -> `k` = {1} AND `v` IS NOT NULL)), -1)"
+)
 
 
 def _stack(

@@ -22,7 +22,7 @@ from tailrace.pipelines.incremental.expression import (
 )
 from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 from tailrace.pipelines.incremental.sql.generators import is_window, window_keys
-from tailrace.pipelines.incremental.sql.nested_calls import map_form
+from tailrace.pipelines.incremental.sql.map_forms import map_form
 from tailrace.pipelines.incremental.sql.plan import (
     AggregateCall,
     Field,

@@ -18,8 +18,10 @@ from tailrace.pipelines.incremental.interval_units import (
     DAYS,
     DAYS_TO_SECONDS,
     YEARS_TO_MONTHS,
+    of_months,
     widest,
 )
+from tailrace.pipelines.incremental.sql.spark_calls import by_spark, raw_type
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
@@ -28,7 +30,6 @@ Parts = tuple[Expression, Expression, Expression]
 _SECONDS = pa.decimal128(18, 6)
 _FIELDS = {
     "make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
-    "try_make_interval": ("years", "months", "weeks", "days", "hours", "mins", "secs"),
     "make_dt_interval": ("days", "hours", "mins", "secs"),
     "make_ym_interval": ("years", "months"),
 }
@@ -38,11 +39,10 @@ _MICROS = {"hours": 3_600_000_000, "mins": 60_000_000}
 
 def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:  # fmt: skip
     """The interval of a call; NULL where any part is. Months and days are INTs: what does not
-    fit is an error, in `try_make_interval` NULL."""
+    fit is an error."""
     fields = _FIELDS[name]
     if len(given) > len(fields):
         raise binder.context.type_error("wrong number of arguments", node)
-    trying = name.startswith("try_")
     months: list[Expression] = []
     days: list[Expression] = []
     micros: list[Expression] = []
@@ -56,7 +56,7 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
         match field:
             case "years" | "weeks":
                 factor = Literal(12 if field == "years" else 7, types.INT)
-                product = exactly("*", factor, number, types.INT, trying)
+                product = exactly("*", factor, number, types.INT)
                 (months if field == "years" else days).append(product)
             case "months":
                 months.append(number)
@@ -65,11 +65,11 @@ def make_interval(name: str, binder: ExpressionBinder, given: list[Expression], 
             case _:
                 number = binder.coerce(number, types.BIGINT, node)
                 factor = Literal(_MICROS[field], types.BIGINT)
-                micros.append(exactly("*", factor, number, types.BIGINT, trying))
+                micros.append(exactly("*", factor, number, types.BIGINT))
     return interval(
-        _sum(months, types.INT, trying),
-        _sum(days, types.INT, trying),
-        _sum(micros, types.BIGINT, trying),
+        _sum(months, types.INT),
+        _sum(days, types.INT),
+        _sum(micros, types.BIGINT),
         _UNITS.get(name, CALENDAR),
     )
 
@@ -82,6 +82,11 @@ def interval(months: Expression, days: Expression, micros: Expression, units: st
 def constant_interval(months: int, days: int, micros: int, units: str) -> Expression:
     parts = [Literal(part, types.BIGINT) for part in (months, days, micros)]
     return interval(parts[0], parts[1], parts[2], units)
+
+
+def is_known(bound: Expression) -> bool:
+    """Whether it is an interval whose parts are known here."""
+    return isinstance(bound, Call) and bound.function == "interval"
 
 
 def units_of(bound: Expression) -> str:
@@ -131,13 +136,42 @@ def signed(sign: int, part: Expression, kind: pa.DataType) -> Expression:
     return part if sign > 0 else Call("negative", (part,), part.type)
 
 
+def negated(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+    """An interval the other way."""
+    if not is_known(bound):
+        return by_spark(binder, "(- {0})", [bound], node)
+    months, days, micros = parts_of(binder, bound, node)
+    kinds = (part.type for part in (months, days, micros))
+    parts = [
+        signed(-1, part, kind) for part, kind in zip((months, days, micros), kinds, strict=True)
+    ]
+    return interval(parts[0], parts[1], parts[2], units_of(bound))
+
+
+def has_clock(bound: Expression, micros: Expression) -> bool:
+    """Whether a date and this interval are a timestamp; by the type, but for make_interval."""
+    if units_of(bound) == CALENDAR:
+        return not (isinstance(micros, Literal) and not micros.value)
+    return not of_months(units_of(bound)) and units_of(bound) != DAYS
+
+
+def in_order(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expression:
+    """A number that has the order of an interval: of months, or of microseconds."""
+    units = str(raw_type(binder, bound, node))
+    if units == "interval":
+        raise binder.context.type_error(
+            "what make_interval gives has no order", node, "use make_dt_interval"
+        )
+    unit = "MONTH" if of_months(units.removeprefix("interval ").upper()) else "MICROSECOND"
+    begin = "TIMESTAMP_NTZ '1970-01-01'"
+    return by_spark(binder, f"timestampdiff({unit}, {begin}, {begin} + {{0}})", [bound], node)
+
+
 def _multiplied(left: Expression, right: Expression) -> Expression:
-    return exactly("*", left, right, types.BIGINT, False)
+    return exactly("*", left, right, types.BIGINT)
 
 
-def exactly(
-    sign: str, left: Expression, right: Expression, kind: pa.DataType, trying: bool
-) -> Expression:
+def exactly(sign: str, left: Expression, right: Expression, kind: pa.DataType) -> Expression:
     """A sum or product, at once where both are constants and it fits."""
     if isinstance(left, Literal) and isinstance(right, Literal):
         if left.value is None or right.value is None:
@@ -146,13 +180,12 @@ def exactly(
         result, limit = a * b if sign == "*" else a + b, 1 << (kind.bit_width - 1)
         if -limit <= result < limit:
             return Literal(result, kind)
-    name = {"*": "try_multiply", "+": "try_add"}[sign] if trying else sign
-    return Call(name, (left, right), kind)
+    return Call(sign, (left, right), kind)
 
 
-def _sum(parts: list[Expression], kind: pa.DataType, trying: bool) -> Expression:
+def _sum(parts: list[Expression], kind: pa.DataType) -> Expression:
     total: Expression = Literal(0, kind)
     for part in parts:
         zero = isinstance(total, Literal) and total.value == 0
-        total = part if zero else exactly("+", total, part, kind, trying)
+        total = part if zero else exactly("+", total, part, kind)
     return total

@@ -256,7 +256,7 @@ class Lowering:
             case "bag":
                 operator = KeylessTable(table.schema, table.topic)
             case "stream":
-                operator = Facts(table.schema, table.topic)
+                operator = Facts(table.schema, table.topic, table.upcasts)
             case _:
                 operator = Keyed(table.schema, table.topic)
         identity = self.add(operator, [Edge(f"table:{table.topic}")], table.schema, None)

@@ -45,7 +45,7 @@ from tailrace.pipelines.incremental.sql.match_parse import (
 )
 from tailrace.pipelines.incremental.sql.match_plan import Defined, Look, Match
 from tailrace.pipelines.incremental.sql.plan import Field, Plan, Project
-from tailrace.pipelines.incremental.sql.scope import INTERVAL_HINT, Context, Scope, Source
+from tailrace.pipelines.incremental.sql.scope import Context, Scope, Source
 
 if TYPE_CHECKING:
     from tailrace.pipelines.incremental.sql.bind import Common, QueryBinder
@@ -519,8 +519,7 @@ def _is_near(look: Look, number: int) -> bool:
 
 def _measure(binder: MatchBinder, item: exp.Expr) -> Expression:
     bound = binder.bind(item.this)
-    if bound.type == types.INTERVAL:
-        raise binder.context.type_error("a view cannot hold an interval", item, INTERVAL_HINT)
+    binder.context.held(bound.type, item)
     return bound
 
 

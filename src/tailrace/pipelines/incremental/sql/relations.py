@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.errors import NotIncrementalError, PipelineError
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.evaluate import evaluate
+from tailrace.pipelines.incremental.evaluate import ONE_ROW, evaluate
 from tailrace.pipelines.incremental.expression import (
     Call,
     Expression,
@@ -251,16 +250,13 @@ def bind_values(binder: QueryBinder, node: exp.Values) -> Plan:
     return Constant(fields, tuple(zip(*found, strict=True)))
 
 
-_ONE_ROW = pa.table({"_": [0]})
-
-
 def _constant(binder: QueryBinder, value: Expression, node: exp.Expr) -> object:
     """The value of an expression over no columns; arrays and structs as tuples."""
     if isinstance(value, Literal):
         return value.value
     try:
         if not columns_of(value):
-            return _tuples(evaluate(value, _ONE_ROW)[0].as_py())
+            return _tuples(evaluate(value, ONE_ROW)[0].as_py())
     except PipelineError as error:
         raise binder.context.not_incremental(
             f"VALUES must be constants: {error.message}", node

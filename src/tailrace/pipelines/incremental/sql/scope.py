@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from tailrace.pipelines.catalyst.schema import crosses
 from tailrace.pipelines.errors import (
     NotIncrementalError,
     SqlNameError,
@@ -85,11 +86,20 @@ class Context:
     def not_incremental(self, message: str, node: exp.Expr, hint: str = "") -> ViewError:
         return self._error(NotIncrementalError, message, node, hint)
 
+    def held(self, kind: pa.DataType, node: exp.Expr) -> None:
+        """Refuse what lives inside an expression alone."""
+        if kind == types.INTERVAL:
+            raise self.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
+        if not crosses(kind):
+            raise self.type_error(
+                "a view cannot hold a geometry or an interval", node,
+                "st_asbinary gives what it can hold of a geometry",
+            )  # fmt: skip
+
     def comparable(self, kind: pa.DataType, node: exp.Expr, *, maps: bool = False) -> None:
         """Refuse what compares values that have no order and no equality. `maps`: those that
         are brought into one form first (see `map_form`)."""
-        if kind == types.INTERVAL:
-            raise self.type_error("a view cannot hold an interval", node, INTERVAL_HINT)
+        self.held(kind, node)
         if types.has_variant(kind):
             raise self.type_error(
                 f"{types.ddl(kind)} has no order and no equality", node,

@@ -3,14 +3,14 @@ and merge them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
 
 from tailrace.pipelines.errors import PipelineError
 from tailrace.pipelines.incremental import types
-from tailrace.pipelines.incremental.evaluate import evaluate
+from tailrace.pipelines.incremental.evaluate import ONE_ROW, evaluate
 from tailrace.pipelines.incremental.expression import (
     Call,
     Expression,
@@ -24,10 +24,8 @@ from tailrace.pipelines.incremental.sql.plan import AggregateCall
 from tailrace.pipelines.incremental.sql.typed_calls import wants
 
 if TYPE_CHECKING:
-    from tailrace.pipelines.incremental.sql.calls import Rule
     from tailrace.pipelines.incremental.sql.expressions import ExpressionBinder
 
-_ONE_ROW = pa.table({"_": [0]})
 _HASHED = (types.INT, types.BIGINT, types.FLOAT, types.DOUBLE, types.STRING, types.BINARY,
            pa.list_(types.INT), pa.list_(types.BIGINT), types.NULL)  # fmt: skip
 _ITEMS = {"bigint": types.BIGINT, "float": types.FLOAT, "double": types.DOUBLE}
@@ -41,7 +39,7 @@ def constant(
     if columns_of(bound):
         raise binder.context.type_error(f"{what} must be a constant", node)
     try:
-        return evaluate(binder.coerce(bound, kind, node), _ONE_ROW)[0].as_py()
+        return evaluate(binder.coerce(bound, kind, node), ONE_ROW)[0].as_py()
     except PipelineError as error:
         raise binder.context.type_error(error.message, node, error.hint) from error
 
@@ -82,94 +80,6 @@ def _binary(binder: ExpressionBinder, bound: Expression, node: exp.Expr) -> Expr
     return binder.coerce(bound, types.BINARY, node)
 
 
-def _set_operation(
-    name: str, result: pa.DataType, sketches: int, *, sized: bool = False, moded: bool = False
-) -> Rule:
-    """A function of so many sketches, with a size and a mode that may be missing."""
-
-    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-        wants(binder, given, node, sketches, sketches + sized + moded)
-        values = [_binary(binder, one, node) for one in given[:sketches]]
-        rest = list(given[sketches:])
-        if sized and rest:
-            size = rest.pop(0)
-            if moded or not (columns_of(size) or size.type == types.NULL):
-                size = Literal(log_size(binder, size, node), types.INT)
-            elif size.type not in (types.INT, types.NULL):
-                raise binder.context.type_error("lgNomEntries is an INT", node)
-            values.append(binder.coerce(size, types.INT, node))
-        if rest:
-            values.append(Literal(_mode(binder, rest[0], node), types.STRING))
-        return Call(name, tuple(values), result)
-
-    return rule
-
-
-def _of_kll(name: str, result: pa.DataType) -> Rule:
-    sketches = 2 if "_merge_" in name else 1
-
-    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-        wants(binder, given, node, sketches, sketches)
-        return Call(name, tuple(binder.coerce(v, types.BINARY, node) for v in given), result)
-
-    return rule
-
-
-def _asked(name: str, asked: pa.DataType, result: pa.DataType, *, shares: bool) -> Rule:
-    """A quantile or a rank, or an array of them."""
-
-    def rule(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-        wants(binder, given, node, 2, 2)
-        sketch = binder.coerce(given[0], types.BINARY, node)
-        several = pa.types.is_list(given[1].type)
-        kind = pa.list_(asked) if several else asked
-        value = constant(binder, given[1], kind, node, "what is asked")
-        listed = cast("list[float | None]", value if isinstance(value, list) else [value])
-        if shares and not all(0 <= (share or 0) <= 1 for share in listed):
-            raise binder.context.type_error("a quantile lies between 0.0 and 1.0", node)
-        if any(one != one for one in listed):
-            raise binder.context.type_error("NaN has no rank", node)
-        parts = tuple(Literal(one, asked) for one in listed)
-        wanted = Call("array", parts, kind) if isinstance(value, list) else parts[0]
-        return Call(name, (sketch, wanted), pa.list_(result) if several else result)
-
-    return rule
-
-
-SKETCHES: dict[str, Rule] = {
-    "theta_sketch_estimate": _set_operation("theta_sketch_estimate", types.BIGINT, 1),
-    "theta_union": _set_operation("theta_union", types.BINARY, 2, sized=True),
-    "theta_intersection": _set_operation("theta_intersection", types.BINARY, 2),
-    "theta_difference": _set_operation("theta_difference", types.BINARY, 2),
-}
-for _of in ("double", "integer"):
-    _number = types.DOUBLE if _of == "double" else types.BIGINT
-    for _name, _rule in {
-        f"tuple_sketch_estimate_{_of}": (types.DOUBLE, 1, False, False),
-        f"tuple_sketch_theta_{_of}": (types.DOUBLE, 1, False, False),
-        f"tuple_sketch_summary_{_of}": (_number, 1, False, True),
-        f"tuple_union_{_of}": (types.BINARY, 2, True, True),
-        f"tuple_union_theta_{_of}": (types.BINARY, 2, True, True),
-        f"tuple_intersection_{_of}": (types.BINARY, 2, False, True),
-        f"tuple_intersection_theta_{_of}": (types.BINARY, 2, False, True),
-        f"tuple_difference_{_of}": (types.BINARY, 2, False, False),
-        f"tuple_difference_theta_{_of}": (types.BINARY, 2, False, False),
-    }.items():
-        SKETCHES[_name] = _set_operation(_name, _rule[0], _rule[1], sized=_rule[2], moded=_rule[3])
-for _of, _item in _ITEMS.items():
-    SKETCHES |= {
-        f"kll_sketch_get_n_{_of}": _of_kll(f"kll_sketch_get_n_{_of}", types.BIGINT),
-        f"kll_sketch_to_string_{_of}": _of_kll(f"kll_sketch_to_string_{_of}", types.STRING),
-        f"kll_sketch_merge_{_of}": _of_kll(f"kll_sketch_merge_{_of}", types.BINARY),
-        f"kll_sketch_get_quantile_{_of}": _asked(
-            f"kll_sketch_get_quantile_{_of}", types.DOUBLE, _item, shares=True
-        ),
-        f"kll_sketch_get_rank_{_of}": _asked(
-            f"kll_sketch_get_rank_{_of}", _item, types.DOUBLE, shares=False
-        ),
-    }
-
-
 _SIZE_AND_MODE = (
     ("lgnomentries", exp.Literal.number(LOG_SIZE)),
     ("mode", exp.Literal.string("sum")),
@@ -181,8 +91,6 @@ for _of in ("double", "integer"):
     _NAMED |= {
         f"tuple_sketch_agg_{_of}": (("key", None), ("summary", None), *_SIZE_AND_MODE),
         f"tuple_union_agg_{_of}": (("child", None), *_SIZE_AND_MODE),
-        f"tuple_union_{_of}": (("first", None), ("second", None), *_SIZE_AND_MODE),
-        f"tuple_union_theta_{_of}": (("first", None), ("second", None), *_SIZE_AND_MODE),
     }
 
 

@@ -112,15 +112,6 @@ def state_item(binder: ExpressionBinder, value: Expression, node: exp.Expr) -> p
     return parts[2]
 
 
-def top_estimate(binder: ExpressionBinder, given: list[Expression], node: exp.Expr) -> Expression:
-    """approx_top_k_estimate(state [, k])."""
-    wants(binder, given, node, 1, 2)
-    kind = state_item(binder, given[0], node)
-    shown = whole(binder, given[1], node, "k", 1, _MOST) if len(given) > 1 else 5
-    arguments = (given[0], Literal(shown, types.INT))
-    return Call("approx_top_k_estimate", arguments, frequent.top_type(kind))
-
-
 def _counted(
     binder: ExpressionBinder, bound: list[Expression], node: exp.Expr
 ) -> tuple[float, float, int]:

@@ -3,10 +3,8 @@ keeps out the rows that have no partner."""
 
 from __future__ import annotations
 
-import pyarrow as pa
-
 from tailrace.pipelines.errors import PipelineError
-from tailrace.pipelines.incremental.evaluate import evaluate, in_arrow
+from tailrace.pipelines.incremental.evaluate import ONE_ROW, evaluate, in_arrow
 from tailrace.pipelines.incremental.expression import (
     Call,
     Column,
@@ -16,7 +14,6 @@ from tailrace.pipelines.incremental.expression import (
     conjuncts,
 )
 
-_ONE_ROW = pa.table({"_": [0]})
 # NULL of a NULL, whatever the other arguments are.
 _STRICT = frozenset(
     [
@@ -46,7 +43,7 @@ def _constant(part: Expression) -> tuple[object] | None:
     if columns_of(part) or not in_arrow(part):
         return None
     try:
-        return (evaluate(part, _ONE_ROW)[0].as_py(),)
+        return (evaluate(part, ONE_ROW)[0].as_py(),)
     except PipelineError:  # as `1 / 0 = 1` is: told when there is a row
         return None
 
