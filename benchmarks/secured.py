@@ -2,7 +2,9 @@
 
     python -m benchmarks.secured [--rounds 2] [--megabytes 64] [--minutes 6] [--handshakes 500]
 
-Produce and consume are librdkafka's, in a process of its own. Rounds alternate, each figure is the
+Produce and consume are librdkafka's, in a process of its own; `fetch` reads the same records with plain
+Fetch requests and counts them by the heads of their batches, because librdkafka spends more on a
+record than either broker. Rounds alternate, each figure is the
 better of its rounds; processor time is the broker's alone. Every record is counted. `ack p99` is
 of single records with acks=all, 100 a second over one connection: alone, and while other processes
 make so many TLS handshakes a second with the broker. A load that does not end in time is given up
@@ -17,6 +19,7 @@ import os
 import platform
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import tempfile
@@ -41,6 +44,12 @@ from tailrace.client.connection import Connection, open_socket, secured  # noqa:
 from tailrace.security import make_security  # noqa: E402
 from tailrace.testing.wire_client import batch_of  # noqa: E402
 from tailrace.wire.apis import APIS, ApiKey  # noqa: E402
+from tailrace.wire.messages.fetch import (  # noqa: E402
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+)
 from tailrace.wire.messages.produce import (  # noqa: E402
     PartitionProduceData,
     ProduceRequest,
@@ -52,6 +61,8 @@ USER, PASSWORD = "shop", "shops-secret"
 VALUE = os.urandom(1024)
 FLOODS = 2
 LOAD_SECONDS = 120
+FETCH_BYTES = 4 << 20
+BATCH_HEAD = struct.Struct(">qi11xi")  # base offset, length, last offset delta
 ACKS, ACKS_A_SECOND = 1000, 100
 
 
@@ -110,14 +121,15 @@ def do_load() -> None:
                     raise SystemExit(str(message.error()))
                 left -= 1
         consumer.close()
+    elif what == "fetch":
+        fetch(connected(settings), topic, count)
     else:
         found = acknowledged(settings, topic, count)
     found["seconds"] = time.perf_counter() - began
     print(json.dumps(found))
 
 
-def acknowledged(settings: dict[str, Any], topic: str, count: int) -> dict[str, float]:
-    """How long single records take to be acknowledged, sent at their time whatever came before."""
+def connected(settings: dict[str, Any]) -> Connection:
     security = make_security(
         {
             "mechanism": settings["sasl.mechanism"],
@@ -127,9 +139,37 @@ def acknowledged(settings: dict[str, Any], topic: str, count: int) -> dict[str, 
         }
     )
     host, _, port = settings["bootstrap.servers"].rpartition(":")
-    connection = Connection(
-        host, int(port), opener=secured(open_socket, security), security=security
-    )
+    return Connection(host, int(port), opener=secured(open_socket, security), security=security)
+
+
+def fetch(connection: Connection, topic: str, count: int) -> None:
+    """Read the partition from its beginning, one request at a time."""
+    offset = 0
+    while offset < count:
+        asked = FetchRequest(
+            max_wait_ms=500, min_bytes=1, max_bytes=FETCH_BYTES,
+            topics=[FetchTopic(topic, partitions=[FetchPartition(0, fetch_offset=offset, partition_max_bytes=FETCH_BYTES)])],
+        )  # fmt: skip
+        connection.send(APIS[ApiKey.FETCH], asked, 11)
+        answer = connection.receive()
+        assert isinstance(answer, FetchResponse)
+        part = answer.responses[0].partitions[0]
+        if part.error_code:
+            raise SystemExit(f"fetch failed: {part.error_code}")
+        records, at = memoryview(part.records or b""), 0
+        while at + BATCH_HEAD.size <= len(records):
+            base, size, last = BATCH_HEAD.unpack_from(records, at)
+            if at + 12 + size > len(records):
+                break
+            if base != offset:
+                raise SystemExit(f"offset {base} came where {offset} was expected")
+            offset, at = base + last + 1, at + 12 + size
+    connection.close()
+
+
+def acknowledged(settings: dict[str, Any], topic: str, count: int) -> dict[str, float]:
+    """How long single records take to be acknowledged, sent at their time whatever came before."""
+    connection = connected(settings)
     records = PartitionProduceData(0, bytes(batch_of(VALUE)))
     asked = ProduceRequest(
         acks=-1, timeout_ms=30_000, topic_data=[TopicProduceData(name=topic, partition_data=[records])]
@@ -174,7 +214,7 @@ def measure(who: Contender, round_: int, megabytes: int, ca: str, handshakes: in
     admin = AdminClient(who.client)  # one that nobody holds never answers
     admin.create_topics([NewTopic(topic, 1, 1), NewTopic(f"{topic}-acks", 1, 1)])[topic].result(60)
     gigabytes = count * len(VALUE) / 1e9
-    for what in ("produce", "consume"):
+    for what in ("produce", "consume", "fetch"):
         before = who.cpu()
         took = load(who.client, topic, what, count)
         who.note(f"{what} MB/s", 1000 * gigabytes / took["seconds"], higher=True)
