@@ -24,6 +24,11 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# Hundreds of tests start processes of their own, and each that may not keep its compiled modules
+# compiles all it imports again: five times the processor time of its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 for name, examples in (("fast", 25), ("thorough", 1000)):
     settings.register_profile(
         name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -90,6 +91,26 @@ def test_files_may_import_each_other_and_sql_files_are_views(tmp_path: Path) -> 
     assert list(made.sources) == ["shop"]
     assert made.views["open"].key == ("id",)
     assert made.views["open"].policy == "strict"
+
+
+def test_a_file_changed_twice_within_a_second_is_read_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    project(tmp_path, "")
+    (tmp_path / "numbers_of_mine.py").write_text("one = 1\n")
+    file = tmp_path / "pipelines" / "main.py"
+
+    def topics(number: int) -> list[str]:
+        file.write_text(
+            "import tailrace as tr\nimport numbers_of_mine\nassert numbers_of_mine.one == 1\n"
+            f'clicks = tr.topic("clicks_{number}", schema="id BIGINT")\n'
+        )
+        os.utime(file, (1_000_000_000, 1_000_000_000))
+        return list(load.load(tmp_path).topics)
+
+    assert [topics(1), topics(2)] == [["clicks_1"], ["clicks_2"]]
+    assert not list(tmp_path.rglob("*.pyc"))
 
 
 def test_an_exception_in_a_users_file_names_file_and_line(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ Functions of a project are known by name (`pipelines.shop`), to Spark's workers 
 project's directory comes last on `sys.path`: a file in it that is called `queue.py` or
 `secrets.py` is nobody's but the project's, and must not take the place of the library's
 module of that name.
+
+Its files are always compiled from their text. Python knows what it compiled before by the file's
+size and its second: of a number that was changed twice within a second it would keep the first.
 """
 
 from __future__ import annotations
@@ -14,7 +17,11 @@ import os
 import sys
 import time
 import types
+from collections.abc import Mapping
+from importlib.abc import PathEntryFinder
+from importlib.machinery import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
+from typing import Any
 
 from tailrace.files import FILES
 
@@ -23,8 +30,39 @@ VARIABLE = "TAILRACE_PROJECT"
 """Names the project's directory to the processes that Spark starts."""
 
 
+class _FromText(importlib.machinery.SourceFileLoader):
+    """Neither reads nor writes what was compiled before."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(f"{path} is compiled each time")
+
+
+_homes: set[Path] = set()
+
+
+def _finder(entry: str) -> PathEntryFinder:
+    """For `sys.path_hooks`: what finds the modules of a directory of one of the projects."""
+    path = Path(entry)
+    if _homes.isdisjoint((path, *path.parents)) or "site-packages" in path.parts:
+        raise ImportError(f"{entry} is of no project")
+    extensions = (importlib.machinery.ExtensionFileLoader, EXTENSION_SUFFIXES)
+    return importlib.machinery.FileFinder(entry, extensions, (_FromText, SOURCE_SUFFIXES))
+
+
+def _compile_always(home: Path) -> None:
+    if home in _homes:
+        return
+    _homes.add(home)
+    if _finder not in sys.path_hooks:
+        sys.path_hooks.insert(0, _finder)
+    for entry in list(sys.path_importer_cache):
+        if Path(entry).is_relative_to(home):
+            del sys.path_importer_cache[entry]
+
+
 def make_importable(home: Path) -> None:
     """Let `import pipelines.…` find the project in `home`, and no other's."""
+    _compile_always(home)
     for name in [name for name in sys.modules if name.split(".")[0] == FOLDER]:
         del sys.modules[name]  # another project's, loaded before in this process
     if str(home) not in sys.path:
