@@ -26,7 +26,7 @@ setup-browser: ## install Chromium from Debian's packages (needs root)
 demo: setup ## run the main job on the embedded default
 	@.venv/bin/tailrace demo $(DEMO)
 
-test: ## environment, make check, then the test suite; a table of the seconds each took
+test: ## environment, then make check beside the test suite; a table of the seconds each took
 	@scripts/test
 
 check: setup ## format, lint, types, import layers, docs

@@ -1,8 +1,10 @@
 """Run the test suite and print the seconds of each room.
 
-Two pytest runs side by side, because most tests wait more than they compute: one for the
-rooms that need Spark, one for all others; shared servers (Kafka, Postgres, Spark) start
-once in each. Each run notes in a journal what it begins and ends. A test that ends its whole
+A pytest run for each of a few groups of rooms, two more at a time than there are cores, because
+most tests wait more than they compute. Shared servers (Kafka, Postgres, Spark) start once in a run:
+rooms that need the same ones are in one group. What a run printed is printed when it has ended.
+
+Each run notes in a journal what it begins and ends. A test that ends its whole
 run (a time-out, a crash) has failed, and the run goes on behind it; so has one with which the run
 stands still, whatever holds it, and that run is ended with the stacks of all its threads.
 
@@ -23,13 +25,23 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 FAST = "not clients and not crash and not cluster and not thorough"
-WITH_SPARK = ("tests/pipelines", "tests/node")
+GROUPS = (  # the longest first
+    ("tests/pipelines",),
+    ("tests/sources", "tests/sinks", "tests/contract"),
+    ("tests/broker",),
+    ("tests/node",),
+    ("tests/console", "tests/cli", "tests/project"),
+    ("tests/log", "tests/client", "tests/mirroring", "tests/connectors", "tests/verify"),
+    ("tests",),  # all others
+)
+ELSEWHERE = ("tests/docs",)  # `scripts/check snippets` runs them
+MOST_AT_ONCE = 5
 MOST_REPEATED = 10
 MOST_BEGINNINGS = 4  # of a run that its tests end
 MOST_SECONDS = 4200.0  # of a run with all its beginnings
@@ -108,37 +120,42 @@ class Watch:
         terminalreporter.write_line(f"{time.monotonic() - self.began:8.1f} s  in all")
 
 
-class Half(Thread):
-    """One of the two runs, begun again behind a test that ended it."""
+class Run:
+    """A pytest run, begun again behind a test that ended it."""
 
-    def __init__(self, journal: Path, arguments: Sequence[str], output: Path | None) -> None:
-        super().__init__(daemon=True)
-        self._command = [sys.executable, __file__, "--half", str(journal), *arguments]
-        self._output = output
+    def __init__(self, name: str, arguments: Sequence[str], directory: Path) -> None:
+        self.name = name
+        self.output = directory / f"{name}.output"
+        self.journal = Journal(directory / f"{name}.journal")
+        self._command = [sys.executable, __file__, "--run", str(directory / f"{name}.journal"), *arguments]  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
-        self.journal = Journal(journal)
+        self._stopped = False
         self.status = 0
         self.failed: list[str] = []
 
-    def run(self) -> None:
+    def run(self) -> Run:
         until = time.monotonic() + MOST_SECONDS
         for _ in range(MOST_BEGINNINGS):
             known = len(self.journal.cut_short())
             self.status = self._once(until)
-            if len(self.journal.cut_short()) == known or time.monotonic() > until:
+            if len(self.journal.cut_short()) == known or time.monotonic() > until or self._stopped:
                 break
         cut_short = self.journal.cut_short()
         self.failed = [*self.journal.tests("failed"), *cut_short]
         if cut_short and self.status in NOTHING_WRONG:
             self.status = 1
+        return self
 
     def _once(self, until: float) -> int:
         """Run until `until` at the latest, and leave no server of a run that died."""
-        with contextlib.ExitStack() as opened:
-            kept = None if self._output is None else opened.enter_context(self._output.open("ab"))
+        if self._stopped:
+            return 1
+        with self.output.open("ab") as output:
             process = self._process = subprocess.Popen(
-                self._command, stdout=kept, stderr=kept and subprocess.STDOUT, process_group=0
+                self._command, stdout=output, stderr=subprocess.STDOUT, process_group=0
             )
+            if self._stopped:
+                self.stop()
             began = time.monotonic()
             while process.poll() is None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -154,6 +171,7 @@ class Half(Thread):
             return process.wait()
 
     def stop(self) -> None:
+        self._stopped = True
         if self._process is not None and self._process.poll() is None:
             _end(self._process.pid, signal.SIGINT)
 
@@ -163,37 +181,40 @@ def _end(group: int, how: signal.Signals) -> None:
         os.killpg(group, how)
 
 
+def rooms_of(group: Sequence[str]) -> list[str]:
+    """What a group's run is told: its folders, without those that are another group's."""
+    taken = [*ELSEWHERE, *(folder for other in GROUPS if other is not group for folder in other)]
+    inside = (folder for folder in taken if any(folder.startswith(f"{own}/") for own in group))
+    return [*group, *(f"--ignore={folder}" for folder in inside)]
+
+
 def main() -> int:
-    if sys.argv[1:2] == ["--half"]:
+    if sys.argv[1:2] == ["--run"]:
         watch = Watch(Journal(Path(sys.argv[2])))
         return int(pytest.main(["-m", FAST, "-q", *sys.argv[3:]], plugins=[watch]))
-    others = ["tests", "--ignore=tests/docs", *(f"--ignore={room}" for room in WITH_SPARK)]
-    with tempfile.TemporaryDirectory() as name:
+    at_once = min(len(os.sched_getaffinity(0)) + 2, MOST_AT_ONCE)
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(at_once) as pool:
         directory = Path(name)
-        output = directory / "output"
-        halves = [
-            Half(directory / "others", [*others, *sys.argv[1:]], None),
-            Half(directory / "spark", [*WITH_SPARK, *sys.argv[1:]], output),
+        runs = [
+            Run(f"run-{number}", [*rooms_of(group), *sys.argv[1:]], directory)
+            for number, group in enumerate(GROUPS)
         ]
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
         try:
-            for half in halves:
-                half.start()
-            for half in halves:
-                half.join()
+            for ended in as_completed([pool.submit(each.run) for each in runs]):
+                print(ended.result().output.read_text(errors="replace"), flush=True)
         finally:  # by Ctrl-C, too, which reaches this process alone
-            for half in halves:
-                half.stop()
-        print(output.read_text(errors="replace"), flush=True)
-        if all(half.status in NOTHING_WRONG for half in halves):
+            for each in runs:
+                each.stop()
+        if all(each.status in NOTHING_WRONG for each in runs):
             return 0
-        failed = [test for half in halves for test in half.failed]
-        finished = all(half.status in (*NOTHING_WRONG, 1) for half in halves)
+        failed = [test for each in runs for test in each.failed]
+        finished = all(each.status in (*NOTHING_WRONG, 1) for each in runs)
         if not finished or not 0 < len(failed) <= MOST_REPEATED:
             return 1
         print(f"\nonce more, alone: {', '.join(failed)}", flush=True)
-        again = Half(directory / "again", failed, None)
-        again.run()
+        again = Run("again", failed, directory).run()
+        print(again.output.read_text(errors="replace"), flush=True)
         if again.status == 0:
             print("unsteady: " + ", ".join(failed), flush=True)
         return 1

@@ -270,7 +270,7 @@ def test_the_journal_is_bounded(tmp_path: Path) -> None:
 
 
 def test_a_broker_that_cannot_start_says_why(project: load.Project, tmp_path: Path) -> None:
-    (tmp_path / "tailrace.toml").write_text('[log]\nlisten = "127.0.0.1:0"\nbroker."no.such" = 1\n')
+    (tmp_path / "tailrace.toml").write_text('[log]\nlisten = "127.0.0.1:0"\nbroker."no.such" = 1\n[console]\nlisten = "127.0.0.1:0"\n')  # fmt: skip
     from tailrace.node.errors import BrokerDidNotStartError
 
     broken = load.load(tmp_path)
