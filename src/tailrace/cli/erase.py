@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tailrace.facts.erasures import Erased, Erasures
     from tailrace.facts.excising import Found
     from tailrace.facts.sealing import Keys
+    from tailrace.project.graph import Topology
     from tailrace.project.load import Project
 
 
@@ -181,7 +182,8 @@ def record(
             unreachable=_made_of(opened.project, topics),
         )
         _clear_caches(opened, done)
-    _finish(context, done, as_json)
+        places = _places(opened, done)
+    _finish(context, done, as_json, places)
 
 
 @erase.command()
@@ -227,7 +229,8 @@ def key(
             unreachable=_made_of(opened.project, {topic}),
         )
         _clear_caches(opened, done)
-    _finish(context, done, as_json)
+        places = _places(opened, done)
+    _finish(context, done, as_json, places)
 
 
 @erase.command("list")
@@ -257,6 +260,7 @@ def verify(
     from tailrace.facts import erasing, excising
     from tailrace.project.opened_rows import waiting
 
+    places: dict[str, str] = {}
     with _opened() as opened:
         if opened.book.get(id).kind == "subject":
             erasing.finish(opened.log, opened.keys, id, patience=timeout)
@@ -264,12 +268,15 @@ def verify(
         else:
             done = excising.finish(opened.log, opened.book, id, patience=timeout)
             _clear_caches(opened, done)
+            places = _places(opened, done)
             found = excising.verify(
                 opened.log, opened.book, id, needle=needle, places=opened.places
             )
         behind = waiting(opened.project, found.erased.edges, found.erased.tag)
+        behind += [place for place, state in places.items() if state != "done"]
     told = {
         **_plain(found.erased),
+        "places": places,
         "good": found.good and not behind,
         "waiting": behind,
         "keys_left": found.keys_left,
@@ -295,28 +302,54 @@ def _clear_caches(opened: _Opened, erased: Erased) -> None:
 
 
 def _made_of(project: Project, topics: Iterable[str]) -> list[str]:
-    """What the project makes of these topics, for the proof: the log does not reach it."""
-    from tailrace.errors import TailraceError
-    from tailrace.project.graph import build
-
-    try:
-        topology = build(project)
-    except TailraceError:
-        return []  # `tailrace check` tells what is wrong
+    """What the project makes of these topics beside views, for the proof: it is not reached."""
+    topology = _topology(project)
+    if topology is None:
+        return []
     told: list[str] = []
     for topic in sorted(topics):
-        for node in topology.made_of(topic):
-            said = f"{node.kind} {node.label}, made of {topic}"
-            if node.kind == "view":
-                again = f"`tailrace view rebuild {node.label}`, `tailrace view drop {node.label}`"
-                said = f"earlier rows and state of {said}: {again}"
-            told.append(said)
+        cleared = _cleared(topology, topic)
+        told += [
+            f"{node.kind} {node.label}, made of {topic}"
+            for node in topology.made_of(topic)
+            if node.kind != "view" or node.label not in cleared
+        ]
         told += [
             f"reaction {each.name}, made of {topic}"
             for each in project.reactions.values()
             if topic in each.sources
         ]
     return told
+
+
+def _topology(project: Project) -> Topology | None:
+    """What the project makes of what; None where that cannot be told."""
+    from tailrace.errors import TailraceError
+    from tailrace.project.graph import build
+
+    try:
+        return build(project)
+    except TailraceError:
+        return None  # `tailrace check` tells what is wrong
+
+
+def _cleared(topology: Topology, topic: str) -> set[str]:
+    """The views that are cleared of what a topic held: they read it, or views that do."""
+    made = topology.made_of(topic, ("topic", "table", "view"))
+    return {node.label for node in made if node.kind == "view"}
+
+
+def _places(opened: _Opened, erased: Erased) -> dict[str, str]:
+    """What the project clears by itself when it runs, and whether it has: "done", "waiting"."""
+    from tailrace.facts.erased_records import topics_of, views_place
+
+    topology = _topology(opened.project)
+    if topology is None or erased.kind == "subject":
+        return {}
+    if not any(_cleared(topology, topic) for topic in topics_of(erased)):
+        return {}
+    place = views_place(opened.project.name)
+    return {place: "done" if opened.book.is_cleared(erased, place) else "waiting"}
 
 
 def _tell_found(opened: _Opened, found: Found, topics: Iterable[str], as_json: bool) -> None:
@@ -330,8 +363,16 @@ def _tell_found(opened: _Opened, found: Found, topics: Iterable[str], as_json: b
     _tell(told, as_json)
 
 
-def _finish(context: click.Context, done: Erased, as_json: bool) -> None:
-    _tell(_plain(done), as_json)
+def _finish(
+    context: click.Context, done: Erased, as_json: bool, places: dict[str, str] | None = None
+) -> None:
+    told = _plain(done) if places is None else {**_plain(done), "places": places}
+    _tell(told, as_json)
+    if places and not as_json:
+        click.echo(
+            "views are filled again when the project runs: "
+            f"`tailrace erase verify {done.id}` tells when they are done"
+        )
     if done.state != "done":
         if not as_json:
             click.echo(f"the log has not dropped all of it yet: `tailrace erase verify {done.id}`")

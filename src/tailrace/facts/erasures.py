@@ -1,4 +1,7 @@
-"""What was erased from a log: `__tailrace_erased`, compacted, id → JSON of `Erased`.
+"""What was erased from a log: `__tailrace_erased`, compacted.
+
+    <id>           → JSON of `Erased`
+    <id>/<place>   → JSON of `Cleared`: a place that was made of the records holds them no more
 
 Nothing in it names anybody: subjects stand there by their tags, keys of records by a hash.
 Whoever opens an event topic reads it, and again every second: records that were cut out must
@@ -15,6 +18,7 @@ import msgspec
 
 from tailrace.client.producer import Producer, ProducerSettings
 from tailrace.client.wire_outlet import WireOutlet
+from tailrace.clock import to_datetime
 from tailrace.errors import UsageError
 from tailrace.facts.errors import ErasureUnknownError
 from tailrace.facts.reading import EventReader
@@ -63,6 +67,22 @@ class Erased(msgspec.Struct):
     edges: dict[str, int] = {}
     """Rows by sink that hold or held opened values: each sink writes them again, with NULL."""
 
+    @property
+    def records(self) -> int:
+        """How many records were erased: more, if some were found later."""
+        return sum(self.counts.values())
+
+
+class Cleared(msgspec.Struct):
+    """A place that was made of erased records, and is written again without them."""
+
+    id: str
+    place: str
+    """`views of shop`, `pages of shop`."""
+    at: str
+    records: int
+    """Of the erasure at that time: see `Erased.records`."""
+
 
 class Erasures:
     """All erasures of one log. Safe from any thread; close it."""
@@ -76,6 +96,7 @@ class Erasures:
         self._next = 0
         self._keys: dict[tuple[str, str], Erased] = {}
         self.found: dict[str, Erased] = {}
+        self._cleared: dict[tuple[str, str], Cleared] = {}
 
     def close(self) -> None:
         with self._lock:
@@ -100,13 +121,32 @@ class Erasures:
             end = self._log.end_offsets(ERASED)[0]
             for some, _ in self._reader.records(ERASED, 0, self._next, end):
                 for record in some:
-                    if record.value is not None:
+                    if b"/" in (record.key or b""):
+                        self._take_cleared(record.value)
+                    elif record.value is not None:
                         one = msgspec.json.decode(record.value, type=Erased)
                         came[one.id] = self.found[one.id] = one
                         if one.kind == "key":
                             self._keys[one.topic, one.digest] = one
             self._next = max(end, self._next)
         return list(came.values())
+
+    def _take_cleared(self, value: bytes | None) -> None:
+        if value is not None:
+            one = msgspec.json.decode(value, type=Cleared)
+            self._cleared[one.id, one.place] = one
+
+    def is_cleared(self, erased: Erased, place: str) -> bool:
+        """Whether a place was cleared of all records of an erasure that are known of."""
+        found = self._cleared.get((erased.id, place))
+        return found is not None and found.records == erased.records
+
+    def clear(self, erased: Erased, place: str) -> None:
+        """Note that a place holds nothing of it any more, durable on return."""
+        at = to_datetime(self._log.clock.wall_ms()).isoformat()
+        one = Cleared(erased.id, place, at, erased.records)
+        self.write(ERASED, f"{erased.id}/{place}", msgspec.json.encode(one))
+        self.refresh()
 
     def get(self, id: str) -> Erased:
         """Raises ErasureUnknownError."""

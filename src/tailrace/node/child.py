@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import NoReturn
 
@@ -60,10 +61,13 @@ def run_source(project: project_load.Project, part: Part) -> None:
 
 
 def run_pipelines(project: project_load.Project, part: Part) -> None:
+    from tailrace.facts.erased_records import ErasedRecords, views_place
     from tailrace.pipelines.importable import forget_modules
     from tailrace.pipelines.runner import Declared, run
     from tailrace.project.event_tables import event_tables
     from tailrace.project.marking import stream_marks
+
+    erasures = ErasedRecords(part.bootstrap, views_place(part.project))
 
     def declared(found: project_load.Project) -> Declared:
         return Declared(
@@ -74,13 +78,15 @@ def run_pipelines(project: project_load.Project, part: Part) -> None:
             stream_marks(found),
             found.matchers,
             event_tables(found.events.values()),
+            erasures,
         )
 
     def read_again() -> Declared:
         forget_modules(project.directory)
         return declared(project_load.load(project.directory))
 
-    run(declared(project), part, read_again=read_again)
+    with closing(erasures):
+        run(declared(project), part, read_again=read_again)
 
 
 def run_views(project: project_load.Project, part: Part) -> None:

@@ -45,6 +45,7 @@ from tailrace.pipelines.ticks.catalog import (
     read_catalog,
     topic_table,
 )
+from tailrace.pipelines.ticks.clearing import Clearing, Erasures
 from tailrace.pipelines.ticks.driver import TickDriver, TickSettings, last_row
 from tailrace.pipelines.ticks.job import Outcome, Work
 from tailrace.pipelines.ticks.levels import run_tick_on_spark
@@ -80,6 +81,7 @@ class Declared:
     marks: Mapping[str, str] = field(default_factory=dict)
     patterns: Sequence[Events] = ()
     tables: Sequence[TableInput] = ()  # inputs that no source describes: event topics
+    erasures: Erasures | None = None  # of records that views may be made of
 
 
 @dataclass(slots=True)
@@ -333,7 +335,7 @@ def run_ticks(
         began = part.clock.monotonic()
         with LogReader(part.bootstrap, clock=part.clock) as reader:
             try:
-                _tick(compiled, running, part, spark, declared.settings, reader, reload)
+                _tick(compiled, running, part, spark, declared, reader, reload)
             except CatalogChanged as changed:
                 log.info("tables were described anew", extra={"topic": str(changed)})
             except (TickFencedError, DeclarationsChanged):
@@ -390,10 +392,11 @@ def _tick(
     running: RunningStreams,
     part: Part,
     spark: SparkSession,
-    settings: config.Settings,
+    declared: Declared,
     reader: LogReader,
     reload: Reload | None = None,
 ) -> None:
+    settings = declared.settings
     directory = part.directory.resolve()
     # Hosts of a cluster have disks of their own; there two projects may share the directory.
     own = settings.spark.cache
@@ -419,6 +422,8 @@ def _tick(
         check=lambda: compiled.catalog.check(reader),
         clock=part.clock,
     )
+    erasures = declared.erasures
+    clearing = None if erasures is None else Clearing(project, erasures, part.clock)
     pace = Pace(settings.tick.freshness.total_seconds())
     local = settings.spark.master.startswith("local")
     with contextlib.closing(project):
@@ -460,6 +465,8 @@ def _tick(
                 asked_at = part.clock.monotonic()
                 if not carry_out(part, running, project, reload):
                     part.stopping.set()
+                elif clearing is not None:
+                    clearing.step()
             if tick is not None:
                 part.report(
                     _state(compiled, project),

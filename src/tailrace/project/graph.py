@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,13 +53,15 @@ class Topology:
             "edges": [{"from": a, "to": b} for a, b in self.edges],
         }
 
-    def made_of(self, name: str) -> list[GraphNode]:
-        """What reads a topic, and what reads that, as far as it goes."""
+    def made_of(self, name: str, through: Collection[str] | None = None) -> list[GraphNode]:
+        """What reads a topic, and what reads that, as far as it goes: by way of nodes of these
+        kinds, or of any."""
         reached = {name}
         found: list[GraphNode] = []
         for node in self.nodes:  # inputs come first
             if any(reader == node.name and giver in reached for giver, reader in self.edges):
-                reached.add(node.name)
+                if through is None or node.kind in through:
+                    reached.add(node.name)
                 found.append(node)
         return found
 

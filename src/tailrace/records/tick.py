@@ -54,6 +54,8 @@ class TickRow:
     positions: Mapping[str, str] = field(default_factory=dict)
     inputs: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     ts_ms: int = 0
+    purged: str = ""
+    """Has changed where copies of what the views held before may be kept nowhere any more."""
 
     def encode(self) -> bytes:
         """The fields readers need, as JSON; a driver's own row has more."""
@@ -66,6 +68,7 @@ class TickRow:
                 "ends": _text_partitions(self.ends),
                 "views": {name: view.as_dict() for name, view in self.views.items()},
                 "ts_ms": self.ts_ms,
+                "purged": self.purged,
             }
         )
 
@@ -84,6 +87,7 @@ def parse_tick(key: bytes | str, value: bytes) -> TickRow:
         positions=document.get("positions") or {},
         inputs=_number_partitions(document.get("inputs")),
         ts_ms=int(document.get("ts_ms") or 0),
+        purged=document.get("purged") or "",
     )
 
 

@@ -15,7 +15,7 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,7 @@ from tailrace.serving.store import (
     HeldView,
     Reached,
     State,
+    compact,
     count_entries,
     decode_state,
     distrust,
@@ -44,6 +45,7 @@ from tailrace.serving.store import (
     forget_entries,
     history_key,
     index_key,
+    is_alone,
     open_writer,
     opening,
     release,
@@ -91,11 +93,7 @@ class Follower:
         self._reader = reader
         self._clock = clock
         self._lock = _lock(directory)
-        self._environment = open_writer(directory)
-        self._meta = self._environment.open_db(b"meta")
-        self._history = self._environment.open_db(b"history")
-        self._opening = opening(self._environment)
-        self._stores: dict[str, Any] = {}
+        self._open()
         self.freshness_ms: int | None = None
         with self._environment.begin(self._meta) as transaction:
             value = transaction.get(STATE)
@@ -104,6 +102,13 @@ class Follower:
         self._stale = self._is_stale()
         self._ticks_checked = False
         self._lost = ""  # why the files cannot be trusted
+
+    def _open(self) -> None:
+        self._environment = open_writer(self.directory)
+        self._meta = self._environment.open_db(b"meta")
+        self._history = self._environment.open_db(b"history")
+        self._opening = opening(self._environment)
+        self._stores: dict[str, Any] = {}
 
     def __enter__(self) -> Follower:
         return self
@@ -133,6 +138,8 @@ class Follower:
         before = self.tick
         try:
             applied = self._step(timeout)
+            if self.state.compacted != self.state.purged:
+                self._compact()
         except DAMAGE as damage:
             self._lost = str(damage)
         if self._lost:
@@ -286,10 +293,36 @@ class Follower:
             )
             if tail is not None:
                 state.ticks_offset = tail
+            if row.purged and row.purged != state.purged and not side:
+                self._forget_history(transaction, state, row)
             self._trim(transaction, state, row.tick)
             transaction.put(STATE, encode_state(state), db=self._meta)
         self.state = state
         self.freshness_ms = max(0, self._clock.wall_ms() - row.ts_ms)
+
+    def _forget_history(self, transaction: Any, state: State, row: TickRow) -> None:
+        """What the views held before may be kept nowhere, and neither may its changes."""
+        transaction.drop(self._history, delete=False)
+        state.history_bytes, state.history_from = 0, row.tick
+        for view in state.views.values():
+            view.history_from = max(view.history_from, row.tick)
+        if self.state.tick is None:
+            state.compacted = row.purged  # there was nothing before
+        state.purged = row.purged
+
+    def _compact(self) -> None:
+        """Write the files again: pages that hold nothing any more keep what stood in them. While
+        somebody in this process reads them, it waits."""
+        if not is_alone(self._environment):
+            return
+        release(self._environment)
+        compact(self.directory)
+        self._open()
+        state = replace(self.state, compacted=self.state.purged)
+        with self._writing() as transaction:
+            transaction.put(STATE, encode_state(state), db=self._meta)
+        self.state = state
+        log.info("files of the views written again", extra={"tick": self.tick})
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:

@@ -95,6 +95,10 @@ class State:
     builds: int = 0
     history_from: int = 0
     history_bytes: int = 0
+    purged: str = ""
+    """Of the newest tick row: a change wants the files written again, see `compact`."""
+    compacted: str = ""
+    """What `purged` was when they were."""
 
     @property
     def tick(self) -> int | None:
@@ -123,6 +127,8 @@ def encode_state(state: State) -> bytes:
             "builds": state.builds,
             "history_from": state.history_from,
             "history_bytes": state.history_bytes,
+            "purged": state.purged,
+            "compacted": state.compacted,
         }
     )
 
@@ -146,6 +152,8 @@ def decode_state(value: bytes) -> State:
         builds=document["builds"],
         history_from=document["history_from"],
         history_bytes=document["history_bytes"],
+        purged=document.get("purged", ""),
+        compacted=document.get("compacted", ""),
     )
 
 
@@ -231,6 +239,22 @@ def open_writer(directory: Path) -> lmdb.Environment:
     return environment
 
 
+def compact(directory: Path) -> None:
+    """Write the environment again without the pages that hold nothing any more: those keep what
+    stood in them. Nobody of this process may have it open; readers elsewhere find the new file."""
+    fresh = directory / "compacted"
+    shutil.rmtree(fresh, ignore_errors=True)
+    make_private(fresh)
+    with _open(directory, readonly=False) as environment:
+        environment.copy(str(fresh), compact=True)
+    distrust(directory)  # a stop between here and the end: everything is read again
+    # The lock first: who opens the old file from here on shares no lock with who writes the new.
+    (directory / "lock.mdb").unlink(missing_ok=True)
+    (fresh / "data.mdb").replace(directory / "data.mdb")
+    shutil.rmtree(fresh)
+    FILES.write_whole(directory / STAMP, file_mark(directory / "data.mdb").encode(), sync=False)
+
+
 def distrust(directory: Path) -> None:
     """Whoever opens the environment next throws it away."""
     (directory / STAMP).unlink(missing_ok=True)
@@ -295,6 +319,12 @@ def opening(environment: lmdb.Environment) -> threading.Lock:
     with _guard:
         held = (s.opening for s in _shared.values() if s.environment is environment)
         return next(held, threading.Lock())
+
+
+def is_alone(environment: lmdb.Environment) -> bool:
+    """Whether nobody else in this process uses it."""
+    with _guard:
+        return all(s.users == 1 for s in _shared.values() if s.environment is environment)
 
 
 def release(environment: lmdb.Environment) -> None:

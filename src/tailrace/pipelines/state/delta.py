@@ -7,8 +7,8 @@
                each batch names its operator in its metadata, its keys are sorted
 
 `previous` is the version of the shard this tick began from, the same in all files the
-tick wrote for it; several levels of one tick touch different operators, so their files
-apply in any order. A snapshot holds the whole shard as it was at `previous`; a merged
+tick wrote for it (CUT_OFF: none that anybody may go on from); several levels of one tick touch different operators, so their files
+apply in any order. A snapshot holds the whole shard as it was at `previous`, or before it was cut off; a merged
 file holds all changes from the version `base` to `previous`, so that a host that is many
 ticks behind reads few files. `depth` counts versions since the last snapshot, and `merges`
 lists the merged files of the chain: the depths they lead to and from. `output` is a digest of the rows the task emitted: it makes the hash in the name one of delta and
@@ -31,6 +31,7 @@ from tailrace.pipelines.state.store import Version
 
 MAGIC = b"TRSTATE1"
 BATCH_ROWS = 50_000
+CUT_OFF = "0-cut-off"
 _HEAD_BYTES = 8_192
 _SCHEMA = pa.schema([("key", pa.binary()), ("value", pa.binary())])
 # A delta has a small batch per operator: handing its two buffers to other threads for (un)packing

@@ -250,6 +250,12 @@ class ShardAttempt:
         self._written = names
         return tuple(names)
 
+    def whole(self, tick: int) -> Version:
+        """Write the committed state as a version of its own, to which no way leads from any
+        earlier one: the files before it are needed no more, and every cache is made anew."""
+        header = delta.Header(self._shard, tick, 0, (delta.CUT_OFF,), snapshot=True, depth=1)
+        return (delta.write(self._files, header, self._everything()),)
+
     def _merge(
         self,
         tick: int,

@@ -11,9 +11,11 @@ point leaves the last complete tick, and an attempt need not repeat its predeces
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tailrace.client.admin import Admin
 from tailrace.client.errors import ProducerFencedError
@@ -26,7 +28,7 @@ from tailrace.pipelines.event_rows import StateRows
 from tailrace.pipelines.incremental.graph import Graph, TickContext, ViewPlan
 from tailrace.pipelines.reader import LogReader
 from tailrace.pipelines.state.files import open_files
-from tailrace.pipelines.state.shard import Figures
+from tailrace.pipelines.state.shard import Attempt, Figures
 from tailrace.pipelines.state.sweep import sweep
 from tailrace.pipelines.ticks import shared as beginning
 from tailrace.pipelines.ticks.aside import subgraph
@@ -107,6 +109,7 @@ class TickDriver:
         self._pinned: dict[str, ViewInfo] = {}  # shown instead of what is written
         self.stopped: dict[str, Stopped] = {}  # views that wait for a rebuild, for the row
         self.last = Tick(settings.project)
+        self.purged = ""  # of the last `compact`
         self.attempted: Work | None = None  # by the tick that ran last
         self.dead_topics: Counter[str] = Counter()  # records that could not be read, by topic
         self.late: dict[str, int] = {}  # late rows by topic, since the start
@@ -156,6 +159,7 @@ class TickDriver:
                 )
             if forget:
                 row = replace(row, state={}, operators=(), inputs={}, newest={}, watermarks={})
+            self.purged = row.purged
             self._topics.take({t: i for t, i in row.topics.items() if t in self.graph.tables})
             ends = {topic: dict(by) for topic, by in row.ends.items()}
             for view in self.graph.views.values():
@@ -312,6 +316,24 @@ class TickDriver:
         gone = f"{self.settings.project}/{name}" if ended else ""
         self._tick(self._unread(), filled=gone)
         return topics
+
+    def compact(self, mark: str) -> None:
+        """Write the state of every shard again, without what operators have deleted, and remove
+        all that was written before; the row says `mark` from then on, for who keeps pages of it.
+        Only the newest tick can be gone on from afterwards."""
+        settings = self.settings
+        files, cache = open_files(settings.state), Path(settings.cache)
+        with Attempt.begin(files, cache, self.last.state, cache_limit=settings.cache_limit) as old:
+            kept = [shard for shard, version in sorted(self.last.state.items()) if version]
+            whole = {shard: old.shard(shard).whole(self.last.number + 1) for shard in kept}
+        self.purged = mark
+        plan = self._unread()
+        self.last = self._commit(plan, self.last.number + 1, Outcome(files=whole), "")
+        with Attempt.begin(files, cache, self.last.state, cache_limit=settings.cache_limit) as new:
+            for shard in kept:
+                new.shard(shard)  # restores the cache: its free pages held what was deleted
+        removed = sweep(files, self.last.state, older_than=math.inf)
+        log.info("state compacted", extra={"removed": removed})
 
     def _timed(self) -> bool:
         """Whether time alone may make a tick due."""
@@ -524,6 +546,7 @@ class TickDriver:
                 watermarks=watermarks(self._times, newest, self.last.watermarks, now),
                 newest=newest,
                 state={**self.last.state, **outcome.files},
+                purged=self.purged,
                 ends={info.topic: ends[info.topic] for info in self._shown().values()},
                 views=self._shown(),
                 nodes={

@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +67,7 @@ class ProjectTicks:
         self.aside = Aside(clock)
         self._stopped: dict[str, TailraceError] = {}  # views that wait for an asked rebuild
         self._anew: set[str] = set()  # views whose last fill is given up
+        self._clean: set[str] = set()  # views whose fill must have read no topic before
         self.main = self._driver(graph, self._settings)
 
     def start(self, rebuilding: Collection[str] = ()) -> Tick:
@@ -273,6 +274,32 @@ class ProjectTicks:
             self.held.add(name)
         return True
 
+    def refill(self, names: Iterable[str]) -> None:
+        """Rebuild views from nothing but their topics, as those are now: what fills of them
+        have read before is given up, and what is held for `switch` too."""
+        for name in names:
+            if name in self.held:
+                self.drop(name)
+            fill = self._fills.get(name)
+            if not self.rebuild(name):
+                continue
+            self._clean.add(name)
+            if fill is not None:
+                self._fill_from_topics(name, "its topics were cleared")
+
+    def clear(self, names: Iterable[str]) -> None:
+        """Delete everything that was kept of these views before their last rebuild."""
+        for name in names:
+            self.drop(name)
+        self.main.compact(f"{self.main.last.number + 1}")
+
+    def views_of(self, topics: Collection[str]) -> list[str]:
+        """The views that are made of one of these topics."""
+        views = self._graph.views
+        return [
+            name for name in views if not {*topics}.isdisjoint(subgraph(self._graph, [name]).tables)
+        ]
+
     def switch(self, name: str) -> bool:
         """Let a held generation take its place, or undo `roll_back`; False for neither."""
         if name in self.held:
@@ -374,6 +401,8 @@ class ProjectTicks:
         if fill.last.nodes and set(fill.last.operators) != {node.id for node in graph.nodes}:
             # The last fill of this view was of other SQL, or of other names: begin from nothing.
             fill.begin_anew()
+        if name in self._clean and fill.last.number:
+            return self._fill_from_topics(name, "its topics were cleared")
         if not fill.last.number:
             try:
                 self._begin_with_rows(name, fill)
@@ -399,13 +428,14 @@ class ProjectTicks:
         )
         return self._driver(graph, settings)
 
-    def _fill_from_topics(self, name: str, problem: TailraceError) -> TickDriver:
+    def _fill_from_topics(self, name: str, problem: TailraceError | str) -> TickDriver:
         """Give up what a fill began with, and its changelog; begin at the start of its topics.
 
         Where those do not hold all rows any more, begin with the rows of running operators
         once more, all in one tick: there is no part of them to fail on then. Whoever dies in
         between finds the fill as it was, and comes here again."""
         log.warning("view is filled anew", extra={"view": name, "why": str(problem)})
+        self._clean.discard(name)
         given_up = self._fills.pop(name)
         given_up.close()
         fill = self._fills[name] = self._fill_driver(name, given_up.graph)
@@ -445,6 +475,7 @@ class ProjectTicks:
         if name in self._fills:
             self._fills.pop(name).close()
         self._rebuilt.discard(name)
+        self._clean.discard(name)
         directory = self._directory(name)
         remove_below(self._filling_directory, directory.rpartition("/")[2])
         shutil.rmtree(f"{self._settings.cache}-filling/{Path(directory).name}", ignore_errors=True)

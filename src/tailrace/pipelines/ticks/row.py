@@ -75,6 +75,7 @@ class Tick:
     ts_ms: int = 0
     seeding: Seeding | None = None  # of a fill that has not yet begun to read topics
     stopped: Mapping[str, Stopped] = field(default_factory=dict)  # by view
+    purged: str = ""  # changes when copies of what is gone must go everywhere, see `clearing`
 
     def written(self, name: str) -> ViewInfo | None:
         """The generation of a view that ticks write: the one shown, unless rolled back."""
@@ -145,6 +146,7 @@ class Tick:
                 "shards": self.shards,
                 "ts_ms": self.ts_ms,
                 **({} if self.seeding is None else {"seeding": _seeding_text(self.seeding)}),
+                "purged": self.purged,
                 "stopped": {
                     n: {"node": s.node, "why": dict(s.why)} for n, s in self.stopped.items()
                 },
@@ -186,6 +188,7 @@ def parse(value: bytes) -> Tick:
         ts_ms=document.get("ts_ms") or 0,
         seeding=_seeding(document["seeding"]) if document.get("seeding") else None,
         stopped={n: Stopped(**one) for n, one in (document.get("stopped") or {}).items()},
+        purged=document.get("purged") or "",
     )
 
 
