@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 from sqlglot import exp
@@ -40,6 +40,9 @@ from tailrace.pipelines.incremental.sql.scope import Context, Scope, resolve
 from tailrace.pipelines.incremental.sql.spark_calls import by_spark
 from tailrace.pipelines.incremental.sql.spark_text import type_text
 from tailrace.pipelines.incremental.sql.stars import BOUND, written_out
+
+if TYPE_CHECKING:
+    from tailrace.pipelines.incremental.sql.match_windows import FramedWindow
 
 INFIX: dict[type[exp.Expr], str] = {
     exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=",
@@ -76,6 +79,7 @@ class Collected:
 
     aggregates: list[tuple[Field, AggregateCall]] = field(default_factory=list)
     windows: list[WindowUse] = field(default_factory=list)
+    framed: dict[int, FramedWindow] = field(default_factory=dict)  # by their place in the text
 
 
 @dataclass(slots=True)

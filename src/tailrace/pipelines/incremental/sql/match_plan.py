@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tailrace.pipelines.incremental.expression import Expression
-from tailrace.pipelines.incremental.operators.pattern import Skip
+from tailrace.pipelines.incremental.operators.pattern import Frame, Skip
 from tailrace.pipelines.incremental.patterns.program import Program
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Match:
     skip: Skip
     within: tuple[Expression, int] | None
     shown: tuple[Field, ...]
+    frame: Frame | None = None
 
     @property
     def fields(self) -> tuple[Field, ...]:
