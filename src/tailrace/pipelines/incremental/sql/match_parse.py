@@ -121,7 +121,7 @@ class MatchParser(_Parser):  # type: ignore[misc]
     """What a parser of Spark's SQL is given to read the clause."""
 
     _recognizing = False
-    _framed: exp.Expr | None = None  # the row pattern of the window that is being read
+    _framed: tuple[exp.Expr, ...] = ()  # the row pattern of the window that is being read
 
     def _parse_table(self, *how: Any, **more: Any) -> exp.Expr | None:
         before, self._recognizing = self._recognizing, False
@@ -187,13 +187,14 @@ class MatchParser(_Parser):  # type: ignore[misc]
         return self._parse_window(column) if over else column  # a measure
 
     def _parse_window(self, *how: Any, **more: Any) -> exp.Expr | None:
-        before, self._framed = self._framed, None
+        before, self._framed = self._framed, ()
         try:
             window: exp.Expr | None = super()._parse_window(*how, **more)
-            if self._framed is not None and window is not None:
-                found = window if isinstance(window, exp.Window) else window.find(exp.Window)
+            found = window.find(exp.Window) if window is not None else None
+            framed: exp.Expr
+            for framed in self._framed:
                 assert found is not None
-                found.set("framed", self._framed)
+                found.set("framed", framed)
             return window
         finally:
             self._framed = before
@@ -203,7 +204,7 @@ class MatchParser(_Parser):  # type: ignore[misc]
         if self._has_pattern():
             before, self._recognizing = self._recognizing, True
             try:
-                self._framed = self._parse_framed()
+                self._framed = (self._parse_framed(),)
             finally:
                 self._recognizing = before
         return parts
